@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from jaxbounds.claims.sets import Reals
 from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
-from jaxbounds.multihead.bounds import beta1, beta3
+from jaxbounds.multihead.bounds import beta1, beta3, beta3_sharp
 from jaxbounds.multihead.derivatives import (
     flatten,
     network,
@@ -22,7 +22,7 @@ from jaxbounds.multihead.derivatives import (
 from jaxbounds.multihead.loss import empirical_risk, logistic, margins
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
-from jaxbounds.multihead.statements.common import ON_LOSS, params_of, token_radius
+from jaxbounds.multihead.statements.common import ON_LOSS, params_of, sizes_of, token_radius
 from jaxbounds.multihead.statements.instances import STATIC
 from jaxbounds.numerics.norms import vector_norm
 
@@ -34,8 +34,9 @@ _DERIVED = (
 
 def _sides(values, margin, norms, loss, unsaturated=0.0) -> Sides:
     bound, weaker = slope_weighted_curvature(margin, norms), loss_weighted_curvature(margin, norms)
-    # Rounding of a symmetric eigenvalue problem, and of 1 - tanh^2 where a unit is saturated. Where
-    # these leave fewer than four digits of lambda_min, the instance decides nothing.
+    # Rounding of a symmetric eigenvalue problem, and of 1 - tanh^2 or of a covariance where a unit
+    # or attention is saturated. Where these leave fewer than four digits of lambda_min, the
+    # instance decides nothing.
     rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
     everything = 2 * (jnp.abs(values[0]) + bound + weaker)
     error = jnp.where(rounding > 1e-4 * bound, everything, rounding)
@@ -52,7 +53,14 @@ def _of_the_model(instance: Instance, size: Size) -> Sides:
     hessians = jax.vmap(network_hessian, in_axes=(None, 0))(params, data["X"])
     norms = jnp.max(jnp.abs(jnp.linalg.eigvalsh(hessians)), axis=1)
     values = jnp.linalg.eigvalsh(risk_hessian(params, data))
-    return _sides(values, margins(params, data), norms, empirical_risk(params, data))
+    margin, (_, largest, _) = margins(params, data), sizes_of(params)
+    # About ||Hess f_i|| if no attention were saturated.
+    free = beta3_sharp(largest, token_radius(instance), T=size["T"]) / size["H"] ** 0.5
+    unsaturated = slope_weighted_curvature(margin, free * jnp.ones_like(norms))
+    # An eigenvalue of the size of rounding is zero, so that its sign is no processor's.
+    rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
+    values = jnp.where(jnp.abs(values) > rounding, values, 0.0)
+    return _sides(values, margin, norms, empirical_risk(params, data), unsaturated)
 
 
 def _network(weights, x):
