@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import types
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
