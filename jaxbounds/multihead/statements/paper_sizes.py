@@ -103,32 +103,32 @@ MEASURED: dict[str, tuple[str, ...]] = {
 """Which bounds a statement measures at the paper's sizes."""
 
 TOY: dict[str, tuple[str, ...]] = {
-    "a function of margins: the size of the data does not enter": (
+    "a function of margins alone": (
         "multihead.eq24.slope", "multihead.eq24.loss", "multihead.eq24.curvature",
     ),
-    "a step of the proof of Proposition 1, which is measured": (
+    "a step of the proof of Proposition 1": (
         "multihead.eq42", "multihead.kappa3", "multihead.eq49", "multihead.eq51",
     ),
-    "Proposition 1 with another read-out, and its blocks": (
+    "Proposition 1 with another read-out": (
         "multihead.footnote1.pooling", "multihead.footnote1.last",
         "multihead.footnote1.pooling-w", "multihead.footnote1.last-w",
     ),
-    "seventeen spectra for each instance; Corollary 1 (3) bounds each": (
+    "17 spectra an instance; Corollary 1 (3) bounds each": (
         "multihead.eq14", "multihead.eq15",
     ),
-    "follows from (15) along a segment; nothing in it grows with n, T or d": (
+    "follows from (15) along a segment": (
         "multihead.eq16", "multihead.prop4", "multihead.eq19",
     ),
-    "Corollary 1 (3) for any network and any loss: Hess f_i is formed for every sample": (
+    "forms Hess f_i of every sample": (
         "multihead.footnote2", "multihead.selfbounded.model", "multihead.selfbounded.network",
     ),
-    "its constants are functions of T, d, R and H, no measurement of a network": (
+    "functions of T, d, R and H alone": (
         "multihead.thm1.constants",
     ),
-    "on a population that is separable at zero, which has T = 3 and d = 2": (
+    "its population has T = 3 and d = 2": (
         "multihead.asn2", "multihead.cor3", "multihead.lem3", "multihead.thm4", "multihead.cor4",
     ),
-    "Theorem 3 is measured; the main text's constants differ from it alone": ("multihead.thm1",),
-    "an erratum (E8): (22) is what it means, and is measured": ("multihead.eq21",),
+    "Theorem 3 with other constants": ("multihead.thm1",),
+    "an erratum (E8): (22) is what it means": ("multihead.eq21",),
 }  # fmt: skip
 """Bounds of Sections 3, 4 and 6 whose largest size is a toy, by the reason."""
