@@ -133,12 +133,18 @@ class Verdict:
 
     @property
     def aside(self) -> str:
-        """What a reader must know beside a status: what is on record, or that a twin must fail."""
+        """A note beside a status: the status on record, or that a twin must fail."""
         if self.as_expected:
             return ""
         if self.is_twin:
             return "must fail"
         return f"recorded: {self.expected}" if self.recorded else ""
+
+    @property
+    def largest_size(self) -> str:
+        """The last of the sizes at which instances counted, in words; empty if there is none."""
+        sizes = [*self.by_size] or [", ".join(f"{k}={v}" for k, v in self.size.items())]
+        return sizes[-1]
 
     def _table(self) -> Table:
         about = {
@@ -146,6 +152,7 @@ class Verdict:
             "because": self.reason,
             "worst ratio": number(self.worst_ratio),
             "at": ", ".join(f"{k}={v}" for k, v in self.size.items()),
+            "largest size": self.largest_size,
             "evidence": self.evidence,
             "instances": str(self.instances),
         }

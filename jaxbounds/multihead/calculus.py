@@ -19,6 +19,9 @@ from jaxbounds.multihead.loss import Data, logistic_curvature, logistic_slope, m
 from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
+AT_ONCE = 64
+"""Heads whose blocks `loss_hessian_parts` makes at once; more take more memory, n numbers each."""
+
 
 def softmax_derivative(weights: Float[Array, " T"], /) -> Float[Array, "T T"]:
     """phi'(g) = diag(phi) - phi phi^T at the attention weights phi = phi(g), eq. (25)."""
@@ -131,7 +134,10 @@ def loss_hessian_parts(
         gradient = jnp.concatenate([outer.reshape(n, -1), inner.reshape(n, -1)], axis=1)
         return _assemble(*summed), (stretch[:, None] * gradient).T
 
-    return jax.vmap(of_head)(params["U"], params["W"])
+    if heads <= AT_ONCE:
+        return jax.vmap(of_head)(params["U"], params["W"])
+    some = lambda head: of_head(*head)
+    return jax.lax.map(some, (params["U"], params["W"]), batch_size=AT_ONCE)
 
 
 def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:

@@ -25,8 +25,7 @@ from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params, head_norm
 from jaxbounds.multihead.ntk import NTKMargin, best_ntk_margin, ntk_gram, separator
-from jaxbounds.multihead.tied import tied, tied_margins, tied_output, tied_risk
-from jaxbounds.networks.training import optimizer, train
+from jaxbounds.multihead.tied import tied_margins, tied_output, tied_risk
 from jaxbounds.numerics.arrays import array_module, number
 from jaxbounds.numerics.norms import max_row_norm
 
@@ -269,9 +268,13 @@ def _observed(
     scale, share = target_scale(good, 1 / K), tied_direction(direction, copies)
     target = jax.tree.map(lambda p, v: p + scale * v, params, share)
     loss = lambda p: tied_risk(p, copies, data)
-    rule = tied(optimizer("gd", step), copies)
-    _, history = train(loss, params, rule, K, lambda p: {"loss": loss(p)})
-    losses = history["loss"]
+
+    def advance(p: Params, _: None) -> tuple[Params, Array]:
+        slope = jax.grad(tied_risk, argnums=3)(p, copies, data, p)
+        moved = jax.tree.map(lambda leaf, g: leaf - step * g, p, slope)
+        return moved, loss(moved)
+
+    _, losses = jax.lax.scan(advance, params, length=K)
     least = jnp.min(tied_margins(target, copies, data))
     return loss(params), losses[-1], jnp.mean(losses), least
 

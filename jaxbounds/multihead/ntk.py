@@ -17,6 +17,7 @@ import scipy
 from jaxtyping import Array, Float
 
 from jaxbounds.multihead.calculus import head_gradient
+from jaxbounds.multihead.derivatives import network
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
@@ -133,10 +134,12 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 
 @jax.jit
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
-    """y_i <grad Phi(X_i; params), direction>: P3 asks for their minimum."""
-    outer, inner = sample_gradients(params, data["X"])
-    along = jnp.einsum("nhtd,htd->n", outer, direction["U"])
-    along = along + jnp.einsum("nhij,hij->n", inner, direction["W"])
+    """y_i <grad Phi(X_i; params), direction>: P3 asks for their minimum.
+
+    One forward derivative of the module along `direction`.
+    """
+    outputs = lambda point: jax.vmap(network, in_axes=(None, 0))(point, data["X"])
+    _, along = jax.jvp(outputs, (dict(params),), (dict(direction),))
     return data["y"].astype(along.dtype) * along
 
 

@@ -16,7 +16,7 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.multihead.descent import Setting
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params, head_norm
-from jaxbounds.multihead.tied import per_head, tied_distance, tied_norm, tied_risk
+from jaxbounds.multihead.tied import tied_distance, tied_norm, tied_risk
 from jaxbounds.numerics.norms import max_row_norm
 
 STEPS = 60
@@ -83,17 +83,24 @@ def setting(problem: Instance, /) -> Setting:
 
 
 def gradient_descent(
-    risk: Callable[[Params], Float[Array, ""]],
+    risk: Callable[[Params, Params], Float[Array, ""]],
     start: Params,
     copies: Float[Array, " G"],
     step: Float[Array, ""],
     /,
 ) -> Run:
-    """`STEPS` steps of gradient descent on H heads in groups, with losses and gradient norms."""
+    """`STEPS` steps of gradient descent on H heads in groups, with losses and gradient norms.
+
+    Args:
+        risk: the loss, of the groups' parameters and of those of one head in each group; the
+            gradient in the second is the gradient that every head of the group receives.
+        start: theta_0, one head for each group.
+        copies: how many heads each group stands for.
+        step: eta.
+    """
 
     def advance(params: Params, _: None) -> tuple[Params, Run]:
-        loss, slope = jax.value_and_grad(risk)(params)
-        slope = per_head(slope, copies)
+        loss, slope = jax.value_and_grad(risk, argnums=1)(params, params)
         moved = jax.tree.map(lambda leaf, g: leaf - step * g, params, slope)
         return moved, Run(params, loss, tied_norm(slope, copies))
 
@@ -103,7 +110,8 @@ def gradient_descent(
 @jax.jit
 def descend(problem: Instance) -> Run:
     """The run of a problem; jitted so that hypotheses and measurement share one trace."""
-    risk = lambda params: tied_risk(params, problem["copies"], training_set(problem))
+    data, copies = training_set(problem), problem["copies"]
+    risk = lambda params, single: tied_risk(params, copies, data, single)
     return gradient_descent(risk, start_of(problem), problem["copies"], problem["step"])
 
 

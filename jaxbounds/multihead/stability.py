@@ -13,9 +13,11 @@ from jaxbounds.multihead.tied import tied_distance, tied_margins
 Reals = Float[Array, "..."]
 
 
-def sample_losses(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, " n"]:
+def sample_losses(
+    params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
+) -> Float[Array, " n"]:
     """l_i(theta)."""
-    return logistic(tied_margins(params, copies, data))
+    return logistic(tied_margins(params, copies, data, single))
 
 
 def leave_one_out_masks(data: Data, /) -> Float[Array, "n n"]:
@@ -25,10 +27,15 @@ def leave_one_out_masks(data: Data, /) -> Float[Array, "n n"]:
 
 
 def leave_one_out_risk(
-    params: Params, copies: Float[Array, " G"], data: Data, keep: Float[Array, " n"], /
+    params: Params,
+    copies: Float[Array, " G"],
+    data: Data,
+    keep: Float[Array, " n"],
+    single: Params | None = None,
+    /,
 ) -> Float[Array, ""]:
     """(1/n) sum_{j != i} l_j: the factor stays 1/n."""
-    return jnp.mean(keep * sample_losses(params, copies, data))
+    return jnp.mean(keep * sample_losses(params, copies, data, single))
 
 
 @jax.jit
@@ -37,7 +44,7 @@ def leave_one_out(problem: Instance) -> Run:
     data, copies = training_set(problem), problem["copies"]
 
     def without(keep: Float[Array, " n"]) -> Run:
-        risk = lambda params: leave_one_out_risk(params, copies, data, keep)
+        risk = lambda params, single: leave_one_out_risk(params, copies, data, keep, single)
         return gradient_descent(risk, start_of(problem), copies, problem["step"])
 
     return jax.vmap(without)(leave_one_out_masks(data))

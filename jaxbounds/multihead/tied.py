@@ -21,9 +21,20 @@ if TYPE_CHECKING:  # slow to import
 
 
 def tied_output(
-    params: Params, copies: Float[Array, " G"], tokens: Float[Array, "T d"], /
+    params: Params,
+    copies: Float[Array, " G"],
+    tokens: Float[Array, "T d"],
+    single: Params | None = None,
+    /,
 ) -> Float[Array, ""]:
     """H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g: eq. (2) with equal heads.
+
+    Args:
+        params: one head for each group.
+        copies: how many heads each group stands for.
+        tokens: one sequence.
+        single: the parameters of one head of each group, where these are apart from the group's.
+            The gradient in `single` at `params` is the gradient that a single head receives.
 
     Raises:
         AssertionError: if the parameters and `copies` are not of one number of groups.
@@ -31,11 +42,17 @@ def tied_output(
     import chex  # slow to import
 
     chex.assert_shape(copies, (params["U"].shape[0],))  # (1,) would count each group alike
-    outputs = jax.vmap(head_output, in_axes=(0, 0, None))(params["U"], params["W"], tokens)
-    return jnp.sum(copies * outputs) / jnp.sqrt(jnp.sum(copies))
+    each = jax.vmap(head_output, in_axes=(0, 0, None))
+    outputs = each(params["U"], params["W"], tokens)
+    total = copies * outputs
+    if single is not None:
+        total = total + (each(single["U"], single["W"], tokens) - outputs)
+    return jnp.sum(total) / jnp.sqrt(jnp.sum(copies))
 
 
-def tied_margins(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, " n"]:
+def tied_margins(
+    params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
+) -> Float[Array, " n"]:
     """y_i Phi(X_i; theta).
 
     Raises:
@@ -44,17 +61,23 @@ def tied_margins(params: Params, copies: Float[Array, " G"], data: Data, /) -> F
     import chex  # slow to import
 
     chex.assert_shape(data["y"], (data["X"].shape[0],))
-    outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
+    output = lambda tokens: tied_output(params, copies, tokens, single)
+    outputs = jax.vmap(output)(data["X"])
     return data["y"].astype(outputs.dtype) * outputs
 
 
-def tied_risk(params: Params, copies: Float[Array, " G"], data: Data, /) -> Float[Array, ""]:
+def tied_risk(
+    params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
+) -> Float[Array, ""]:
     """The training loss of the H heads."""
-    return jnp.mean(logistic(tied_margins(params, copies, data)))
+    return jnp.mean(logistic(tied_margins(params, copies, data, single)))
 
 
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
-    """The gradient that each single head receives, from the gradient in the groups' parameters."""
+    """The gradient that each single head receives, from the gradient in the groups' parameters.
+
+    A closed form: statements measure with the gradient in `single` of `tied_risk`.
+    """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 
 

@@ -97,6 +97,7 @@ COLUMNS = (
         css="count",
         sort="samples",
     ),
+    Column(name="largest size", text=lambda v: v.largest_size, width=26, screen=152, css="largest"),
 )
 """The order of every table; `report.rows` draws the cells of the page that are more than text."""
 

@@ -156,6 +156,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         ("Instances", source_words(verdict)),
         ("Evidence", evidence_words(verdict)),
         ("Certificate", certificate_words(verdict)),
+        ("Largest size", verdict.largest_size),
         ("By size", "; ".join(f"{size}: {number(v)}" for size, v in verdict.by_size.items())),
     ]
     return element(
@@ -192,6 +193,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     sizes = "; ".join(map(repr, statement.sizes))
     samplers = [*statement.samplers, *(["cases"] if statement.cases else [])]
     search = "" if statement.search == "none" else f"; {statement.search} search"
+    draws = f"; {statement.budget.samples} draws of each" if statement.samplers else ""
     excluded = "; ".join(f"{reason}: {count}" for reason, count in verdict.excluded.items())
     level = "" if statement.level is None else f"; level {statement.level:g}"
     return _facts(
@@ -201,7 +203,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
             ("Checked", ", ".join(shared)),
             ("Draws left out", excluded),
             ("Source", statement.source),
-            ("Instances", f"{', '.join(samplers)} at {sizes}{search}"),
+            ("Instances", f"{', '.join(samplers)} at {sizes}{draws}{search}"),
             (
                 "Arithmetic",
                 f"{verdict.precision}, tolerance {statement.tolerance:g} relative{level}",

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 
 NEAR = 0.1
@@ -58,7 +58,7 @@ def table(dataset: xr.Dataset, /) -> str:
     return "\n".join(lines)
 
 
-def _needed(dataset: xr.Dataset, axis: str, quantity: str, factor: str, power: float) -> Claim:
+def _needed(dataset: xr.Dataset, axis: str, quantity: str, factor: str, power: float) -> Finding:
     text = (
         f"the factor {factor} of beta_3 / sqrt(H) is needed: {quantity} of aligned networks "
         f"changes by it, its exponent within {NEAR}"
@@ -66,10 +66,10 @@ def _needed(dataset: xr.Dataset, axis: str, quantity: str, factor: str, power: f
     found = exponent(dataset, "left", "aligned", axis, quantity)
     random = exponent(dataset, "left", "random", axis, quantity)
     number = f"exponent {found:.3f} in {axis} against {power:g}; random networks {random:.3f}"
-    return Claim(text, bool(abs(found - power) <= NEAR), number)
+    return Finding(text, bool(abs(found - power) <= NEAR), number)
 
 
-def _radius(dataset: xr.Dataset) -> Claim:
+def _radius(dataset: xr.Dataset) -> Finding:
     text = (
         f"the factor R^5 of beta_3 is needed: {HESSIAN} of aligned networks grows by R^5 at large R"
     )
@@ -82,7 +82,7 @@ def _radius(dataset: xr.Dataset) -> Claim:
         f"exponent {found:.2f} from R = {top[0]:g} to {top[1]:g}, where the sharpened bound has "
         f"{sharp:.2f}; random networks {random:.2f}"
     )
-    return Claim(text, bool(abs(found - sharp) <= NEAR and sharp > 4.5), number)
+    return Finding(text, bool(abs(found - sharp) <= NEAR and sharp > 4.5), number)
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
@@ -99,7 +99,7 @@ def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
     return worst, place
 
 
-def _dimension(dataset: xr.Dataset) -> Claim:
+def _dimension(dataset: xr.Dataset) -> Finding:
     text = (
         "no factor of d, and no ||W||, is needed: every left side is at most its sharpened bound, "
         "which has neither"
@@ -111,10 +111,10 @@ def _dimension(dataset: xr.Dataset) -> Claim:
         f"largest ratio {worst:.3g} ({place}); exponents in d: printed {printed:.2f}, aligned "
         f"{found[0]:.2f}, random {found[1]:.2f}"
     )
-    return Claim(text, bool(worst <= 1 + 1e-9), number)
+    return Finding(text, bool(worst <= 1 + 1e-9), number)
 
 
-def _constants(dataset: xr.Dataset) -> Claim:
+def _constants(dataset: xr.Dataset) -> Finding:
     text = "the sharpened beta_3 / sqrt(H) is tight within a factor 2: aligned networks use half"
     part = dataset.sel(family="aligned", quantity=CONVEXITY)
     ratio = (part.left / part.sharp).mean("seed")
@@ -124,10 +124,10 @@ def _constants(dataset: xr.Dataset) -> Claim:
         f"at most {float(ratio[at]):.3f}, at {ratio.axis.values[at]} = "
         f"{float(ratio.value[at]):g}; of the printed bound at most {float(printed.max()):.3f}"
     )
-    return Claim(text, bool(ratio[at] >= 0.5), number)
+    return Finding(text, bool(ratio[at] >= 0.5), number)
 
 
-def _printed(dataset: xr.Dataset) -> Claim:
+def _printed(dataset: xr.Dataset) -> Finding:
     worst, place = _excess(dataset, "printed")
     proved, every = dataset.attrs["certified"], dataset.attrs["networks"]
     number = (
@@ -135,10 +135,10 @@ def _printed(dataset: xr.Dataset) -> Claim:
         f"certified at {proved} of {every} networks"
     )
     text = "Lemma 6 and Corollary 1 (1) to (3) hold as printed at every network"
-    return Claim(text, bool(worst <= 1) if proved == every else None, number)
+    return Finding(text, bool(worst <= 1) if proved == every else None, number)
 
 
-def _along_the_run(dataset: xr.Dataset) -> Claim:
+def _along_the_run(dataset: xr.Dataset) -> Finding:
     text = (
         "the bound on weak convexity gets looser along training: -min Hess L / L over the "
         "sharpened bound is smaller at the last step than at the first, in every run"
@@ -150,11 +150,11 @@ def _along_the_run(dataset: xr.Dataset) -> Claim:
         f"step {k}: {m:.3g} (L = {v:.2g})" for k, m, v in zip(steps, ratio.mean(0), loss)
     )
     if len(steps) < 2:
-        return Claim(text, None, f"one step. Try --steps 0 1000; {means}")
-    return Claim(text, bool((ratio[:, -1] < ratio[:, 0]).all()), means)
+        return Finding(text, None, f"one step. Try --steps 0 1000; {means}")
+    return Finding(text, bool((ratio[:, -1] < ratio[:, 0]).all()), means)
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The factors that are needed and those that are not, and the looseness along training."""
     return (
         _printed(dataset),

@@ -14,7 +14,7 @@ import flax.linen as nn
 import jax
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
@@ -116,7 +116,7 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     return student
 
 
-def attributed(student: str, claims: Iterable[Claim], /) -> tuple[Claim, ...]:
+def attributed(student: str, claims: Iterable[Finding], /) -> tuple[Finding, ...]:
     """The claims with the name of the student, unless it is the paper's: the paper owns them.
 
     Args:

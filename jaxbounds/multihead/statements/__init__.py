@@ -1,8 +1,9 @@
 """The statements of the paper, in its order.
 
     Section 2                 formulas, readouts (the footnote to eq. (1))
-    Section 3, Appendix A     formulas (Lemma 1), softmax, proof_steps, model_bounds (Propositions
-                              1, 5, Lemma 5), loss_bounds (eq. (24), Corollary 1)
+    Section 3, Appendix A     formulas (Lemma 1), closed_forms (ours, against autograd), softmax,
+                              proof_steps, model_bounds (Propositions 1, 5, Lemma 5), loss_bounds
+                              (eq. (24), Corollary 1)
     Section 4.1, Appendix B   gradient_descent (Theorem 3, Assumption 2, Corollary 3), main_text
                               (Theorems 1, 2 and Corollary 2 with constants)
     Section 4.2, Appendix C   generalization (Lemmas 3, 11, Theorem 4, Corollary 4)
@@ -34,6 +35,7 @@ from pathlib import Path
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.multihead.statements import (
+    closed_forms,
     comparisons,
     data_models,
     descent_lemmas,
@@ -55,6 +57,8 @@ from jaxbounds.multihead.statements import (
     oracle_margins,
     oracle_scores,
     orders,
+    paper_losses,
+    paper_sizes,
     proof_steps,
     readouts,
     realizability,
@@ -72,14 +76,17 @@ from jaxbounds.multihead.statements.items import ITEMS
 from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
 _PARTS = (
-    (induced_norms, formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),
+    (induced_norms, formulas, closed_forms, softmax, readouts, proof_steps, model_bounds),
+    (loss_bounds,),
     (segments, descent_lemmas, smoothness, gradient_descent, main_text, recursion, generalization),
     (nearest_target, realizability, unbalanced, expected_gap),
     (data_models, first_step, good_start, oracle_margins, step_sizes, separability, margin_sketch),
     (oracle_scores, saturation, margin_order, comparisons, orders, guarantees),
     (kernel_margins, weak_convexity),
+    (paper_losses, paper_sizes),
 )
-"""The model; gradient descent; good starts; DM1 and its margins; their sizes; beyond the paper."""
+"""The model; gradient descent; good starts; DM1 and its margins; their sizes; beyond the paper; the
+paper's own sizes."""
 
 _ERRATA = load_errata(Path(__file__).with_name("errata.toml"))
 

@@ -27,7 +27,7 @@ from jaxbounds.multihead.realizable import (
     class_direction,
     realizing_distance,
 )
-from jaxbounds.multihead.tied import per_head, tied_risk
+from jaxbounds.multihead.tied import tied_risk
 from jaxbounds.numerics.arrays import number
 
 SHARP = "sharpened S2, S6, S9, S10"
@@ -46,7 +46,7 @@ def _gap(K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, f
     copies = jnp.full(2, heads / 2)
 
     def advance(params: Params, _: None) -> tuple[Params, None]:
-        slope = per_head(jax.grad(tied_risk)(params, copies, data), copies)
+        slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)
         return jax.tree.map(lambda leaf, g: leaf - step * g, params, slope), None
 
     last, _ = jax.lax.scan(advance, start, length=K)

@@ -20,6 +20,7 @@ from jaxbounds.claims.statements import (
     Size,
     Statement,
 )
+from jaxbounds.multihead.derivatives import network_risk
 from jaxbounds.multihead.first_phase import (
     centre,
     deviation,
@@ -30,7 +31,6 @@ from jaxbounds.multihead.first_phase import (
     first_step,
     printed_centre,
 )
-from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.statements.contexts import (
     DRAWS,
     ON_DATA,
@@ -49,7 +49,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
     c, alpha = unfold(instance), instance["alpha"]
     closed = first_step(c.data, alpha)
     zero = jax.tree.map(jnp.zeros_like, closed)
-    slope = jax.grad(empirical_risk)(zero, c.data)
+    slope = jax.grad(network_risk)(zero, c.data)
     root = jnp.sqrt(1.0 * alpha.shape[0])
     step = jax.tree.map(lambda g: -alpha[:, None, None] * root * g, slope)
     flat = lambda tree: jnp.concatenate([tree["U"].ravel(), tree["W"].ravel()])

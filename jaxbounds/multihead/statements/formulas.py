@@ -10,7 +10,7 @@ from jaxtyping import Array
 from jaxbounds.claims.sets import Reals
 from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.calculus import head_gradient, head_hessian_blocks, loss_hessian
-from jaxbounds.multihead.loss import empirical_risk
+from jaxbounds.multihead.derivatives import one_head, risk_hessian
 from jaxbounds.multihead.model import (
     MultiHeadAttention,
     attention_scores,
@@ -155,7 +155,7 @@ def _gradient(which: int) -> Callable[[Instance, Size], Sides]:
         wrong = head_gradient(instance["U"], instance["W"].T, instance["X"])[which]
         scale = jnp.sum(jnp.abs(instance["U"])) * jnp.max(jnp.abs(instance["X"])) ** 3
         return Sides(
-            lhs=jax.grad(head_output, argnums=which)(*arguments),
+            lhs=jax.grad(one_head, argnums=which)(*arguments),
             rhs={"printed": head_gradient(*arguments)[which], "control": wrong},
             error=1e-14 * which * scale,
         )
@@ -197,7 +197,7 @@ LEMMA_1_W = Statement(
 
 def _mixed_derivative(instance: Instance, size: Size) -> Sides:
     tokens, weights, a, b = (instance[name] for name in "XWab")
-    along = lambda w: a @ (attention_scores(w, tokens) @ tokens) @ b
+    along = lambda w: a @ jax.grad(one_head)(instance["U"], w, tokens) @ b
     mixed, _ = head_hessian_blocks(instance["U"], weights, tokens)
     closed = jnp.einsum("t,i,tijk->jk", a, b, mixed)
     scale = jnp.sum(jnp.abs(a)) * jnp.sum(jnp.abs(b)) * jnp.max(jnp.abs(tokens)) ** 3
@@ -225,7 +225,7 @@ LEMMA_1_UW = Statement(
 
 def _second_derivative(instance: Instance, size: Size) -> Sides:
     tokens, weights, projection, b, c = (instance[name] for name in "XWUbc")
-    along = lambda w: c @ jax.grad(head_output, argnums=1)(projection, w, tokens) @ b
+    along = lambda w: c @ jax.grad(one_head, argnums=1)(projection, w, tokens) @ b
 
     def of_token(weight: Array, u: Array) -> Array:
         scores, values = tokens @ u, tokens @ b
@@ -272,20 +272,11 @@ LEMMA_1_WW = Statement(
 
 
 def _loss_hessian(instance: Instance, size: Size) -> Sides:
-    data, (heads, T, d) = training_set(instance), instance["U"].shape
-    split = T * d
-
-    def risk(flat: Array) -> Array:
-        rows = flat.reshape(heads, split + d * d)
-        projections, weights = rows[:, :split], rows[:, split:]
-        params = {"U": projections.reshape(heads, T, d), "W": weights.reshape(heads, d, d)}
-        return empirical_risk(params, data)
-
-    rows = [instance[name].reshape(heads, -1) for name in "UW"]
-    closed = loss_hessian(params_of(instance), data)
+    params, data = params_of(instance), training_set(instance)
+    closed = loss_hessian(params, data)
     flipped = {"U": -instance["U"], "W": instance["W"]}
     return Sides(
-        lhs=jax.hessian(risk)(jnp.concatenate(rows, axis=1).ravel()),
+        lhs=risk_hessian(params, data),
         rhs={"printed": closed, "control": loss_hessian(flipped, data)},
         error=1e-13 * jnp.max(jnp.abs(closed)),
     )
@@ -300,7 +291,7 @@ EQ_65 = Statement(
     kind="identity",
     sample={name: LOSS[name] for name in ("generic", "GD on DM1")},
     evaluate=_loss_hessian,
-    judges=(loss_hessian,),
+    judges=(loss_hessian, risk_hessian),
     sizes=({"n": 4, "T": 3, "d": 2, "H": 2},),
     forms=(
         Form(

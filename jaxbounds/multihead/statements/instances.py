@@ -150,6 +150,10 @@ def _dm2(key: jax.Array, size: Size) -> Data:
     return model.sample(data_key, model.teacher(teacher_key), size["n"])
 
 
+POPULATIONS: dict[str, Callable[[jax.Array, Size], Data]] = {"DM1": _dm1, "DM2": _dm2}
+"""Data sets of n sequences, by the name of their law."""
+
+
 def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:
     """Iterates of `rule` on data of `population`, at learning rates between e^low and e^high."""
 

@@ -49,8 +49,10 @@ def _kernel(instance: Instance, size: Size) -> Sides:
     gram = ntk_gram(params, X, X)
     margin = NTKMargin(jnp.min(along), 2**0.5 * vector_norm(pull), q)  # of any weights q
     best = ntk_margins(params, {"X": X, "y": y}, separator(params, {"X": X, "y": y}, margin))
-    found = jnp.concatenate([gram.ravel(), best, held_out_margins(gram, y, y, margin)])
-    want = jnp.concatenate([(features @ features.T).ravel(), along, along])
+    own = flat(dict(zip("UW", sample_gradients(params, X))), size["n"])
+    held_out = held_out_margins(gram, y, y, margin)
+    found = jnp.concatenate([gram.ravel(), best, held_out, own.ravel()])
+    want = jnp.concatenate([(features @ features.T).ravel(), along, along, features.ravel()])
     return Sides(lhs=found, rhs={"derived": want, "control": jnp.roll(want, 1)})
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.claims.statements import (
@@ -16,25 +16,29 @@ from jaxbounds.claims.statements import (
     Statement,
 )
 from jaxbounds.multihead import bounds
-from jaxbounds.multihead.calculus import loss_hessian
+from jaxbounds.multihead.derivatives import (
+    loss_curvature,
+    loss_slope,
+    risk_gradient,
+    risk_hessian,
+)
 from jaxbounds.multihead.loss import (
     empirical_risk,
     logistic,
-    logistic_curvature,
-    logistic_slope,
     margins,
 )
-from jaxbounds.multihead.runs import training_set
+from jaxbounds.multihead.model import Params
+from jaxbounds.multihead.runs import head_sizes, training_set
 from jaxbounds.multihead.statements.boxes import up_to
 from jaxbounds.multihead.statements.common import (
     ON_LOSS,
     on_data,
     params_of,
-    sizes_of,
     tight,
     token_radius,
 )
 from jaxbounds.multihead.statements.instances import STATIC
+from jaxbounds.numerics.norms import vector_norm
 
 ON_MARGINS: dict[str, Any] = ON_LOSS | {
     "sample": STATIC,
@@ -58,9 +62,9 @@ BY_SIZE = (
 
 
 def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
-    """L, L' and L''."""
+    """L, and L' and L'' by automatic differentiation of the logistic loss."""
     margin = margins(params_of(instance), training_set(instance))
-    slope, curvature = logistic_slope(margin), logistic_curvature(margin)
+    slope, curvature = jnp.abs(loss_slope(margin)), jnp.abs(loss_curvature(margin))
     return jnp.mean(logistic(margin)), jnp.mean(slope), jnp.mean(curvature)
 
 
@@ -82,7 +86,7 @@ EQ_24_SLOPE = Statement(
     tex=r"\hat L'(\theta) = \frac{1}{n} \sum_{i} |\ell'(y_i \Phi(X_i, \theta))| \le \hat "
     r"L(\theta)",
     evaluate=_slope_bound,
-    judges=(logistic_slope, logistic),
+    judges=(loss_slope, logistic),
     forms=(
         Form(
             name="printed",
@@ -118,7 +122,7 @@ EQ_24_LOSS = Statement(
     formula="L' <= L <= 1",
     tex=r"\hat L'(\theta) \le \hat L(\theta) \le 1",
     evaluate=_loss_bound,
-    judges=(logistic, logistic_slope, margins),
+    judges=(logistic, loss_slope, margins),
     forms=(
         Form(
             name="printed",
@@ -166,7 +170,7 @@ EQ_24_CURVATURE = Statement(
     tex=r"\hat L''(\theta) = \frac{1}{n} \sum_{i} |\ell''(y_i \Phi(X_i, \theta))| \le "
     r"\frac{1}{4}",
     evaluate=_curvature_bound,
-    judges=(logistic_curvature,),
+    judges=(loss_curvature,),
     forms=(
         Form(
             name="printed",
@@ -189,20 +193,60 @@ EQ_24_CURVATURE = Statement(
 )
 
 
+def gradient_sides(
+    params: Params, copies: Array, radius: Array, loss: Array, T: int, /
+) -> dict[str, ArrayLike]:
+    """The right sides of Corollary 1 (1), and its control, of heads in groups of `copies`."""
+    norm, largest, squares = head_sizes(params, copies)
+    return {
+        "printed": bounds.beta1(norm, radius, T=T) * loss,
+        "printed, Lemma 6": bounds.beta1(largest, radius, T=T) * loss,
+        "sharpened S2": bounds.beta1_sharp(squares, radius, T=T) * loss,
+        "control": bounds.beta1_sharp(squares, radius, T=1) * loss,
+    }
+
+
+def smoothness_sides(
+    params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
+) -> dict[str, ArrayLike]:
+    """The right sides of Corollary 1 (2), and its control, of heads in groups of `copies`."""
+    T, d, H = size["T"], size["d"], size["H"]
+    norm, largest, squares = head_sizes(params, copies)
+    bounded = lambda T: bounds.self_bounded_smoothness(largest, squares, radius, T=T, H=H)
+    return {
+        "printed": bounds.beta2(norm, radius, T=T, d=d, H=H),
+        "printed, Lemma 6": bounds.beta2(largest, radius, T=T, d=d, H=H),
+        "sharpened S6": bounds.beta2_sharp(largest, squares, radius, T=T, H=H),
+        "sharpened S6, self-bounded": bounded(T) * loss,
+        "control": bounded(1) * loss,
+    }
+
+
+def convexity_sides(
+    params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
+) -> dict[str, ArrayLike]:
+    """The right sides of Corollary 1 (3), and its control, of heads in groups of `copies`."""
+    T, d, root = size["T"], size["d"], size["H"] ** 0.5
+    norm, largest, _ = head_sizes(params, copies)
+    sharp = bounds.beta3_sharp(largest, radius, T=T) / root
+    return {
+        "printed": bounds.beta3(norm, radius, T=T, d=d) * loss / root,
+        "printed, Lemma 6": bounds.beta3(largest, radius, T=T, d=d) * loss / root,
+        "sharpened S6": sharp * loss,
+        "control": sharp * loss / T**0.5,
+    }
+
+
+def _alone(instance: Instance) -> tuple[Params, Array, Array, Array]:
+    """The heads, one in each group, R and L."""
+    params = params_of(instance)
+    loss = empirical_risk(params, training_set(instance))
+    return params, jnp.ones(params["U"].shape[0]), token_radius(instance), loss
+
+
 def _gradient_bound(instance: Instance, size: Size) -> Sides:
-    params, radius, T = params_of(instance), token_radius(instance), size["T"]
-    loss, slope = jax.value_and_grad(empirical_risk)(params, training_set(instance))
-    norm, largest, squares = sizes_of(params)
-    sharp = bounds.beta1_sharp(squares, radius, T=T)
-    return Sides(
-        lhs=jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in slope.values())),
-        rhs={
-            "printed": bounds.beta1(norm, radius, T=T) * loss,
-            "printed, Lemma 6": bounds.beta1(largest, radius, T=T) * loss,
-            "sharpened S2": sharp * loss,
-            "control": bounds.beta1_sharp(squares, radius, T=1) * loss,
-        },
-    )
+    gradient = risk_gradient(params_of(instance), training_set(instance))
+    return Sides(vector_norm(gradient), gradient_sides(*_alone(instance), size["T"]))
 
 
 COROLLARY_1_1 = Statement(
@@ -221,21 +265,9 @@ COROLLARY_1_1 = Statement(
 
 
 def _smoothness_bound(instance: Instance, size: Size) -> Sides:
-    params, data, radius = params_of(instance), training_set(instance), token_radius(instance)
-    T, d, H = size["T"], size["d"], size["H"]
-    norm, largest, squares = sizes_of(params)
-    bounded = bounds.self_bounded_smoothness(largest, squares, radius, T=T, H=H)
-    loss = empirical_risk(params, data)
-    return Sides(
-        lhs=jnp.max(jnp.abs(jnp.linalg.eigvalsh(loss_hessian(params, data)))),
-        rhs={
-            "printed": bounds.beta2(norm, radius, T=T, d=d, H=H),
-            "printed, Lemma 6": bounds.beta2(largest, radius, T=T, d=d, H=H),
-            "sharpened S6": bounds.beta2_sharp(largest, squares, radius, T=T, H=H),
-            "sharpened S6, self-bounded": bounded * loss,
-            "control": bounds.self_bounded_smoothness(largest, squares, radius, T=1, H=H) * loss,
-        },
-    )
+    hessian = risk_hessian(params_of(instance), training_set(instance))
+    norm = jnp.max(jnp.abs(jnp.linalg.eigvalsh(hessian)))
+    return Sides(norm, smoothness_sides(*_alone(instance), size))
 
 
 COROLLARY_1_2 = Statement(
@@ -265,23 +297,11 @@ COROLLARY_1_2 = Statement(
 
 
 def _weak_convexity(instance: Instance, size: Size) -> Sides:
-    params, data, radius = params_of(instance), training_set(instance), token_radius(instance)
-    T, d, root = size["T"], size["d"], size["H"] ** 0.5
-    values = jnp.linalg.eigvalsh(loss_hessian(params, data))
-    norm, largest, _ = sizes_of(params)
-    loss = empirical_risk(params, data)
-    sharp = bounds.beta3_sharp(largest, radius, T=T) / root
-    return Sides(
-        lhs=-values[0],
-        rhs={
-            "printed": bounds.beta3(norm, radius, T=T, d=d) * loss / root,
-            "printed, Lemma 6": bounds.beta3(largest, radius, T=T, d=d) * loss / root,
-            "sharpened S6": sharp * loss,
-            "control": sharp * loss / T**0.5,
-        },
-        # Rounding of a symmetric eigenvalue problem.
-        error=1e-14 * jnp.max(jnp.abs(values)),
-    )
+    hessian = risk_hessian(params_of(instance), training_set(instance))
+    values = jnp.linalg.eigvalsh(hessian)
+    # Rounding of a symmetric eigenvalue problem.
+    error = 1e-14 * jnp.max(jnp.abs(values))
+    return Sides(-values[0], convexity_sides(*_alone(instance), size), error=error)
 
 
 COROLLARY_1_3 = Statement(
@@ -311,4 +331,11 @@ COROLLARY_1_3 = Statement(
     **ON_LOSS | {"budget": Budget(samples=128, restarts=8, steps=200)},
 )
 
-STATEMENTS = (EQ_24_SLOPE, EQ_24_LOSS, EQ_24_CURVATURE, COROLLARY_1_1, COROLLARY_1_2, COROLLARY_1_3)
+STATEMENTS = (
+    EQ_24_SLOPE,
+    EQ_24_LOSS,
+    EQ_24_CURVATURE,
+    COROLLARY_1_1,
+    COROLLARY_1_2,
+    COROLLARY_1_3,
+)

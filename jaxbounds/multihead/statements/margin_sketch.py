@@ -2,12 +2,14 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Reals
 from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
-from jaxbounds.multihead.calculus import head_gradient, softmax_derivative
+from jaxbounds.multihead.calculus import softmax_derivative
+from jaxbounds.multihead.derivatives import one_head
 from jaxbounds.multihead.first_phase import equal_rows, printed_centre
 from jaxbounds.multihead.oracle import (
     Assumption3,
@@ -69,7 +71,8 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
     flat = softmax_derivative(jnp.full(T, 1 / T))
     row = printed_centre(c.classifier, c.zeta) + p
     start = {name: leaf[0] for name, leaf in equal_rows(row, alpha[None], T).items()}
-    _, gradient = head_gradient(start["U"], start["W"], c.X)
+    slope = jax.grad(one_head, argnums=1)
+    gradient = slope(start["U"], start["W"], c.X)
 
     def term(along: Array, centred: Array) -> Array:
         """sum_t x_t (along)^T X^T centred X."""
@@ -80,7 +83,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
 
     weights = oracle_weights(c.patterns)
     # p = 0: the first term alone, along W*, in logits of classes and of the softmax.
-    _, dominant = head_gradient(start["U"] - alpha * p[None, :], start["W"], c.X)
+    dominant = slope(start["U"] - alpha * p[None, :], start["W"], c.X)
     logits = jnp.sum(relevance_scores(c.X, weights), axis=0)
     scores = alpha * c.zeta / 2 * (c.X @ c.classifier) @ flat @ logits
     small = 1e-15 * jnp.abs(alpha) * T * (c.S + c.Z) ** 3
@@ -108,7 +111,7 @@ GRADIENT = Statement(
     r"X^\top \varphi'(0) X + \alpha \sum_{t} x_t p^\top X^\top \varphi'(0) X",
     kind="identity",
     evaluate=_at_first_step,
-    judges=(head_gradient, softmax_derivative, printed_centre, equal_rows, relevance_scores),
+    judges=(softmax_derivative, printed_centre, equal_rows, relevance_scores),
     forms=(
         Form(
             name="printed",

@@ -7,8 +7,8 @@ from jaxtyping import Array
 
 from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead import bounds
-from jaxbounds.multihead.calculus import head_hessian, hessian_certificate
-from jaxbounds.multihead.model import head_output, model_output
+from jaxbounds.multihead.calculus import hessian_certificate
+from jaxbounds.multihead.derivatives import network_gradient, network_hessian, one_head
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     IDENTICAL,
@@ -20,7 +20,7 @@ from jaxbounds.multihead.statements.common import (
     token_radius,
 )
 from jaxbounds.multihead.statements.instances import loss_generic
-from jaxbounds.numerics.norms import frobenius_norm, max_entry, max_row_norm
+from jaxbounds.numerics.norms import frobenius_norm, max_entry, max_row_norm, vector_norm
 
 TWO_SIZES = {"sizes": ({"T": 2, "d": 2}, {"T": 4, "d": 3})}
 NO_U = IDENTICAL + " with U = 0"
@@ -48,21 +48,14 @@ def _symmetric_norm(matrix: Array) -> Array:
 
 
 def _hessian_norm(instance: Instance) -> Array:
-    """||Hess Phi|| by automatic differentiation, U then W."""
-    projection, weights, tokens = instance["U"], instance["W"], instance["X"]
-    split = projection.size
-
-    def flat_output(flat: Array) -> Array:
-        outer, inner = flat[:split].reshape(projection.shape), flat[split:].reshape(weights.shape)
-        return head_output(outer, inner, tokens)
-
-    point = jnp.concatenate([projection.ravel(), weights.ravel()])
-    return _symmetric_norm(jax.hessian(flat_output)(point))
+    """||Hess Phi|| of one head."""
+    alone = {name: leaf[None] for name, leaf in params_of(instance).items()}
+    return _symmetric_norm(network_hessian(alone, instance["X"]))
 
 
 def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
     """||grad_U Phi||_F, ||grad_W Phi||_F and ||grad Phi||."""
-    slope = jax.grad(head_output, argnums=(0, 1))(instance["U"], instance["W"], instance["X"])
+    slope = jax.grad(one_head, argnums=(0, 1))(instance["U"], instance["W"], instance["X"])
     outer, inner = frobenius_norm(slope[0]), frobenius_norm(slope[1])
     return outer, inner, jnp.sqrt(outer**2 + inner**2)
 
@@ -274,9 +267,8 @@ PROP_5_A2 = Statement(
 
 def _many_heads_gradient(instance: Instance, size: Size) -> Sides:
     tokens, params, T = instance["X"][0], params_of(instance), size["T"]
-    slopes = jax.grad(model_output)(params, tokens)
     (_, largest, squares), radius = sizes_of(params), max_row_norm(tokens)
-    lhs = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in slopes.values()))
+    lhs = vector_norm(network_gradient(params, tokens))
     printed, sharp = bounds.beta1(largest, radius, T=T), bounds.beta1_sharp(squares, radius, T=T)
     return tight(lhs, {"printed": printed, "sharpened S2": sharp})
 
@@ -300,11 +292,11 @@ LEMMA_5_1 = Statement(
 
 def _many_heads_hessian(instance: Instance, size: Size) -> Sides:
     tokens, T, root = instance["X"][0], size["T"], size["H"] ** 0.5
-    blocks = jax.vmap(head_hessian, in_axes=(0, 0, None))(instance["U"], instance["W"], tokens)
-    (_, largest, _), radius = sizes_of(params_of(instance)), max_row_norm(tokens)
+    params = params_of(instance)
+    (_, largest, _), radius = sizes_of(params), max_row_norm(tokens)
     sharp = bounds.beta3_sharp(largest, radius, T=T) / root
     return Sides(
-        lhs=jnp.max(jax.vmap(_symmetric_norm)(blocks)) / root,
+        lhs=_symmetric_norm(network_hessian(params, tokens)),
         rhs={
             "printed": bounds.beta3(largest, radius, T=T, d=size["d"]) / root,
             "sharpened S6": sharp,
@@ -321,7 +313,7 @@ LEMMA_5_2 = Statement(
     tex=r"\|\nabla^2 \tilde\Phi\| \le \frac{2 \sqrt{T d} R^3}{\sqrt{H}} \left( 3 \sqrt{d} "
     r"R^2 \max_{h} \|U_h\|_F + 1 \right)",
     evaluate=_many_heads_hessian,
-    judges=(bounds.beta3, bounds.beta3_sharp, head_hessian),
+    judges=(bounds.beta3, bounds.beta3_sharp, network_hessian),
     forms=(
         Form(name="printed", cites="Lemma 5 (2), eq. (63), Appendix A.1"),
         Form(

@@ -16,7 +16,7 @@ from jaxbounds.claims.statements import (
     Statement,
 )
 from jaxbounds.multihead import bounds
-from jaxbounds.multihead.calculus import head_hessian_blocks, softmax_derivative
+from jaxbounds.multihead.derivatives import one_head
 from jaxbounds.multihead.statements.boxes import signs, two_tokens
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
@@ -32,13 +32,14 @@ from jaxbounds.numerics.norms import spectral_norm, vector_norm
 def _covariance(instance: Instance, size: Size) -> Sides:
     tokens, radius = instance["X"], token_radius(instance)
     scores = tokens @ instance["U"][0]
-    weights = jax.nn.softmax(tokens @ instance["W"].T @ tokens[0])
+    logits = tokens @ instance["W"].T @ tokens[0]
     rhs = {
         "printed": bounds.covariance_bound(scores, radius),
         "sharpened S1, half range": bounds.covariance_half_range(scores, radius),
         "sharpened S1": bounds.covariance_sharp(scores, radius),
     }
-    lhs = vector_norm(tokens.T @ softmax_derivative(weights) @ scores)
+    _, moved = jax.jvp(jax.nn.softmax, (logits,), (scores,))
+    lhs = vector_norm(tokens.T @ moved)
     return tight(lhs, rhs, error=1e-14 * rhs["sharpened S1"])
 
 
@@ -52,7 +53,6 @@ EQ_42 = Statement(
         bounds.covariance_bound,
         bounds.covariance_sharp,
         bounds.covariance_half_range,
-        softmax_derivative,
     ),
     forms=(
         Form(
@@ -124,7 +124,8 @@ def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
     def evaluate(instance: Instance, size: Size) -> Sides:
         radius = token_radius(instance)
         scores = bounds.summed_scores(instance["U"], instance["X"])
-        block = head_hessian_blocks(instance["U"], instance["W"], instance["X"])[which]
+        inner = jax.grad(one_head, argnums=which)
+        block = jax.jacobian(inner, argnums=1)(instance["U"], instance["W"], instance["X"])
         i, j, k, l = block.shape
         printed = spectral_norm(jnp.transpose(block, (0, 2, 1, 3)).reshape(i * k, j * l))
         mixed = bounds.mixed_hessian_sharp(radius, T=size["T"])
@@ -145,7 +146,7 @@ EQ_51 = Statement(
     tex=r"\|\nabla^2_W \Phi\| \le \|M\|, \quad M_{(i,k),(j,l)} = \frac{\partial^2 "
     r"\Phi}{\partial W_{ij} \partial W_{kl}}",
     evaluate=_realigned(1),
-    judges=(bounds.inner_hessian_sharp, head_hessian_blocks),
+    judges=(bounds.inner_hessian_sharp,),
     forms=(
         Form(
             name="printed",
@@ -178,7 +179,7 @@ EQ_49 = Statement(
     tex=r"\|\nabla^2_{UW} \Phi\| \le \|M\|, \quad M_{(t,k),(j,l)} = \frac{\partial^2 "
     r"\Phi}{\partial U_{tj} \partial W_{kl}}",
     evaluate=_realigned(0),
-    judges=(bounds.mixed_hessian_sharp, head_hessian_blocks),
+    judges=(bounds.mixed_hessian_sharp,),
     forms=(
         Form(
             name="printed",

@@ -22,7 +22,8 @@ from jaxbounds.multihead.bounds import (
     readout_inner_gradient,
     summed_scores,
 )
-from jaxbounds.multihead.model import Readout, expand_readout, head_output
+from jaxbounds.multihead.derivatives import one_head
+from jaxbounds.multihead.model import Readout, expand_readout
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     IDENTICAL,
@@ -37,7 +38,7 @@ from jaxbounds.numerics.norms import vector_norm
 def _pooled(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
     def evaluate(instance: Instance, size: Size) -> Sides:
         tokens, T, radius = instance["X"], size["T"], token_radius(instance)
-        output = lambda u: head_output(expand_readout(u, T, readout), instance["W"], tokens)
+        output = lambda u: one_head(expand_readout(u, T, readout), instance["W"], tokens)
         printed = outer_gradient_bound(radius, T=T)
         right = outer_gradient_bound(radius, T=T, readout=readout)
         return tight(
@@ -98,7 +99,7 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
         u = instance["U"][0]
         full = expand_readout(u, T, readout)
         by_norm = lambda kind: readout_inner_gradient(radius, vector_norm(u), T=T, readout=kind)
-        slope = jax.grad(lambda W: head_output(full, W, tokens))(instance["W"])
+        slope = jax.grad(lambda W: one_head(full, W, tokens))(instance["W"])
         rhs = {
             "printed": 2 * by_norm("full"),
             name: by_norm(readout),

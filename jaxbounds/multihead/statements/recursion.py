@@ -19,6 +19,7 @@ from jaxbounds.claims.statements import (
 )
 from jaxbounds.multihead import stability
 from jaxbounds.multihead.bounds import beta1, beta1_sharp, beta2, beta2_sharp, beta3, beta3_sharp
+from jaxbounds.multihead.derivatives import network_risk
 from jaxbounds.multihead.descent import MEAN_SQUARE, PRINTED, ball_constants
 from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.model import Params
@@ -74,7 +75,7 @@ def _expands(instance: Instance, size: Size) -> Sides:
     points = jax.tree.map(mix, first, second)
     loss = jax.vmap(empirical_risk, in_axes=(0, None))(points, data)
     betas = jax.vmap(lambda params: _curvatures(params, copies, radius, size))(points)
-    slope = jax.grad(empirical_risk)
+    slope = jax.grad(network_risk)
     slopes = jax.tree.map(jnp.subtract, slope(first, data), slope(second, data))
     length = tied_norm(apart, copies)
     largest = jnp.max(betas[SHARP_BETAS][1])

@@ -78,12 +78,18 @@ def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Const
     return jnp.stack([least_root(s, c, spread, stability=stable) for c, stable in kinds])
 
 
-def certified_or_loose(key: jax.Array, size: Size) -> Instance:
+def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> Instance:
     """H and eta as certified, to within rounding, or not certified at all.
 
     H is the least that the printed or the sharpened constants allow, for training or for
     stability, and eta up to the largest that goes with it; or H is log-uniform from 2 to 1e5 and
     eta from 0.1 to 4 over the smoothness bound at the start.
+
+    Args:
+        key: draws.
+        size: n, T and d.
+        only: which of these: 0 printed and 1 sharpened, 2 and 3 alike for stability, 4 loose;
+            drawn unless given.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)
@@ -92,7 +98,7 @@ def certified_or_loose(key: jax.Array, size: Size) -> Instance:
     log_uniform = lambda u, low, high: low * (high / low) ** u
     K = jnp.clip(jnp.floor(log_uniform(numbers[0], 1.0, STEPS + 1.0)).astype(int), 1, STEPS)
     # 0, 1: printed, sharpened; 2, 3: the same for stability; 4: loose.
-    kind = jax.random.randint(kind_key, (), 0, 5)
+    kind = jax.random.randint(kind_key, (), 0, 5) if only is None else jnp.asarray(only)
     distance = log_uniform(numbers[1], jnp.where(kind == 4, 0.05, 0.2), 4.0)
     largest_head = numbers[2] < 0.5
     base = head_norm(start)

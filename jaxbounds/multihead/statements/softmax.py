@@ -59,8 +59,13 @@ def _softmax_at_zero(instance: Instance, size: Size) -> Sides:
     T = size["T"]
     centring = jnp.eye(T) - jnp.ones((T, T)) / T
     return Sides(
-        lhs=softmax_derivative(jax.nn.softmax(instance["v"])),
-        rhs={"printed": centring, "corrected": centring / T, "control": jnp.eye(T) / T},
+        lhs=jax.jacobian(jax.nn.softmax)(instance["v"]),
+        rhs={
+            "printed": centring,
+            "corrected": centring / T,
+            "derived": softmax_derivative(jax.nn.softmax(instance["v"])),
+            "control": jnp.eye(T) / T,
+        },
     )
 
 
@@ -94,6 +99,7 @@ AT_ZERO = Statement(
             ),
         ),
         Form(name="corrected"),
+        Form(name="derived", note="Eq. (25) at zero."),
     ),
     control="without the rank-one term",
     source="Section 5.2, before eq. (8)",
@@ -103,10 +109,14 @@ AT_ZERO = Statement(
 def _remainder(instance: Instance, size: Size) -> Sides:
     logits, step = instance["v"], instance["delta"]
     softmax = jax.nn.softmax(logits)
-    first = softmax_derivative(softmax) @ step
+    _, first = jax.jvp(jax.nn.softmax, (logits,), (step,))
     rest = jnp.linalg.norm(jax.nn.softmax(logits + step) - softmax - first)
     length = jnp.linalg.norm(step)
-    return Sides(lhs=rest, rhs={"printed": length**3, "corrected": length**2, "control": length**4})
+    return Sides(
+        lhs=rest,
+        rhs={"printed": length**3, "corrected": length**2, "control": length**4},
+        error=jnp.linalg.norm(softmax_derivative(softmax) @ step - first),
+    )
 
 
 EQ_26 = Statement(

@@ -70,7 +70,7 @@ def _certificate(
 def _losses(start: Start, heads: ArrayLike, step: ArrayLike) -> Array:
     """L(theta_k) along the run of the next even number of heads."""
     copies = shared(start, even(heads))[1]
-    risk = lambda params: tied_risk(params, copies, start.data)
+    risk = lambda params, single: tied_risk(params, copies, start.data, single)
     return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses
 
 

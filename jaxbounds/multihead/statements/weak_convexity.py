@@ -11,12 +11,18 @@ from jaxtyping import Array
 
 from jaxbounds.claims.sets import Reals
 from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
-from jaxbounds.multihead.bounds import beta1, beta3
-from jaxbounds.multihead.calculus import head_hessian, loss_hessian
+from jaxbounds.multihead.bounds import beta1, beta3, beta3_sharp
+from jaxbounds.multihead.derivatives import (
+    flatten,
+    network,
+    network_hessian,
+    risk_hessian,
+    unflatten,
+)
 from jaxbounds.multihead.loss import empirical_risk, logistic, margins
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
-from jaxbounds.multihead.statements.common import ON_LOSS, params_of, token_radius
+from jaxbounds.multihead.statements.common import ON_LOSS, params_of, sizes_of, token_radius
 from jaxbounds.multihead.statements.instances import STATIC
 from jaxbounds.numerics.norms import vector_norm
 
@@ -28,8 +34,9 @@ _DERIVED = (
 
 def _sides(values, margin, norms, loss, unsaturated=0.0) -> Sides:
     bound, weaker = slope_weighted_curvature(margin, norms), loss_weighted_curvature(margin, norms)
-    # Rounding of a symmetric eigenvalue problem, and of 1 - tanh^2 where a unit is saturated. Where
-    # these leave fewer than four digits of lambda_min, the instance decides nothing.
+    # Rounding of a symmetric eigenvalue problem, and of 1 - tanh^2 or of a covariance where a unit
+    # or attention is saturated. Where these leave fewer than four digits of lambda_min, the
+    # instance decides nothing.
     rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
     everything = 2 * (jnp.abs(values[0]) + bound + weaker)
     error = jnp.where(rounding > 1e-4 * bound, everything, rounding)
@@ -43,12 +50,17 @@ def _sides(values, margin, norms, loss, unsaturated=0.0) -> Sides:
 def _of_the_model(instance: Instance, size: Size) -> Sides:
     params = {"U": instance["U"], "W": instance["W"]}
     data = {"X": instance["X"], "y": instance["y"]}
-    of_sample = lambda X: jax.vmap(lambda U, W: head_hessian(U, W, X))(params["U"], params["W"])
-    blocks = jax.vmap(of_sample)(data["X"])
-    # Hess f is block-diagonal over the heads, each divided by sqrt(H).
-    norms = jnp.max(jnp.abs(jnp.linalg.eigvalsh(blocks)), axis=(1, 2)) / size["H"] ** 0.5
-    values = jnp.linalg.eigvalsh(loss_hessian(params, data))
-    return _sides(values, margins(params, data), norms, empirical_risk(params, data))
+    hessians = jax.vmap(network_hessian, in_axes=(None, 0))(params, data["X"])
+    norms = jnp.max(jnp.abs(jnp.linalg.eigvalsh(hessians)), axis=1)
+    values = jnp.linalg.eigvalsh(risk_hessian(params, data))
+    margin, (_, largest, _) = margins(params, data), sizes_of(params)
+    # About ||Hess f_i|| if no attention were saturated.
+    free = beta3_sharp(largest, token_radius(instance), T=size["T"]) / size["H"] ** 0.5
+    unsaturated = slope_weighted_curvature(margin, free * jnp.ones_like(norms))
+    # An eigenvalue of the size of rounding is zero, so that its sign is no processor's.
+    rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
+    values = jnp.where(jnp.abs(values) > rounding, values, 0.0)
+    return _sides(values, margin, norms, empirical_risk(params, data), unsaturated)
 
 
 def _network(weights, x):
@@ -87,17 +99,16 @@ def _one_free_unit(size: Size) -> Instance:
 
 def _other_loss(instance: Instance, size: Size) -> Sides:
     """sqrt(1 + z^2) - z: convex, smooth, Lipschitz, |l'| <= l, not the logistic one."""
-    shapes = instance["U"].shape, instance["W"].shape
-    split, data = instance["U"].size, {"X": instance["X"], "y": instance["y"]}
+    tokens, labels = instance["X"], instance["y"].astype(instance["X"].dtype)
 
     def risk(flat):
-        params = {"U": flat[:split].reshape(shapes[0]), "W": flat[split:].reshape(shapes[1])}
-        margin = margins(params, data)
+        params = unflatten(flat, params_of(instance))
+        margin = labels * jax.vmap(network, in_axes=(None, 0))(params, tokens)
         # Without cancellation for large margins.
         root = jnp.sqrt(1 + margin**2)
         return jnp.mean(jnp.where(margin > 0, 1 / (root + jnp.abs(margin)), root - margin))
 
-    point = jnp.concatenate([instance["U"].ravel(), instance["W"].ravel()])
+    point = flatten(params_of(instance))
     values, loss = jnp.linalg.eigvalsh(jax.hessian(risk)(point)), risk(point)
     norm, radius, T = head_norm(params_of(instance)), token_radius(instance), size["T"]
     weak = beta3(norm, radius, T=T, d=size["d"]) / size["H"] ** 0.5

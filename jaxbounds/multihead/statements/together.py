@@ -1,0 +1,115 @@
+"""Several statements as one, measured on common instances: a row for sizes that take long."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxbounds.claims.statements import (
+    CONTROL,
+    Budget,
+    Form,
+    Hypotheses,
+    Instance,
+    Sampler,
+    Sides,
+    Size,
+    Statement,
+)
+
+SHORT = 0.99
+"""What the control leaves of a left side: a bound so much smaller would not hold."""
+
+
+def _name(part: Statement, form: Form) -> str:
+    return f"{form.name}: {part.label}"
+
+
+def _form(part: Statement, form: Form) -> Form:
+    """A form of one part; equality cases and boxes are those of the smaller sizes."""
+    asked = [h for h in (part.hypotheses, form.hypotheses) if h]
+    both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
+    return replace(
+        form,
+        name=_name(part, form),
+        hypotheses=both,
+        equality="",
+        domains=(),
+        note=f"As in {part.id}.",
+    )
+
+
+def _joined(asked: Sequence[Hypotheses], instance: Instance, size: Size) -> dict[str, ArrayLike]:
+    """The answers of several hypotheses."""
+    found: dict[str, ArrayLike] = {}
+    for hypotheses in asked:
+        found |= hypotheses(instance, size)
+    return found
+
+
+def _pair(sides: Sides, name: str) -> tuple[ArrayLike, ArrayLike, ArrayLike]:
+    of = lambda side: side[name] if isinstance(side, Mapping) else side
+    return of(sides.lhs), sides.rhs[name], of(sides.error)
+
+
+def together(
+    parts: Sequence[Statement],
+    /,
+    *,
+    id: str,
+    label: str,
+    sample: Mapping[str, Sampler],
+    sizes: tuple[Mapping[str, float], ...],
+    budget: Budget,
+    source: str,
+    horizon: str = "",
+    without: tuple[str, ...] = (),
+) -> Statement:
+    """One statement whose forms are the forms of the parts that hold.
+
+    Args:
+        parts: bounds of one kind, about instances of one kind.
+        id: the new statement's.
+        label: the new statement's.
+        sample: draws instances that every part takes.
+        sizes: where the parts are measured together.
+        budget: how many instances are drawn; nothing is searched.
+        source: where in the paper, and which part of it the sizes are.
+        horizon: for trajectories, as of `Statement`.
+        without: names of forms that no instance of these sizes can decide.
+    """
+    kept = [
+        (part, form)
+        for part in parts
+        for form in part.forms
+        if form.expected == "holds" and _name(part, form) not in without
+    ]
+
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        found = {part.id: part.evaluate(instance, size) for part in parts}
+        pairs = {_name(part, form): _pair(found[part.id], form.name) for part, form in kept}
+        lhs, _, error = next(iter(pairs.values()))
+        pairs[CONTROL] = lhs, SHORT * jnp.asarray(lhs), error
+        return Sides.pairs(
+            {name: (lhs, rhs) for name, (lhs, rhs, _) in pairs.items()},
+            error={name: error for name, (_, _, error) in pairs.items()},
+        )
+
+    return Statement(
+        id=id,
+        label=label,
+        kind=parts[0].kind,
+        formula="; ".join(part.formula for part in parts),
+        evaluate=evaluate,
+        judges=tuple(dict.fromkeys(judge for part in parts for judge in part.judges)),
+        forms=tuple(_form(part, form) for part, form in kept),
+        control=f"{SHORT} of the first form's left side, in place of the bound",
+        assumptions="; ".join(dict.fromkeys(p.assumptions for p in parts if p.assumptions)),
+        sample=sample,
+        sizes=sizes,
+        budget=budget,
+        source=source,
+        horizon=horizon,
+        search="none",
+    )
