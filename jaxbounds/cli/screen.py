@@ -17,6 +17,8 @@ from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
+SHOWN = 20
+"""Forms with changed values that are named; more lines hide the summary above them."""
 FEW = 20
 """So many forms are all shown; of more, those that are not as recorded."""
 
@@ -96,7 +98,7 @@ def show(
         console: for the table.
         every: print every row; where they are few they are printed in any case.
         verbose: also what changes no verdict: draws that do not count, ratios that moved.
-        record: keep the ratios in the papers' records.
+        record: keep ratios and values in the papers' records.
         durations: name the statements that took longest, so many.
     """
     few = sum(len(s.forms) for s in run.selection.statements) <= FEW
@@ -105,6 +107,8 @@ def show(
     aside = list(_notes(run))  # before `record` takes it as known
     _summarize(run, console, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
+    for line in run.recorded:
+        console.print(f"recorded: {line}", markup=False, soft_wrap=True)
     more = [] if every else ["--all prints every row"]
     hidden = 0 if verbose else len(aside)
     more += [f"-v prints {plural(hidden, 'note')} on draws and ratios"] if hidden else []
@@ -136,13 +140,19 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
     """What was found by paper, what is not as recorded, and which errata matter."""
     verdicts, papers = run.verdicts, run.selection.papers
     console.print(report.paper_table(papers, verdicts, width=console.width))
-    console.print(report.summary(verdicts))
+    changed = run.changed
+    console.print(report.summary(verdicts, changed=len(changed)))
     judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
         members = list(group)
         if not all(v.as_expected for v in members):
             for line in remarks(members, run.folder.place_of, judged[name]):
                 console.print(line, markup=False)
+    for line in changed[:SHOWN]:
+        console.print(f"NOT as recorded: {line}", markup=False, soft_wrap=True)
+    if len(changed) > SHOWN:
+        more = plural(len(changed) - SHOWN, "more form")
+        console.print(f"NOT as recorded: values of {more}", markup=False)
     for line in aside:
         console.print(line, markup=False)
     seen = {v.paper for v in verdicts}

@@ -27,6 +27,7 @@ from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import Findings, judge
 from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
+from jaxbounds.falsification.noted_values import values_of
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
@@ -140,6 +141,7 @@ def _verdict(
         sources=_by_source(column),
         quantiles=_quantiles(drawn),
         drawn=bounded_mean(drawn),
+        values=values_of(statement, found.pool.noted, index),
         control={"status": found.control.status, "worst_ratio": found.control.ratio},
         counterexample_ratio=stored_ratio,
     )

@@ -194,14 +194,21 @@ def paper_table(
     return table
 
 
-def summary(verdicts: Sequence[Verdict], /) -> str:
-    """How many statements and forms, by status, and how many are not as recorded."""
+def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
+    """How many statements and forms, by status, and how many are not as recorded.
+
+    Args:
+        verdicts: on all forms.
+        changed: how many forms have values that are not as recorded.
+    """
     counts: dict[str, int] = {}
     for verdict in verdicts:
         counts[verdict.status] = counts.get(verdict.status, 0) + 1
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
     unexpected = sum(not verdict.as_expected for verdict in verdicts)
-    ending = "all as recorded" if not unexpected else f"{unexpected} NOT as recorded"
+    wrong = [f"{unexpected} NOT as recorded"] * bool(unexpected)
+    wrong += [f"values of {plural(changed, 'form')} NOT as recorded"] * bool(changed)
+    ending = "; ".join(wrong) or "all as recorded"
     things = f"{plural(len(grouped(verdicts)), 'statement')}, {plural(len(verdicts), 'form')}"
     return f"{things}: {statuses}; {ending}"
 
