@@ -29,7 +29,7 @@ from jaxbounds.programs.traces import equations, executed
 
 PRINTED = 1e-13
 """Relative: by how much a value on record may be off, as it is written with 13 digits."""
-LONGEST, MOST = 300_000, 2**22
+LONGEST, MOST = 100_000, 2**22
 """Equations that run, and numbers in an array, of a program whose terms NumPy finds: a longer one
 takes minutes, and is moved instead."""
 HIDDEN = 1e300

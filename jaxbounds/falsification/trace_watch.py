@@ -29,16 +29,19 @@ def forget(*names: str) -> None:
                 held.cache_clear()
 
 
-def _codes(function: Judged) -> set[Any]:
-    """The code objects that run when it is called."""
-    found, seen = set[Any](), set[int]()
+def _codes(function: Judged) -> list[Any]:
+    """The code objects that run when it is called, its own last.
+
+    Functions with the same decorator share the code of what the decorator puts around them.
+    """
+    found, seen = list[Any](), set[int]()
     inner: Any = function
     while inner is not None and id(inner) not in seen:
         seen.add(id(inner))
         plain: Any = getattr(inner, "__func__", inner)
         code = getattr(plain, "__code__", None)
         if code is not None:
-            found.add(code)
+            found.append(code)
         inner = getattr(plain, "__wrapped__", None) or getattr(plain, "func", None)
     return found
 
@@ -66,6 +69,7 @@ class TraceWatch:
         self.notes = True
         self.returned: dict[str, Any] = {}
         self._codes = {f: _codes(f) for f in statement.judges}
+        self._own = {id(held[-1]): full_name(f) for f, held in self._codes.items() if held}
         self._of = {id(code): full_name(f) for f, held in self._codes.items() for code in held}
 
     @property
@@ -82,9 +86,10 @@ class TraceWatch:
         """The function, watched while it runs."""
         of, awaited, level = self._of, set[str](), [None]
 
-        def seen(name: str, event: str, value: Any) -> None:
+        def seen(code: int, event: str, value: Any) -> None:
+            name = self._own.get(code)
             if event == "call":
-                self.called.add(name)
+                self.called.add(of[code])
             elif event == "return" and name in awaited:
                 awaited.discard(name)
                 if current_trace() == level[0]:  # inside a loop or a derivative it has no one value
@@ -94,13 +99,13 @@ class TraceWatch:
 
         # Called at each call of anything: a lambda, and codes by identity, cost least.
         look = lambda frame, event, value: (
-            seen(of[id(frame.f_code)], event, value) if id(frame.f_code) in of else None
+            seen(id(frame.f_code), event, value) if id(frame.f_code) in of else None
         )
 
         def run(*arguments: Any) -> Any:
             self.returned = {}
             awaited.clear()
-            awaited.update(of.values() if self.notes else ())
+            awaited.update(self._own.values() if self.notes else ())
             level[0] = current_trace()
             if not self.never and not awaited:
                 return function(*arguments)
