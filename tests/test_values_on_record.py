@@ -141,7 +141,9 @@ def test_a_looser_constant_ends_verify_with_status_1(coded, capsys, tmp_path, mo
     assert main([*command[:-1], str(tmp_path / "later")]) == 1
     said = capsys.readouterr().out
     (line,) = [x for x in said.splitlines() if x.startswith("NOT as recorded: multihead.eq42 (pri")]
-    now, before = (float(part.split(" ")[0]) for part in line.split(" is ")[1].split("on record "))
+    now, before = (
+        float(part.split(" ")[0].rstrip(",")) for part in line.split(" is ")[1].split("on record ")
+    )
     assert now / before == pytest.approx(1.5)
     assert "NOT as recorded" in said and "all as recorded" not in said
 
