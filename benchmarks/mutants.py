@@ -8,6 +8,12 @@ it), or the mean over the draws.
 
     python benchmarks/mutants.py --paper qstr --count 60 --seed 1 --out mutants.jsonl
 
+With `--values` the mistakes are in functions that statements judge, and the values on record notice
+them (`jaxbounds.runs.values`): `verify` ends with status 1 for each of these, since a run measures
+the same values on the same instances. Nothing is searched; a paper takes a few minutes.
+
+    python benchmarks/mutants.py --paper qstr --count 60 --seed 77 --values --out values.jsonl
+
 `--jobs` and `--engine` as of `jaxbounds verify`: each mistake is a piece of its own.
 
 What was done is kept line by line in `--out`; the same command goes on from there. Survivors are
@@ -38,13 +44,16 @@ import jax
 import tyro
 
 from jaxbounds import falsify
-from jaxbounds.claims.statements import Statement
+from jaxbounds.claims.records import VALUES, read_records
+from jaxbounds.claims.statements import Statement, full_name
 from jaxbounds.falsification import UNKEPT, Verdict
 from jaxbounds.falsification.judging import judge
+from jaxbounds.falsification.noting import noted_alone
 from jaxbounds.papers import PAPERS, find_statement, load_paper
 from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.driver import each
 from jaxbounds.runs.engines import HERE, On, opened
+from jaxbounds.runs.values import differences_of_values
 from jaxbounds.runs.workers import Died, at_most
 
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
@@ -253,15 +262,41 @@ def _before(name: str) -> tuple[Verdict, ...]:
 
 
 class Piece(NamedTuple):
-    """A mistake, and the statements that may notice it."""
+    """A mistake, and the statements that may notice it: by verdicts, or by values on record."""
 
     mutant: Mutant
     guards: tuple[str, ...]
     most: int
+    values: bool = False
+
+
+def _is_another(name: str) -> bool:
+    """Whether a value of a statement is not the one on record, or cannot be measured."""
+    statement = find_statement(name)
+    recorded = read_records(load_paper(statement.paper), VALUES)[name]
+    try:
+        now = noted_alone(statement)
+    except Exception:
+        return True
+    pairs = zip(statement.forms, now, strict=True)
+    return any(any(differences_of_values(v, recorded.get(f.name, {}))) for f, v in pairs)
+
+
+@functools.cache
+def _is_recorded(name: str) -> bool:
+    """Whether the values without a mistake are those on record: else they notice nothing."""
+    _forget()
+    return not _is_another(name)
 
 
 def killer_of(piece: Piece) -> str:
     """Anywhere: the first statement that notices the mistake, or ""."""
+    if piece.values:
+        for name in filter(_is_recorded, piece.guards):
+            with planted(piece.mutant):
+                if _is_another(name):
+                    return name
+        return ""
     for name in piece.guards[: piece.most]:
         before = _before(name)
         with planted(piece.mutant):
@@ -272,13 +307,42 @@ def killer_of(piece: Piece) -> str:
 
 def main(
     paper: str = "qstr", count: int = 60, seed: int = 0, out: Path = Path("mutants.jsonl"),
-    most: int = 6, jobs: int = 0, on: On = HERE,
+    most: int = 6, values: bool = False, jobs: int = 0, on: On = HERE,
 ) -> None:  # fmt: skip
-    """Plant `count` mistakes, drawn with `seed`; judge at most `most` statements for each."""
+    """Plant `count` mistakes, drawn with `seed`; judge at most `most` statements for each.
+
+    Args:
+        paper: its id.
+        count: of mistakes.
+        seed: of their choice.
+        out: file of what was done, a line a mistake.
+        most: statements that are judged for each; values are compared in all.
+        values: plant in judged functions alone, and compare the values on record alone.
+        jobs: processes; 0 means one for each core.
+        on: where.
+    """
     if paper not in PAPERS:
         raise SystemExit(f"no paper {paper!r}; there are: {', '.join(PAPERS)}")
     with opened(on, count=at_most(jobs), folder=out.parent) as executor:
-        _plant(executor, paper, count, seed, out, most)
+        if values:
+            _plant_in_judged(executor, paper, count, seed, out)
+        else:
+            _plant(executor, paper, count, seed, out, most)
+
+
+def _plant_in_judged(executor: Executor, paper: str, count: int, seed: int, out: Path) -> None:
+    statements = load_paper(paper).statements
+    if missing := {s.id for s in statements} - set(read_records(load_paper(paper), VALUES)):
+        raise SystemExit(f"no values are on record of {', '.join(sorted(missing))}")
+    guards = collections.defaultdict(list)
+    for statement in statements:
+        for function in statement.judges:
+            guards[full_name(inspect.unwrap(function))].append(statement.id)
+    of = lambda m: guards.get(f"{m.module}.{m.function}", [])
+    everything = [m for m in mutants(paper) if of(m)]
+    print(f"{len(everything)} mistakes in {len(guards)} judged functions")
+    drawn = random.Random(seed).sample(everything, min(count, len(everything)))
+    _done([Piece(m, tuple(of(m)), len(of(m)), True) for m in drawn], executor, out)
 
 
 def _plant(executor: Executor, paper: str, count: int, seed: int, out: Path, most: int) -> None:
@@ -292,13 +356,18 @@ def _plant(executor: Executor, paper: str, count: int, seed: int, out: Path, mos
     reached = [m for m in everything if (m.module, m.line) in run]
     print(f"\n{len(everything)} mistakes, {len(reached)} on lines that verdicts run")
     drawn = random.Random(seed).sample(everything, min(count, len(everything)))
-    done = {}
-    if out.is_file():
-        done = {tuple(r["mutant"].values()): r for r in map(json.loads, out.open())}
-    left = [mutant for mutant in drawn if tuple(asdict(mutant).values()) not in done]
     guards = lambda m: [s.id for s in statements if (m.module, m.line) in lines[s.id]]
     fewest = lambda m: tuple(sorted(guards(m), key=lambda name: len(lines[name])))
-    for piece, killer in each(executor, killer_of, [Piece(m, fewest(m), most) for m in left]):
+    _done([Piece(m, fewest(m), most) for m in drawn], executor, out)
+
+
+def _done(pieces: list[Piece], executor: Executor, out: Path) -> None:
+    """Do what was not done before, keep it, and report on all."""
+    done, key = {}, lambda mutant: tuple(asdict(mutant).values())
+    if out.is_file():
+        done = {tuple(r["mutant"].values()): r for r in map(json.loads, out.open())}
+    left = [piece for piece in pieces if key(piece.mutant) not in done]
+    for piece, killer in each(executor, killer_of, left):
         if isinstance(killer, Died):
             print(f"not judged ({killer}): {piece.mutant}", file=sys.stderr)
             continue
@@ -308,7 +377,7 @@ def _plant(executor: Executor, paper: str, count: int, seed: int, out: Path, mos
         done[tuple(record["mutant"].values())] = record
         with out.open("a") as file:
             file.write(json.dumps(record) + "\n")
-    _report([done[key] for m in drawn if (key := tuple(asdict(m).values())) in done])
+    _report([done[key(p.mutant)] for p in pieces if key(p.mutant) in done])
 
 
 def _report(records: list[dict]) -> None:
@@ -327,4 +396,6 @@ def _report(records: list[dict]) -> None:
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    import mutants as importable  # workers find functions by the names of their modules
+
+    tyro.cli(importable.main)

@@ -1,4 +1,4 @@
-"""What is kept on record about a paper, in its own folder: ratios, sharp constants.
+"""What is kept on record about a paper, in its own folder: ratios, values, sharp constants.
 
 Whoever ships or writes a paper has them beside its statements, in `records/` (of a paper in a
 single file `claims.py` in `claims-records/`), as JSON that a person reads in a difference.
@@ -12,10 +12,11 @@ from jaxbounds.claims.renamed import current_id
 from jaxbounds.claims.statements import Paper
 from jaxbounds.ground.files import write_text
 
-RATIOS, CONSTANTS = "ratios.json", "constants.json"
+RATIOS, VALUES, CONSTANTS = "ratios.json", "values.json", "constants.json"
 
 
-def _file(paper: Paper, name: str) -> Path | None:
+def place_of_records(paper: Paper, name: str, /) -> Path | None:
+    """Where records of a kind stand; None where the paper is in no file."""
     return None if paper.folder is None else paper.folder / name
 
 
@@ -24,12 +25,12 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
 
     Args:
         paper: as it was loaded from its file.
-        name: RATIOS or CONSTANTS.
+        name: RATIOS, VALUES or CONSTANTS.
 
     Raises:
         ValueError: if the file is damaged.
     """
-    file = _file(paper, name)
+    file = place_of_records(paper, name)
     if file is None or not file.is_file():
         return {}
     try:
@@ -39,15 +40,30 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         raise ValueError(f"{file} is damaged ({problem}): record again") from problem
 
 
-def write_records(paper: Paper, name: str, content: dict[str, Any], /) -> None:
+def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
+    """An object as JSON, an entry a line; so are the entries of objects inside, to a depth."""
+    inner = lambda value: (
+        _lines(value, depth - 1, pad + " ") if depth > 1 and value else json.dumps(value)
+    )
+    lines = (f"{pad}{json.dumps(key)}: {inner(value)}" for key, value in content.items())
+    return "{\n" + ",\n".join(lines) + f"\n{pad[1:]}}}"
+
+
+def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth: int = 1) -> None:
     """Put them on record, a line a statement.
+
+    Args:
+        paper: as it was loaded from its file.
+        name: RATIOS, VALUES or CONSTANTS.
+        content: by statement.
+        depth: of the lines: 1 gives one to a statement, 2 to a form; a larger number makes a
+            longer file, in which a person sees more exactly what changed.
 
     Raises:
         ValueError: if the paper is in no file.
     """
-    file = _file(paper, name)
+    file = place_of_records(paper, name)
     if file is None:
         raise ValueError(f"paper {paper.id!r} is in no file, and has no place for records")
     file.parent.mkdir(parents=True, exist_ok=True)
-    lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
-    write_text(file, "{\n" + ",\n".join(lines) + "\n}\n")
+    write_text(file, _lines(content, depth) + "\n")

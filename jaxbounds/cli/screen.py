@@ -19,6 +19,8 @@ from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
+SHOWN = 20
+"""Forms with changed values that are named; more lines hide the summary above them."""
 FEW = 20
 """So many forms are all shown; of more, those that are not as recorded."""
 
@@ -130,7 +132,7 @@ def show(
         console: for the table.
         every: print every row; where they are few they are printed in any case.
         verbose: also what changes no verdict: draws that do not count, ratios that moved.
-        record: keep the ratios in the papers' records.
+        record: keep ratios and values in the papers' records.
         durations: name the statements that took longest, so many.
     """
     few = sum(len(s.forms) for s in run.selection.statements) <= FEW
@@ -139,6 +141,8 @@ def show(
     aside = list(_notes(run))  # before `record` takes it as known
     _summarize(run, console, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
+    for line in run.recorded:
+        console.print(f"recorded: {line}", markup=False, soft_wrap=True)
     more = [] if every else ["--all prints every row"]
     hidden = 0 if verbose else len(aside)
     more += [f"-v prints {plural(hidden, 'note')} on draws and ratios"] if hidden else []
@@ -173,7 +177,8 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
     whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]
     if whole and len(verdicts) > FEW:
         console.print(report.paper_table(whole, verdicts, width=console.width))
-    console.print(report.summary(verdicts))
+    changed = run.changed
+    console.print(report.summary(verdicts, changed=len(changed)))
     stays = lambda file: run.folder.path / file
     judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
@@ -181,6 +186,11 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
         if not all(v.as_expected for v in members):
             for line in remarks(members, run.folder.place_of, judged[name], stays):
                 console.print(line, markup=False)
+    for line in changed[:SHOWN]:
+        console.print(f"NOT as recorded: {line}", markup=False, soft_wrap=True)
+    if len(changed) > SHOWN:
+        more = plural(len(changed) - SHOWN, "more form")
+        console.print(f"NOT as recorded: values of {more}", markup=False)
     for line in aside:
         console.print(line, markup=False)
     for paper in papers:

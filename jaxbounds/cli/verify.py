@@ -49,10 +49,11 @@ def verify(
     Of many forms those are printed that are not as recorded, then a line a paper, and how many
     errata there are; report.html has every one.
 
-    Exit status 0 when every verdict is as recorded, errata included; 1 when one is not, or the run
-    was interrupted; 2 on bad usage; 3 when something could not be measured, written or printed, or
-    a statement with a record is out of time; 130 when the run was interrupted before the first
-    verdict. Without a record a claim must hold and a false twin fail: 1 when one does not.
+    Exit status 0 when every verdict is as recorded, errata and values included; 1 when one is not,
+    or the run was interrupted; 2 on bad usage; 3 when something could not be measured, written or
+    printed, or a statement with a record is out of time; 130 when the run was interrupted before
+    the first verdict. Without a record a claim must hold and a false twin fail: 1 when one does
+    not.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -66,7 +67,8 @@ def verify(
             that earlier runs found.
         fresh: do without what earlier runs found, and keep nothing for later ones.
         traceback: where a statement cannot be measured, print where it broke.
-        record: keep the worst ratios, in the papers' records/, as those to compare with.
+        record: keep the worst ratios, and values of all judged functions, in the papers' records/,
+            as those to compare with; the output names what changed.
         certify: disprove what fails in ball arithmetic, and write witnesses beside the
             counterexamples; needs the extra `certify`.
         accept: where a form fails and is not recorded so, write its counterexample, ready to be

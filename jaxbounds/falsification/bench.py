@@ -1,7 +1,7 @@
 """Measuring many instances with few compiled programs, and keeping what was measured."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +13,7 @@ from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.deadline import looking
 from jaxbounds.falsification.evaluation import Reading, all_finite, joined, met, read
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
+from jaxbounds.falsification.noted_values import NotedAt, Row, noted, of_judged, rows_of
 from jaxbounds.falsification.programs import MANY, Programs, compiled
 from jaxbounds.falsification.trace_watch import TraceWatch
 from jaxbounds.programs.interpreted import once
@@ -241,6 +242,7 @@ class Bench:
         self._runs: dict[tuple[str, Size], Callable] = {}
         self.traces: dict[tuple[str, Size], Any] = {}
         self._read: tuple[Any, Any] = None, None  # the last batch, and what was read of it
+        self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
         """The function over a batch: compiled, or on the host."""
@@ -265,9 +267,47 @@ class Bench:
 
     def reading(self, batch: Instance, size: Size) -> Reading:
         """What `evaluate` and the hypotheses give, without a comparison."""
-        reading = self._run(read(self.statement, size), size, batch)
+        reading = self._run(self.reader(size), size, batch)
         self._read = batch, reading
         return reading
+
+    def reader(self, size: Size) -> Callable[[Instance], Reading]:
+        """What is read of an instance, judged functions included where they are watched."""
+        return read(self.statement, size, self._returned)
+
+    def noted(self, batch: Instance, size: Size, at: NotedAt) -> tuple[Measured, list[Row]]:
+        """Measure a batch, and note values on a few of its rows.
+
+        Args:
+            batch: instances of one size, stacked.
+            size: theirs.
+            at: the index of the size, and where they are from.
+        """
+        statement, rows = self.statement, rows_of(at.source, length(batch))
+        if statement.there_is is not None:
+            return self(batch, size), []
+        if statement.host:
+            found, kept = self._on_host(batch, size, rows)
+            return found, noted(statement, kept, at, rows)
+        found, reading = self(batch, size), self._read[1]
+        own = [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], reading) for row in rows]
+        return found, noted(statement, own, at, rows)
+
+    def _on_host(
+        self, batch: Instance, size: Size, rows: Sequence[int]
+    ) -> tuple[Measured, list[Reading]]:
+        """Measured one instance at a time; and what was read of some rows."""
+        run, found, kept, met = looking(self.watch.calls(self.reader(size))), [], [], []
+        for row in range(length(batch)):
+            self.watch.notes = row in rows
+            reading = jax.tree.map(np.asarray, run(instance := take(batch, row)))
+            kept += [reading] * (row in rows)
+            met.append(reading.met)
+            found.append(measured(self.statement, reading, instance))
+        self.watch.notes = False
+        stack = lambda *leaves: np.stack(leaves)
+        self._read = batch, Reading((), (), (), None, jax.tree.map(stack, *met), {})
+        return jax.tree.map(stack, *found), kept
 
     def _run(self, function: Callable[[Instance], Any], size: Size, batch: Instance) -> Any:
         run = self.mapped(function, "measure", size)
@@ -364,6 +404,7 @@ class Pool:
         self.measured: list[Measured] = []
         self.sources: list[str] = []
         self.sizes: list[int] = []
+        self.noted: list[Row] = []
 
     def add(self, source: str, size: int, batch: Instance, measured: Measured) -> None:
         """Append a batch from one source."""

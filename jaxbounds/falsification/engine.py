@@ -29,6 +29,7 @@ from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import OUT_OF_TIME, Findings, judge
 from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
+from jaxbounds.falsification.noted_values import values_of
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
@@ -163,6 +164,7 @@ def _verdict(
         quantiles=_quantiles(drawn),
         drawn=bounded_mean(drawn),
         out_of_time=found.late and decision.status == "inconclusive",
+        values=values_of(statement, found.pool.noted, index),
         control={"status": control.status, "worst_ratio": control.ratio},
         counterexample_ratio=stored_ratio,
     )

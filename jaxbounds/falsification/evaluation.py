@@ -35,6 +35,7 @@ class Reading(NamedTuple):
         error: the stated error.
         trivial: the trivial bound, if there is one.
         met: the hypotheses by name: the statement's, then each form's own.
+        judged: a few numbers of what each judged function returned, where a watch noted it.
     """
 
     lhs: tuple[Reals, ...]
@@ -42,6 +43,7 @@ class Reading(NamedTuple):
     error: tuple[Reals, ...]
     trivial: Reals | None
     met: tuple[dict[str, Flags], ...]
+    judged: dict[str, Reals]
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:
@@ -159,10 +161,17 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
     return xp.asarray(found)
 
 
-def read(statement: Statement, size: Size, /) -> Callable[[Instance], Reading]:
+def read(
+    statement: Statement, size: Size, /, returned: Callable[[Any], dict[str, Any]] | None = None
+) -> Callable[[Instance], Reading]:
     """The function from an instance of that size to its `Reading`.
 
     Pure; `jit` and `vmap` it, unless the statement is run on the host.
+
+    Args:
+        statement: that is read.
+        size: of the instances.
+        returned: from the array module to the numbers of what judged functions just returned.
 
     Raises:
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -174,6 +183,7 @@ def read(statement: Statement, size: Size, /) -> Callable[[Instance], Reading]:
         _refuse_low_precision(statement, instance)
         with estimates_made() as made:
             sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
+        judged = returned(xp) if returned else {}
         if set(made) - set(statement.estimates.values()):
             cure = f'the side, as estimates={{"lhs": "{made[0]}"}}'
             if not statement.is_bound:
@@ -208,7 +218,7 @@ def read(statement: Statement, size: Size, /) -> Callable[[Instance], Reading]:
         flags = asked if statement.host else _flags
         wanted = (statement.hypotheses, *(form.hypotheses for form in statement.forms))
         met = tuple(flags(hypotheses, instance, size, xp) for hypotheses in wanted)
-        return Reading(lhs, rhs, error, trivial, met)
+        return Reading(lhs, rhs, error, trivial, met, judged)
 
     return one
 

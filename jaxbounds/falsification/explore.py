@@ -39,6 +39,7 @@ from jaxbounds.falsification.move_search import (
     spread_out,
     within_range_of,
 )
+from jaxbounds.falsification.noted_values import NotedAt
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.scales import traced_reading
 from jaxbounds.falsification.search import (
@@ -128,23 +129,34 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
     return take(points, np.unique(order))
 
 
+def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
+    """All that is measured before a search at the size of an index: draws and cases, by source."""
+    statement, batches = bench.statement, list[tuple[str, Instance]]()
+    size = Size(statement.sizes[index])
+    for name, sampler in statement.samplers.items():
+        batches.append((name, _draws_of(bench, name, index, budget, seed)))
+        if (points := _every(statement, sampler, size)) is not None:
+            like = lambda point, leaf: np.asarray(point, leaf.dtype)
+            batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
+    if statement.cases is not None:
+        batches.append(("cases", cases_of(statement, size)))
+    many = _worst_of_many(bench, size, batches[0][1]) if batches else None
+    return batches if many is None else [*batches, ("every", many)]
+
+
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
-        batches: list[tuple[str, Instance]] = []
-        for name, sampler in statement.samplers.items():
-            batches.append((name, _draws_of(bench, name, index, budget, seed)))
-            if (points := _every(statement, sampler, size)) is not None:
-                like = lambda point, leaf: np.asarray(point, leaf.dtype)
-                batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
-        if statement.cases is not None:
-            batches.append(("cases", cases_of(statement, size)))
-        many = _worst_of_many(bench, size, batches[0][1]) if batches else None
-        if many is not None:
-            batches.append(("every", many))
+        batches = drawn(bench, index, budget, seed)
+        begun = set[str]()
         for name, batch in _portions(batches, portioned=statement.host and is_limited()):
-            measured = bench(batch, size)
+            if name in begun:  # values are noted in the first portion of a source
+                measured = bench(batch, size)
+            else:
+                measured, rows = bench.noted(batch, size, NotedAt(index, name))
+                pool.noted += rows
+                begun.add(name)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
                 for reason, count in bench.excluded(batch, size, measured).items():

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from jaxbounds.claims.statements import Judged, Statement, full_name
+from jaxbounds.ground.jax_internals import current_trace
 from jaxbounds.programs.ranges import operations_that_may_wrap
 from jaxbounds.programs.traces import coarseness, narrow_operations
 
@@ -29,16 +30,19 @@ def forget(*names: str) -> None:
                 held.cache_clear()
 
 
-def _codes(function: Judged) -> set[Any]:
-    """The code objects that run when it is called."""
-    found, seen = set[Any](), set[int]()
+def _codes(function: Judged) -> list[Any]:
+    """The code objects that run when it is called, its own last.
+
+    Functions with the same decorator share the code of what the decorator puts around them.
+    """
+    found, seen = list[Any](), set[int]()
     inner: Any = function
     while inner is not None and id(inner) not in seen:
         seen.add(id(inner))
         plain: Any = getattr(inner, "__func__", inner)
         code = getattr(plain, "__code__", None)
         if code is not None:
-            found.add(code)
+            found.append(code)
         inner = getattr(plain, "__wrapped__", None) or getattr(plain, "func", None)
     return found
 
@@ -53,6 +57,8 @@ class TraceWatch:
         blind: whether nothing could be seen, as somebody else profiles.
         fixed: whether another trace gave the same program; None where nobody looked.
         writes: whether it changes the instance that it is given.
+        notes: whether what the judged functions return is noted in each call.
+        returned: what each of them returned first, in the last call that was noted.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -63,7 +69,10 @@ class TraceWatch:
         self.blind = False
         self.fixed: bool | None = None
         self.writes = False
+        self.notes = True
+        self.returned: dict[str, Any] = {}
         self._codes = {f: _codes(f) for f in statement.judges}
+        self._own = {id(held[-1]): full_name(f) for f, held in self._codes.items() if held}
         self._of = {id(code): full_name(f) for f, held in self._codes.items() for code in held}
 
     @property
@@ -78,20 +87,30 @@ class TraceWatch:
 
     def calls(self, function: Callable, /) -> Callable:
         """The function, watched while it runs."""
-        of = self._of
+        of, awaited, level = self._of, set[str](), [None]
 
-        def seen(name: str) -> None:
-            self.called.add(name)
-            if not self.never:  # nothing is left to be seen, and looking takes time
+        def seen(code: int, event: str, value: Any) -> None:
+            name = self._own.get(code)
+            if event == "call":
+                self.called.add(of[code])
+            elif event == "return" and name in awaited:
+                awaited.discard(name)
+                if current_trace() == level[0]:  # inside a loop or a derivative it has no one value
+                    self.returned[name] = value
+            if not awaited and not self.never:  # nothing is left to be seen; looking takes time
                 sys.setprofile(None)
 
         # Called at each call of anything: a lambda, and codes by identity, cost least.
-        look = lambda frame, event, _: (
-            seen(of[id(frame.f_code)]) if event == "call" and id(frame.f_code) in of else None
+        look = lambda frame, event, value: (
+            seen(id(frame.f_code), event, value) if id(frame.f_code) in of else None
         )
 
         def run(*arguments: Any) -> Any:
-            if not self.never:
+            self.returned = {}
+            awaited.clear()
+            awaited.update(self._own.values() if self.notes else ())
+            level[0] = current_trace()
+            if not self.never and not awaited:
                 return function(*arguments)
             if sys.getprofile() is not None:
                 self.blind = True

@@ -59,6 +59,9 @@ class Verdict:
         quantiles: 0%, 5%, ..., 100% of the ratios of the counted instances.
         drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count: any
             change of a formula moves it.
+        values: of a few draws and cases, by instance and name ("lhs", "rhs", or a judged function),
+            the value, or a few numbers of one that has many entries; what all forms share stands
+            with the first form.
         control: status and worst ratio of the deliberately false variant.
         certificate: where it was certified (`jaxbounds.certify`): what ball arithmetic says.
         witness_file: its witness, relative to the output folder; empty if there is none.
@@ -102,6 +105,7 @@ class Verdict:
     sources: dict[str, dict[str, float]] = field(default_factory=dict)
     quantiles: tuple[float, ...] = ()
     drawn: float | None = None
+    values: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
     control: dict[str, Any] = field(default_factory=dict)
     certificate: dict[str, Any] | None = None
     witness_file: str = ""
@@ -180,6 +184,10 @@ class Verdict:
                 "worst_ratio": number(stored["worst_ratio"]),
                 "quantiles": tuple(map(number, stored["quantiles"])),
                 "checked": tuple(stored["checked"]),
+                "values": {
+                    place: {name: tuple(map(number, row)) for name, row in named.items()}
+                    for place, named in stored["values"].items()
+                },
                 "starts": {kind: tuple(ended) for kind, ended in stored["starts"].items()},
             }
         )

@@ -38,6 +38,7 @@ __all__ = [
     "called_names",
     "called_program",
     "constants_inside",
+    "current_trace",
     "enable_x64",
     "ensure_compile_time_eval",
     "forget_compilation_cache",
@@ -71,6 +72,13 @@ else:
         from jax._src import core  # type: ignore[attr-defined]
 
         return core.set_current_trace(core.eval_trace)
+
+
+def current_trace() -> Any:
+    """What JAX traces into just now: equal to another one at the same depth of one trace."""
+    from flax.core import tracers  # Flax follows JAX from release to release
+
+    return tracers.current_trace()
 
 
 def process_allgather(tree: Any, /) -> Any:

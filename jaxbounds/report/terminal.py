@@ -138,22 +138,30 @@ def paper_table(
     return table
 
 
-def summary(verdicts: Sequence[Verdict], /) -> str:
-    """How many statements and forms, by status, and how many are not as recorded."""
+def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
+    """How many statements and forms, by status, and how many are not as recorded.
+
+    Args:
+        verdicts: on all forms.
+        changed: how many forms have values that are not as recorded.
+    """
     counts: dict[str, int] = {}
     for verdict in verdicts:
         counts[verdict.status] = counts.get(verdict.status, 0) + 1
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
     things = f"{plural(len(grouped(verdicts)), 'statement')}, {plural(len(verdicts), 'form')}"
-    return "; ".join([": ".join(filter(None, (things, statuses))), *_ending(verdicts)])
+    return "; ".join([": ".join(filter(None, (things, statuses))), *_ending(verdicts, changed)])
 
 
-def _ending(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
     """Whether all is as recorded; of what has no record, what does not hold or is not refuted."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
-    if known:
+    if known and not changed:
         yield f"{moved} NOT as recorded" if moved else "all as recorded"
+    elif changed:
+        yield from [f"{moved} NOT as recorded"] * bool(moved)
+        yield f"values of {plural(changed, 'form')} NOT as recorded"
     twins = [v for v in verdicts if v.is_twin]
     stand = sum(not v.as_expected for v in twins)
     if twins:

@@ -296,9 +296,16 @@ def failed_before(out: Path, /) -> set[str]:
     return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()
 
 
-def remember_failed(folder: Folder, done: ById, /) -> None:
-    """Keep that, after some were judged: also where their verdicts went elsewhere."""
+def remember_failed(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
+    """Keep that, after some were judged: also where their verdicts went elsewhere.
+
+    Args:
+        folder: of the run.
+        done: the verdicts by statement.
+        changed: statements of which a value is not as recorded.
+    """
     wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
+    wrong |= set(changed)
     failed = sorted(failed_before(folder.asked) - set(done) | wrong)
     Marked(folder.asked).write("failed.json", json.dumps(failed))
 

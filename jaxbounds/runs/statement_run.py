@@ -20,7 +20,7 @@ from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
-from jaxbounds.runs import drift
+from jaxbounds.runs import drift, values
 from jaxbounds.runs.cache import examples, prepare_jax, programs_for
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.driver import drive, packed
@@ -159,6 +159,7 @@ class Verification:
         done: the verdicts so far, by id.
         stopped: why statements were not tried; empty while none were left out.
         kept: ids that were judged before.
+        recorded: what changed on record, once it is published with `record`.
     """
 
     def __init__(
@@ -193,6 +194,10 @@ class Verification:
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
         self.stopped = ""
+        self.recorded: tuple[str, ...] = ()
+        usual = not options.seed and not options.thorough  # of what the values on record are
+        self._expected = values.Expected(selection.papers if usual else ())
+        self._changed: dict[str, tuple[str, ...]] = {}
         try_to_write(self.folder.path)
         before = {
             name: found
@@ -204,14 +209,14 @@ class Verification:
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
         """The verdicts on one statement after the other, as they come; kept ones first."""
-        for name, verdicts in self.kept.items():
-            self.done[name] = verdicts
+        for verdicts in self.kept.values():
+            self._take(verdicts)
             yield verdicts
         if self._is_over():
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
-        for verdicts in map(self._with_record, self._verdicts(left)):
-            self.done[verdicts[0].id] = verdicts  # first: an interruption may come in between
+        for found in map(self._with_record, self._verdicts(left)):
+            verdicts = self._take(found)  # first: an interruption may come in between
             self.folder.keep(verdicts)
             yield verdicts
             if self._is_over():
@@ -222,6 +227,11 @@ class Verification:
         if not verdicts or verdicts[0].id not in self._on_record:
             return verdicts
         return tuple(replace(v, recorded=v.recorded or not v.is_twin) for v in verdicts)
+
+    def _take(self, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+        self.done[verdicts[0].id] = verdicts
+        self._changed[verdicts[0].id] = self._expected.changed(verdicts)
+        return verdicts
 
     def _is_over(self) -> bool:
         over = self._exitfirst and not self.as_recorded
@@ -272,8 +282,15 @@ class Verification:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether all verdicts so far are."""
-        return all(v.as_expected for verdicts in self.done.values() for v in verdicts)
+        """Whether all verdicts so far are, and all values."""
+        verdicts = all(v.as_expected for found in self.done.values() for v in found)
+        return verdicts and not self.changed
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """A line for each form so far whose values are not those on record."""
+        lines = (self._changed.get(s.id, ()) for s in self.selection.statements)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(lines)))
 
     @property
     def status(self) -> int:
@@ -289,7 +306,7 @@ class Verification:
         Whether it was: where not all was tried, the results of another run are kept instead.
 
         Args:
-            record: keep the ratios in the papers' records, if all was judged.
+            record: keep ratios and values in the papers' records, if all was judged.
 
         Raises:
             ValueError: if they are to be recorded, and a paper is in no file.
@@ -299,7 +316,12 @@ class Verification:
             if record and len(self.done) == len(self.selection.statements):
                 others = bool(self.selection.parts)
                 drift.record(self.verdicts, self.selection.papers, others=others)
-            remember_failed(self.folder, self.done)
+                self.recorded = values.record_values(
+                    self.verdicts, self.selection.papers, others=others
+                )
+                self._changed.clear()
+            wrong = {name for name, lines in self._changed.items() if lines}
+            remember_failed(self.folder, self.done, changed=wrong)
         finally:
             self.folder.release()
         return published

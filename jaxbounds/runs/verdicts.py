@@ -34,11 +34,15 @@ class Verdicts(tuple[Verdict, ...]):
         settings: what the verdicts depend on: versions, source, seed; empty where unknown.
         moved: a line for each form whose ratios are not those on record (`verify(record=True)`),
             as a formula that changed moves them, also where no verdict changes.
+        changed: a line for each form whose values are not those on record.
+        recorded: a line for each form whose values changed on record (`verify(record=True)`).
     """
 
     folder: Path
     settings: Mapping[str, Any]
     moved: tuple[str, ...]
+    changed: tuple[str, ...]
+    recorded: tuple[str, ...]
 
     def __new__(
         cls,
@@ -47,12 +51,14 @@ class Verdicts(tuple[Verdict, ...]):
         folder: Path,
         settings: Mapping[str, Any] | None = None,
         moved: Iterable[str] = (),
+        changed: Iterable[str] = (),
+        recorded: Iterable[str] = (),
         scratch: Scratch | None = None,
     ) -> "Verdicts":
         """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
-        made.moved = tuple(moved)
+        made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
         return made
 
     _scratch: Scratch | None
@@ -69,16 +75,17 @@ class Verdicts(tuple[Verdict, ...]):
         if not found:
             ids = ", ".join(dict.fromkeys(v.id for v in self))
             raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
-        moved = [line for line in self.moved if line.startswith(f"{index} (")]
+        own = lambda lines: [line for line in lines if line.startswith((f"{index} (", f"{index}:"))]
         given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
-        return Verdicts(found, moved=moved, **given)  # type: ignore[arg-type]
+        moved, changed = own(self.moved), own(self.changed)
+        return Verdicts(found, moved=moved, changed=changed, **given)  # type: ignore[arg-type]
 
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
-        return int(not all(v.as_expected for v in self))
+        return int(bool(self.changed) or not all(v.as_expected for v in self))
 
     @property
     def worst(self) -> Verdict:
@@ -119,5 +126,6 @@ class Verdicts(tuple[Verdict, ...]):
                 yield f"{column.text(v)}: {v.reason}" if wrong else column.text(v)
 
         rows = [[*cells(v)] for v in self]
-        title = "\n".join([summary(self), *self.moved])
+        changed = [f"NOT as recorded: {line}" for line in self.changed]
+        title = "\n".join([summary(self, changed=len(changed)), *changed, *self.moved])
         return Table(title, [column.name for column in BRIEF], rows)

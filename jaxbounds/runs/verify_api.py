@@ -43,8 +43,9 @@ def verify(
         thorough: ten times the samples and searches.
         fresh: do without what earlier runs found, and keep nothing for later ones.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
-        record: keep the ratios on record, in `records/` beside the papers' statements (of a file
-            `claims.py` in `claims-records/`); later runs compare with them, see `Verdicts.moved`.
+        record: keep ratios and values on record, in `records/` beside the papers' statements (of a
+            file `claims.py` in `claims-records/`); later runs compare with them, see
+            `Verdicts.moved` and `Verdicts.changed`.
         on: where: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
             `concurrent.futures.Executor`; one of processes with the context "spawn", and, as all
             such, in a script behind `if __name__ == "__main__"`.
@@ -78,5 +79,6 @@ def verify(
     usual = not seed and not thorough
     moved = drifted(run.verdicts, run.selection.papers) if usual else ()
     return Verdicts(
-        run.verdicts, folder=run.folder.path, settings=settings, moved=moved, scratch=scratch
-    )
+        run.verdicts, folder=run.folder.path, settings=settings, moved=moved,
+        changed=run.changed, recorded=run.recorded, scratch=scratch,
+    )  # fmt: skip

@@ -47,7 +47,7 @@ def test_what_is_kept_is_read_back_unless_it_was_damaged(tmp_path):
 TREES = {
     "a leaf": 1.0, "nothing": None, "dicts": {"b": 1, "a": {"c": (2, [3, None])}}, "empty": {},
     "no entries": [(), [], {}],
-    "a reading": Reading((1.0,), (1.0, 2.0), (0.0,), None, ({"x > 0": True}, {})),
+    "a reading": Reading((1.0,), (1.0, 2.0), (0.0,), None, ({"x > 0": True}, {}), {"f": 1.0}),
     "a measurement": (measured(np.ones(2)), [1.0]),
 }  # fmt: skip
 
@@ -81,7 +81,7 @@ def _named():
 
 
 def _program(x):
-    return Reading((jnp.sum(x, axis=1),), (x[:, 0], x[:, 1]), (jnp.zeros(3),), None, ({},))
+    return Reading((jnp.sum(x, axis=1),), (x[:, 0], x[:, 1]), (jnp.zeros(3),), None, ({},), {})
 
 
 def test_a_program_gives_the_same_bits_when_it_is_loaded(tmp_path):

@@ -1,0 +1,183 @@
+"""Updates every record of the shipped papers, and says what changed: `python .github/record.py`.
+
+It judges all statements as `jaxbounds verify --record` does, which keeps ratios and values, and
+draws the picture of the front page. Then it corrects each count in README and guide, the parts of a
+sum included. `python .github/record.py FOLDER` takes the verdicts that such a run left in a folder.
+"""
+
+import re
+import runpy
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import jaxbounds as jb
+from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.paper import Weight
+from jaxbounds.falsification import Verdict
+from jaxbounds.papers import load_papers
+from jaxbounds.runs.folder import verdicts_in
+
+ROOT = Path(__file__).parents[1]
+GUIDE = "jaxbounds/guide/"
+WORDS = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+)  # fmt: skip
+"""Small numbers, as sentences write them; a larger one is written in digits."""
+BY_CERTIFY = r"Of the (\d+) failing forms (\d+) are disproved and (\d+) disproved as coded"
+"""A sum whose parts another command counts."""
+
+
+class Sentence(NamedTuple):
+    """A sentence of a page that counts something.
+
+    Attributes:
+        page: its file.
+        text: the words, with `{}` for each number.
+        counts: the numbers.
+    """
+
+    page: str
+    text: str
+    counts: tuple[int, ...]
+
+
+def errata_of(paper: Paper, /) -> tuple[int, ...]:
+    """How many errata there are of each weight, and how many change a main theorem."""
+    weights = [sum(e.kind == weight for e in paper.errata) for weight in get_args(Weight)]
+    return *weights, sum(e.main.startswith("changed") for e in paper.errata)
+
+
+def tables(papers: Sequence[Paper], /) -> Iterator[Sentence]:
+    """The rows of the tables of papers."""
+    rows = {p.id: (len(p.statements), len(p.errata), *errata_of(p)) for p in papers}
+    row = lambda numbers: " | {}" * len(numbers) + " |"
+    for name, numbers in rows.items():
+        yield Sentence("README.md", f"| `{name}` | **arxiv.org/abs/**" + row(numbers), numbers)
+        yield Sentence(GUIDE + "papers.md", f"| `{name}` | [A-Z]**" + row(numbers[:1]), numbers[:1])
+        yield Sentence(GUIDE + "papers.md", f"| `{name}`" + row(numbers[2:]), numbers[2:])
+    totals = tuple(map(sum, zip(*rows.values())))
+    yield Sentence("README.md", "| | all" + row(totals), totals)
+
+
+def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterator[Sentence]:
+    """All that pages count, from the declarations and from the verdicts on all statements."""
+    yield from tables(papers)
+    forms = [(s, form) for paper in papers for s in paper.statements for form in s.forms]
+    holding = [v for v in verdicts if v.kind == "inequality" and v.status == "holds"]
+    by = Counter(v.evidence for v in holding)
+    slack = [v.sensitivity for v in verdicts if v.sensitivity is not None]
+    domains = [form.domains for _, form in forms if form.domains]
+    failing = sum(form.expected == "fails" for _, form in forms)
+    off = sum(form.expected == "inconsistent" for _, form in forms)
+    along = sum(s.kind == "trajectory" for s, _ in forms)
+    evidence, certify = GUIDE + "evidence.md", GUIDE + "certify.md"
+    yield Sentence(
+        evidence,
+        "Of the {} inequality forms that hold on each instance {} are attained, {} searched, {} "
+        "enumerated, {} rest on draws alone",
+        (len(holding), by["attained"], by["searched"], by["enumerated"], by["sampled"]),
+    )
+    yield Sentence(evidence, "The {} forms about whole training runs", (along,))
+    yield Sentence(
+        evidence,
+        "By less than 1% in {} of {} forms, by more than half in {} (the loose",
+        (sum(s < 0.01 for s in slack), len(slack), sum(s > 0.5 for s in slack)),
+    )
+    yield Sentence(evidence, "At seed 0 all {} forms are as recorded", (len(forms),))
+    yield Sentence(certify, "Of the {} failing forms", (failing,))
+    yield Sentence(certify, "the {} other forms that do not hold are rates", (off,))
+    yield Sentence(
+        certify,
+        "{} forms that hold are proved on {} boxes",
+        (len(domains), sum(map(len, domains))),
+    )
+    yield Sentence(certify, "It confirms {} of the {};", (failing - 1, failing))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Words as they stand on a page, whatever its line breaks."""
+    parts = re.split(r"(\{\}|\*\*|\[A-Z\])", text)
+    known = {"{}": r"(\w+)", "**": r"[^\n]*?", "[A-Z]": r"[A-Z]"}
+    escape = lambda part: r"\s+".join(map(re.escape, re.split(r"\s+", part)))
+    return re.compile("".join(known.get(part) or escape(part) for part in parts))
+
+
+def corrected(page: str, sentence: Sentence, /) -> tuple[str, str]:
+    """A page with the numbers of a sentence, and what changed, in words; nothing where they stood.
+
+    Raises:
+        ValueError: if the page does not say that sentence once.
+    """
+    found = list(_pattern(sentence.text).finditer(page))
+    if len(found) != 1:
+        raise ValueError(
+            f"{sentence.page} says {len(found)} times {sentence.text!r}, not once. Try the same "
+            "words on the page and in .github/record.py"
+        )
+    (match,) = found
+    said, made, at = [], "", match.start()
+    for i, count in enumerate(sentence.counts, 1):
+        old = match[i]
+        new = WORDS[count] if old in WORDS and count < len(WORDS) else str(count)
+        said += [f"{old} -> {new}"] * (old != new)
+        made += page[at : match.start(i)] + new
+        at = match.end(i)
+    changed = f"{sentence.page}: {', '.join(said)} in {sentence.text!r}" if said else ""
+    return page[: match.start()] + made + page[at:], changed
+
+
+def correct_pages(root: Path, found: Sequence[Sentence], /) -> Iterator[str]:
+    """Correct the pages under a folder; a line for each sentence that changed."""
+    for name in dict.fromkeys(sentence.page for sentence in found):
+        file = root / name
+        page = before = file.read_text(encoding="utf8")
+        for sentence in found:
+            if sentence.page == name:
+                page, changed = corrected(page, sentence)
+                if changed:
+                    yield changed
+        if page != before:
+            file.write_text(page, encoding="utf8")
+    plain = " ".join((root / f"{GUIDE}certify.md").read_text(encoding="utf8").split())
+    if (parts := re.search(BY_CERTIFY, plain)) and int(parts[1]) != int(parts[2]) + int(parts[3]):
+        yield f"certify.md: {parts[2]} and {parts[3]} are not {parts[1]}. Try jaxbounds certify"
+
+
+def picture(root: Path, /) -> Iterator[str]:
+    """Draw the picture again; a line where it changed."""
+    file = root / ".github/looseness.svg"
+    made = runpy.run_path(str(ROOT / ".github/looseness.py"))["picture"]()
+    if file.read_text(encoding="utf8") != made:
+        file.write_text(made, encoding="utf8")
+        yield f"{file.name}: drawn again"
+
+
+def main(folder: str = "") -> int:
+    """Update everything; the exit status is that of the verdicts."""
+    lines: Sequence[str] = ()
+    if folder:
+        verdicts = [v for found in verdicts_in(Path(folder)).values() for v in found]
+    else:
+        verdicts = jb.verify(record=True, out="results/record")
+        lines = verdicts.recorded
+    papers = load_papers()
+    judged, known = {v.id for v in verdicts}, {s.id for p in papers for s in p.statements}
+    if judged != known:
+        print(f"verdicts on {len(judged)} statements, expected {len(known)}. Try no folder")
+        return 2
+    wrong = [
+        f"{v.id} ({v.form}): {v.status}, not {v.expected}" for v in verdicts if not v.as_expected
+    ]
+    for line in (*lines, *picture(ROOT), *correct_pages(ROOT, list(sentences(papers, verdicts)))):
+        print(f"changed: {line}")
+    for line in wrong:
+        print(f"NOT as recorded: {line}")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

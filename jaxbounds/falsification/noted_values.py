@@ -1,0 +1,173 @@
+"""The values of a claim's sides and of the functions it judges, in a few numbers each.
+
+A formula that changes moves one of these numbers, also where no verdict and no ratio moves. They
+are noted on a few fixed rows of each batch that is drawn, from what is measured anyway.
+"""
+
+import dataclasses
+import functools
+import operator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Size, Statement
+from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
+
+FEW = 3
+"""Numbers that are noted as they are; of more, two sums with positive weights are."""
+DRAWN = 2
+"""Draws of each sampler at each size on which values are noted; more take more room on record."""
+DEEP = 4
+"""Objects inside objects that are looked into; deeper ones are not noted."""
+SMALL = 4096
+"""Entries whose weights a program holds as a constant; of more, it computes them."""
+_MULTIPLIERS, _MODULUS = (613, 787), 1009
+Numbers = tuple[float, ...]
+Noted = Mapping[str, Any]
+"""By name ("lhs", "rhs", or a judged function): a vector of numbers."""
+
+
+class NotedAt(NamedTuple):
+    """Where instances are from: the index of their size, and the sampler, "every" or "cases"."""
+
+    size: int
+    source: str
+
+
+class Row(NamedTuple):
+    """What was noted on one instance.
+
+    Attributes:
+        at: where it is from.
+        row: its place in the batch.
+        of_forms: for each form the numbers of its sides.
+        judged: for each judged function the numbers of what it returned first.
+    """
+
+    at: NotedAt
+    row: int
+    of_forms: tuple[dict[str, Numbers], ...]
+    judged: dict[str, Numbers]
+
+
+def rows_of(source: str, count: int, /) -> tuple[int, ...]:
+    """The rows of a batch that are noted: two draws, or four of the cases."""
+    if source != "cases":
+        return tuple(range(min(DRAWN, count)))
+    return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)
+
+
+def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
+    """The numbers, arrays and words of a value; what else it holds is left out."""
+    for leaf in jax.tree.leaves(value):
+        if isinstance(leaf, str | bytes):
+            yield np.asarray(zlib.crc32(leaf.encode() if isinstance(leaf, str) else leaf))
+        elif isinstance(leaf, bool | int | float | complex):
+            yield np.asarray(leaf)
+        elif isinstance(leaf, jax.Array | np.ndarray | np.generic):
+            yield leaf
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type) and deep:
+            for field in dataclasses.fields(leaf):
+                yield from _plain(getattr(leaf, field.name, None), deep - 1)
+
+
+def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
+    """A leaf as flat vectors of floats; keys of random numbers are left out."""
+    kind = leaf.dtype
+    if jax.dtypes.issubdtype(kind, jax.dtypes.extended) or kind.kind == "O":
+        return
+    if kind.kind in "US":
+        leaf = np.array([zlib.crc32(str(word).encode()) for word in np.ravel(leaf)])
+    flat = xp.asarray(leaf).reshape(-1)
+    parts = (flat.real, flat.imag) if kind.kind == "c" else (flat,)
+    yield from (part.astype(float) for part in parts)
+
+
+def _weights(start: int, count: int, xp: Xp) -> Any:
+    """Two columns between a half and three halves, from integers: alike on every platform."""
+    xp = np if count <= SMALL else xp  # a program holds no large constants
+    places = (start + xp.arange(count))[:, None] * np.array([_MULTIPLIERS])
+    return (places % _MODULUS + _MODULUS // 2) / _MODULUS
+
+
+def numbers(value: Any, xp: Xp, /) -> Any:
+    """A vector of a few numbers that an entry which changes moves; None where there is no number.
+
+    Args:
+        value: numbers, arrays, words, and what holds them.
+        xp: the array module; `jax.numpy` where the value is traced.
+    """
+    parts = [part for leaf in _plain(value) for part in _reals(leaf, xp)]
+    count = sum(map(len, parts))
+    if not count:
+        return None
+    if count <= FEW:
+        return xp.concatenate(parts)
+    sums, start = [], 0
+    for part in parts:
+        finite = xp.where(xp.isfinite(part), part, 0.0)
+        sums.append(finite @ _weights(start, len(part), xp))
+        start += len(part)
+    return functools.reduce(operator.add, sums)
+
+
+def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
+    """The numbers of what judged functions returned, by function.
+
+    Values that do not depend on the instance are left out of a trace: a table may hold them.
+    """
+    traced = lambda value: any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value))
+    kept = {name: v for name, v in returned.items() if xp is np or traced(v)}
+    found = {name: numbers(value, xp) for name, value in sorted(kept.items())}
+    return {name: vector for name, vector in found.items() if vector is not None}
+
+
+def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
+    """For each form the numbers of its sides, on one instance; a side that all share, once."""
+    found = []
+    for i in range(len(form_names(statement)) - 1):
+        own = lambda part, i=i: i == 0 or len(part) > 1
+        parts = {"lhs": reading.lhs, "rhs": reading.rhs}
+        vectors = {n: numbers(of_form(part, i), np) for n, part in parts.items() if own(part)}
+        found.append({name: v for name, v in vectors.items() if v is not None})
+    return tuple(found)
+
+
+def values_of(
+    statement: Statement, rows: Iterable[Row], form: int, /
+) -> dict[str, dict[str, Numbers]]:
+    """The noted values of a form by instance and name; those that all forms share, of the first.
+
+    Args:
+        statement: whose instances.
+        rows: what was noted.
+        form: its index.
+    """
+    found = {}
+    for row in rows:
+        place = f"{Size(statement.sizes[row.at.size])!r}, {row.at.source} {row.row}"
+        judged = {name.removeprefix("jaxbounds."): v for name, v in row.judged.items()}
+        found[place] = row.of_forms[form] | ({} if form else judged)
+    return {place: values for place, values in found.items() if values}
+
+
+def noted(
+    statement: Statement, readings: Sequence[Reading], at: NotedAt, rows: Sequence[int], /
+) -> list[Row]:
+    """What is noted on some instances of one batch.
+
+    Args:
+        statement: that was read.
+        readings: of the noted rows, one each.
+        at: where they are from.
+        rows: their places in the batch.
+    """
+    plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}
+    return [
+        Row(at, row, tuple(map(plain, sides_of(statement, one))), plain(one.judged))
+        for row, one in zip(rows, readings, strict=True)
+    ]

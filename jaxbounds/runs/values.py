@@ -1,0 +1,224 @@
+"""The values on record of a paper's statements, and which of them are others now.
+
+`records/values.json` of a paper holds the noted values of each form (`Verdict.values`), each with
+the amount by which rounding may move it. `jaxbounds verify --record` writes it, with seed 0. A
+value that is another is NOT as recorded, also where every verdict stays as it was.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from jaxbounds.claims.records import VALUES, place_of_records, read_records, write_records
+from jaxbounds.claims.statements import Paper, Statement
+from jaxbounds.falsification import Verdict
+from jaxbounds.falsification.noted_values import Numbers
+from jaxbounds.falsification.rounding_bars import Bars, noted_with_bars
+from jaxbounds.papers import PAPERS
+from jaxbounds.runs.cache import programs_for
+
+USUAL = 1e-12
+"""Relative: by how much a value without a bar of its own may move. Most values sum terms of their
+own size, and 256 units of rounding of these are less."""
+SIDES = ("lhs", "rhs")
+"""These must be measured. A judged function may be tabulated by an earlier statement, or nobody may
+see it called while a profiler runs: its value is compared where there is one."""
+Values = Mapping[str, Mapping[str, Numbers]]
+"""Of one form: by instance and name, as `Verdict.values` has them."""
+Texts = Mapping[str, Mapping[str, str]]
+"""Of one form: by instance and name, values as text."""
+Recorded = Mapping[str, Mapping[str, Texts]]
+"""By statement and form."""
+
+
+class Value(NamedTuple):
+    """A number on record, and by how much it may move."""
+
+    number: float
+    bar: float
+
+
+def written(numbers: Numbers, bars: Numbers, /) -> str:
+    """Numbers as text: "0.5, 12.25 +-3e-09"; without a bar where `USUAL` is enough."""
+
+    def one(number: float, bar: float) -> str:
+        usual = not math.isfinite(number) or bar <= USUAL * abs(number)
+        return f"{number:.13g}" + ("" if usual else f" +-{1.05 * bar:.1e}")
+
+    return ", ".join(map(one, numbers, bars))
+
+
+def read_back(text: str, /) -> tuple[Value, ...]:
+    """The numbers that `written` wrote, with their bars.
+
+    Raises:
+        ValueError: if the text holds something else.
+    """
+
+    def one(part: str) -> Value:
+        word, _, bar = part.partition(" +-")
+        number = float(word)
+        usual = USUAL * abs(number) if math.isfinite(number) else 0.0
+        return Value(number, float(bar) if bar else usual)
+
+    return tuple(map(one, text.split(", ")))
+
+
+def _agrees(now: float, before: Value) -> bool:
+    if math.isinf(before.bar) or now == before.number:
+        return True
+    if math.isnan(now) or math.isnan(before.number):
+        return math.isnan(now) and math.isnan(before.number)
+    return abs(now - before.number) <= before.bar
+
+
+def _difference(name: str, now: Numbers | None, text: str | None) -> str:
+    """One value that is not as recorded, in words; nothing where it is."""
+    if now is None or text is None:
+        if name not in SIDES:
+            return ""
+        there = f"on record {text}, and not measured" if now is None else "not on record"
+        return f"{name} is {there}"
+    before = read_back(text)
+    if len(before) != len(now):
+        return f"{name} is {len(now)} numbers, on record {len(before)}"
+    for one, known in zip(now, before):
+        if not _agrees(one, known):
+            off = f" (rounding moves it by at most {known.bar:.1e})" if known.bar else ""
+            return f"{name} is {one:.13g}, on record {known.number:.13g}{off}"
+    return ""
+
+
+def differences_of_values(values: Values, before: Texts, /) -> Iterator[str]:
+    """Which values of a form are not those on record: name, both values, and the instance."""
+    for place in dict.fromkeys([*before, *values]):
+        now, known = values.get(place, {}), before.get(place, {})
+        for name in dict.fromkeys([*known, *now]):
+            if found := _difference(name, now.get(name), known.get(name)):
+                yield f"{found}, at {place}"
+
+
+def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Iterator[str]:
+    """A line for each form whose values are not those on record.
+
+    Args:
+        verdicts: all forms of one statement, of seed 0.
+        recorded: of its paper.
+    """
+    name = verdicts[0].id
+    if any(verdict.status == "error" for verdict in verdicts):
+        return  # nothing was measured, which is said elsewhere
+    if name not in recorded:
+        yield f"{name}: no values are on record. Try jaxbounds verify {name} --record"
+        return
+    for verdict in verdicts:
+        found = list(differences_of_values(verdict.values, recorded[name].get(verdict.form, {})))
+        if found:
+            more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+            yield f"{name} ({verdict.form}): {found[0]}{more}"
+
+
+class Expected:
+    """The values that papers have on record; a paper of one's own may have none.
+
+    Args:
+        papers: that are compared.
+
+    Raises:
+        ValueError: if a file of records is damaged.
+    """
+
+    def __init__(self, papers: Iterable[Paper], /) -> None:
+        self._papers = {paper.id: paper for paper in papers}
+        self._of = {name: read_records(paper, VALUES) for name, paper in self._papers.items()}
+
+    def changed(self, verdicts: Sequence[Verdict], /) -> tuple[str, ...]:
+        """A line for each form of one statement whose values are not as recorded.
+
+        A shipped paper without a file of values gives one line, the same for each statement.
+        """
+        paper = verdicts[0].paper
+        recorded = self._of.get(paper, {})
+        if recorded:
+            return tuple(not_as_recorded(verdicts, recorded))
+        if paper not in PAPERS or self._papers.get(paper) is None:
+            return ()
+        file = place_of_records(self._papers[paper], VALUES)
+        how = f"Try jaxbounds verify {paper} --record"
+        return (f"{paper}: {file} is missing, which holds the values on record. {how}",)
+
+
+def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
+    """What is written of a form: what the run measured, with the bars of the same values."""
+    found: dict[str, dict[str, str]] = {}
+    for place, named in verdict.values.items():
+        allowed = bars.bars.get(place, {})
+        for name, numbers in named.items():
+            zero = tuple(0.0 for _ in numbers)
+            found.setdefault(place, {})[name] = written(numbers, allowed.get(name, zero))
+    return found
+
+
+Bounds = Callable[[Statement], Sequence[Bars]]
+
+
+def _with_bars(statement: Statement) -> Sequence[Bars]:
+    return noted_with_bars(statement, programs=programs_for(statement))
+
+
+def record_values(
+    verdicts: Sequence[Verdict],
+    papers: Iterable[Paper],
+    /,
+    *,
+    others: bool,
+    bounds: Bounds = _with_bars,
+) -> tuple[str, ...]:
+    """Put the values of these verdicts on record; those that are as recorded stay as they are.
+
+    Args:
+        verdicts: all forms of some statements, of seed 0.
+        papers: theirs.
+        others: keep what is on record of other statements.
+        bounds: tells how far the values of a statement may move.
+
+    Returns:
+        A line for each form whose values changed, and for each statement that is new or gone.
+
+    Raises:
+        ValueError: if a paper is in no file.
+    """
+    of = {name: list(found) for name, found in itertools.groupby(verdicts, lambda v: v.id)}
+    said: list[str] = []
+    for paper in papers:
+        judged = [s for s in paper.statements if s.id in of]
+        if not judged:
+            continue
+        before: dict[str, Mapping[str, Texts]] = read_records(paper, VALUES)
+        ids = [s.id for s in paper.statements]
+        kept = {name: forms for name, forms in before.items() if others or name in of}
+        said += [f"{name}: taken off the record" for name in before if name not in ids]
+        for statement in judged:
+            name, found = statement.id, of[statement.id]
+            if any(verdict.status == "error" for verdict in found):
+                continue
+            known = name in before and _same_names(found, before[name])
+            if known and not list(not_as_recorded(found, before)):
+                continue
+            said += not_as_recorded(found, before) if name in before else [f"{name}: new"]
+            texts = map(_texts, found, bounds(statement))
+            kept[name] = {v.form: text for v, text in zip(found, texts)}
+        write_records(paper, VALUES, {name: kept[name] for name in ids if name in kept}, depth=3)
+    return tuple(said)
+
+
+def _same_names(verdicts: Sequence[Verdict], before: Mapping[str, Texts]) -> bool:
+    """Whether what is measured now is what was measured then, be the values as they may."""
+    names = lambda forms: {
+        (form, place, name)
+        for form, places in forms.items()
+        for place, named in places.items()
+        for name in named
+    }
+    return bool(names({v.form: v.values for v in verdicts}) <= names(before))
