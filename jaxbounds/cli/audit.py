@@ -50,7 +50,7 @@ def audit(
         if run.stopped:
             return run.status
     else:
-        run.done.update(run.kept)
+        run.take_kept()
         run.publish()
     written = write_audit(run)
     words = f"audit.md, audit.html; digest {written.digest[:16]}"

@@ -1,5 +1,7 @@
 """Statements judged into a folder, one after the other, in this process or anywhere."""
 
+import contextlib
+import datetime
 import functools
 import itertools
 import math
@@ -15,15 +17,24 @@ from jaxbounds.claims.statements import Statement
 from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import NONE
+from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.files import try_to_write
+from jaxbounds.ground.states import UNKNOWN, changed, state
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift
 from jaxbounds.runs.cache import examples, programs_for
-from jaxbounds.runs.digest import digest_of
+from jaxbounds.runs.digest import digest_of, folder_for_jax
 from jaxbounds.runs.driver import drive, packed
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.falsify import by_balls
-from jaxbounds.runs.folder import ById, failed_before, folder_for, instances_of, remember_failed
+from jaxbounds.runs.folder import (
+    ById,
+    Kept,
+    failed_before,
+    folder_for,
+    instances_of,
+    remember_failed,
+)
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 
@@ -54,18 +65,31 @@ class Options(NamedTuple):
     fresh: bool = False
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
-        """All that the verdicts depend on."""
+        """All that the verdicts depend on, besides what a record of the run tells.
+
+        A shipped statement reads no file and few variables; a user's may read whatever there is.
+        """
         unique = secrets.token_hex(16) if catalogue.own else ""  # whose code no file tells
-        return versions() | {
-            "source": digest_of(catalogue.imports) + unique,
-            "device": "cpu",
-            "precision": "float64",
-            "seed": self.seed,
-            "thorough": self.thorough,
-            "certify": self.certify,
-            "fresh": self.fresh,
-            "imports": list(catalogue.imports),
-        }
+        own = bool(catalogue.imports or catalogue.own)
+        around = surroundings.for_users() if own else {
+            "environment": surroundings.environment(whole=False)
+        }  # fmt: skip
+        return (
+            versions()
+            | around
+            | {
+                "source": digest_of(catalogue.imports) + unique,
+                "jax_settings": surroundings.jax_settings(),
+                "flags": surroundings.flags(),
+                "device": "cpu",
+                "precision": "float64",
+                "seed": self.seed,
+                "thorough": self.thorough,
+                "certify": self.certify,
+                "fresh": self.fresh,
+                "imports": list(catalogue.imports),
+            }
+        )
 
 
 def judged(
@@ -95,14 +119,39 @@ def judged(
         return unmeasured(statement, reason, seed=options.seed)
 
 
+def _declared(statement: Statement, catalogue: Catalogue) -> dict[str, str]:
+    """What a statement and its paper say that they depend on, each with its state."""
+    words = (*catalogue.paper(statement.paper).depends, *statement.depends)
+    names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
+    return {key: state(key) for key in (f"declared: {name}" for name in names)}
+
+
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
-) -> tuple[list[tuple[Verdict, ...]], dict[str, bytes]]:
-    """Statements are found again by their ids, and their instances sent home."""
-    found = [catalogue.statement(name) for name in ids]
-    with tempfile.TemporaryDirectory() as place:
-        verdicts = [judged(statement, options, catalogue, Path(place)) for statement in found]
-        return verdicts, packed(Path(place))
+) -> tuple[list[Kept], dict[str, bytes]]:
+    """Statements are found again by their ids, and their instances sent home.
+
+    Whoever judges statements of the user's is watched; a shipped one depends on the library alone.
+    """
+    watched: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if catalogue.imports:
+        if (cache := folder_for_jax()) is not None:
+            recording.ignore(cache)
+        watched = recording.watching(_judged_somewhere.__code__)
+    with watched, tempfile.TemporaryDirectory() as place:
+        found = [catalogue.statement(name) for name in ids]
+        kept = []
+        for statement in found:
+            declared = _declared(statement, catalogue) if catalogue.imports else {}
+            verdicts = judged(statement, options, catalogue, Path(place))
+            depends = recording.record() | declared if catalogue.imports else {}
+            kept.append(Kept(verdicts, _now(), depends))
+        return kept, packed(Path(place))
+
+
+def _now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
@@ -147,7 +196,9 @@ class Verification:
     Attributes:
         done: the verdicts so far, by id.
         stopped: why statements were not tried; empty while none were left out.
-        kept: ids that were judged before.
+        kept: what was judged before, by id, and is continued.
+        beside: what is published with it, by id, and was judged by an earlier run.
+        judged: the verdicts so far with their times and what they depend on, by id.
     """
 
     def __init__(
@@ -180,32 +231,52 @@ class Verification:
         self.folder = folder_for(out, selection.parts, settings, instances, look=look)
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
+        self.judged: dict[str, Kept] = {}
+        self.beside: dict[str, Kept] = {}
         self.stopped = ""
         try_to_write(self.folder.path)
         before = self.folder.begin()
-        self.kept = {s.id: before[s.id] for s in selection.statements if s.id in before}
+        self.kept = {
+            s.id: before[s.id]
+            for s in selection.statements
+            if s.id in before and self._declares(s, before[s.id])
+        }
+
+    def _declares(self, statement: Statement, kept: Kept) -> bool:
+        """Whether it declares today what it declared when it was judged."""
+        if not self.selection.catalogue.imports:
+            return True
+        said = {k: v for k, v in kept.depends.items() if k.startswith("declared: ")}
+        return said == _declared(statement, self.selection.catalogue)
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
         """The verdicts on one statement after the other, as they come; kept ones first."""
-        for name, verdicts in self.kept.items():
-            self.done[name] = verdicts
-            yield verdicts
+        self.take_kept()
+        for kept in self.kept.values():
+            yield kept.verdicts
         if self._is_over():
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
-        for verdicts in self._verdicts(left):
-            self.done[verdicts[0].id] = verdicts  # first: an interruption may come in between
-            self.folder.keep(verdicts)
-            yield verdicts
+        for kept in self._verdicts(left):
+            name = kept.verdicts[0].id
+            # First: an interruption may come in between.
+            self.judged[name], self.done[name] = kept, kept.verdicts
+            self.folder.keep(kept)
+            yield kept.verdicts
             if self._is_over():
                 return
+
+    def take_kept(self) -> None:
+        """Count as judged what was judged before."""
+        self.judged.update(self.kept)
+        self.done.update({name: kept.verdicts for name, kept in self.kept.items()})
 
     def _is_over(self) -> bool:
         over = self._exitfirst and not self.as_recorded
         self.stopped = AT_FIRST if over and len(self.done) < len(self.selection.statements) else ""
         return over
 
-    def _verdicts(self, statements: Sequence[Statement]) -> Iterator[tuple[Verdict, ...]]:
+    def _verdicts(self, statements: Sequence[Statement]) -> Iterator[Kept]:
         catalogue, alone = self.selection.catalogue, self._jobs == 1 or len(statements) == 1
         if catalogue.own:
             work, jobs = functools.partial(_judged_somewhere, self.options, catalogue), 1
@@ -221,11 +292,18 @@ class Verification:
         )  # fmt: skip
         for ids, result in found:
             if isinstance(result, Died):
-                yield unmeasured(known[ids[0]], str(result), seed=self.options.seed)
+                blank = unmeasured(known[ids[0]], str(result), seed=self.options.seed)
+                lost = {f"{UNKNOWN}: its worker": UNKNOWN} if catalogue.imports else {}
+                yield Kept(blank, _now(), lost)
                 continue
-            verdicts, files = result
+            kept, files = result
             self.folder.keep_files(files)
-            yield from verdicts
+            yield from kept
+
+    def edited(self) -> list[str]:
+        """The statements of which something changed while this run was at work."""
+        seen = lambda kept: {k: v for k, v in kept.depends.items() if v != UNKNOWN}
+        return [name for name, kept in self.judged.items() if changed(seen(kept))]
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -271,14 +349,18 @@ class Verification:
         if others is None and self.stopped:
             return False
         stays = (partial or self.stopped) and others
-        same = [v for v in others or () if v.id not in self.done] if stays else []
+        self.beside = {k: v for k, v in (others or {}).items() if k not in self.done and stays}
         imports = self.selection.catalogue.imports
-        if same:  # the page shows what is kept, too
-            named = [v.paper for v in [*self.verdicts, *same]]
+        if self.beside:  # the page shows what is kept, too
+            named = [k.verdicts[0].paper for k in (*self.judged.values(), *self.beside.values())]
             papers = (*load_papers(imports, patterns=named), *self.selection.catalogue.own)
         order = {s.id: i for i, s in enumerate(s for paper in papers for s in paper.statements)}
-        merged = sorted([*self.verdicts, *same], key=lambda v: order.get(v.id, math.inf))
-        folder.publish(merged, {"statements": len({v.id for v in merged})})
+        chosen = {s.id: self.judged[s.id] for s in self.selection.statements if s.id in self.judged}
+        together = sorted(
+            (chosen | self.beside).items(), key=lambda one: order.get(one[0], math.inf)
+        )
+        folder.publish([kept for _, kept in together], {"statements": len(together)})
+        merged = [v for _, kept in together for v in kept.verdicts]
         from jaxbounds.report import html_page  # slow to import
 
         page = html_page(merged, papers, folder.settings, folder.path, imports)

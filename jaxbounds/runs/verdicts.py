@@ -34,11 +34,14 @@ class Verdicts(tuple[Verdict, ...]):
         settings: what the verdicts depend on: versions, source, seed; empty where unknown.
         moved: a line for each form whose ratios are not those on record (`verify(record=True)`),
             as a formula that changed moves them, also where no verdict changes.
+        continued: the statements that a run which was cut had judged, each with the time (UTC);
+            nothing changed since that their verdicts depend on.
     """
 
     folder: Path
     settings: Mapping[str, Any]
     moved: tuple[str, ...]
+    continued: Mapping[str, str]
 
     def __new__(
         cls,
@@ -47,12 +50,13 @@ class Verdicts(tuple[Verdict, ...]):
         folder: Path,
         settings: Mapping[str, Any] | None = None,
         moved: Iterable[str] = (),
+        continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
         """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
-        made.moved = tuple(moved)
+        made.moved, made.continued = tuple(moved), dict(continued or {})
         return made
 
     _scratch: Scratch | None
@@ -71,7 +75,8 @@ class Verdicts(tuple[Verdict, ...]):
             raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
         moved = [line for line in self.moved if line.startswith(f"{index} (")]
         given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
-        return Verdicts(found, moved=moved, **given)  # type: ignore[arg-type]
+        continued = {name: when for name, when in self.continued.items() if name == index}
+        return Verdicts(found, moved=moved, continued=continued, **given)  # type: ignore[arg-type]
 
     @property
     def status(self) -> int:
@@ -117,4 +122,5 @@ class Verdicts(tuple[Verdict, ...]):
 
         rows = [(v.id, v.form, say(v), closeness(v), v.evidence) for v in self]
         columns = ("statement", "form", "verdict", "how close", "evidence")
-        return Table("\n".join([summary(self), *self.moved]), columns, rows)
+        since = (f"{name} was judged {when} UTC" for name, when in self.continued.items())
+        return Table("\n".join([summary(self), *since, *self.moved]), columns, rows)

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -118,6 +119,9 @@ class Statement:
         source: where in the paper; appendix numbers that restate it.
         horizon: for trajectories: the entry of the sizes that counts the steps.
         enumerates: where the cases are all there are: of what ("all words of length up to 6").
+        depends: what the verdict depends on and no run can see: files or folders by their paths
+            (one that C code opens, as HDF5), or texts (the version of a program). The statement is
+            measured again when the content of a file or a text changes.
     """
 
     id: str
@@ -148,11 +152,12 @@ class Statement:
     tex: str = ""
     horizon: str = ""
     enumerates: str = ""
+    depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
         names = ("id", "label", "formula", "evaluate", "control", "hypotheses", "cases", "project")
-        refuse_other_types(self, f"statement {self.id!r}", *names)
+        refuse_other_types(self, f"statement {self.id!r}", *names, "depends")
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
