@@ -334,7 +334,7 @@ def loaded_before() -> None:
 
     Nobody knows the text of which a module was made whose file changed since the process began.
     """
-    new = [name for name in [*sys.modules] if name not in _watch.seen]
+    new = [name for name in sys.modules.copy() if name not in _watch.seen]
     _watch.seen.update(new)
     for name in new:
         file = getattr(sys.modules.get(name), "__file__", None) or ""

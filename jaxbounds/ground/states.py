@@ -155,6 +155,12 @@ def state(dependency: str, /) -> str:
     return find(rest) if find else ""
 
 
+def place_of(dependency: str, /) -> str:
+    """The path of a file or folder that a dependency is about; "" of a module or a text."""
+    word, _, rest = dependency.partition(": ")
+    return rest if word in _STATES and word != "module" and os.path.isabs(rest) else ""
+
+
 def changed(depends: Depends, /) -> list[str]:
     """The dependencies whose state is not the given one any more, or was never known."""
     if not depends:
