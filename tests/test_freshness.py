@@ -9,6 +9,7 @@ matter leaves C at 2, and the verdict that is continued is the one that a new fo
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -498,3 +499,110 @@ def test_in_one_process(name, alone):
     kind.change()
     after = jb.verify(what, imports=imports, jobs=1, out=out)
     assert {v.status for v in after} == {expected(kind)} and after.continued == {}
+
+
+def command(*words, **given):
+    """A `verify` of a real process."""
+    program = [sys.executable, "-m", "jaxbounds", "verify", *words]
+    return subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **given
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_two_processes_keeps_no_stale_verdict(alone):
+    """A false claim passed: judged with the old helper, killed, continued with the new one."""
+    text("helper.py", "C = 2.0")()
+    claim(imports="import time\nfrom helper import C",
+          before="time.sleep(3 * (size['n'] == 5))")  # fmt: skip
+    source = Path("mine.py").read_text().replace('claim("mine.b")', "SLOW")
+    slow = 'import dataclasses\nSLOW = dataclasses.replace(claim("mine.b"), sizes=({"n": 5},))\n'
+    Path("mine.py").write_text(source.replace("PAPER =", f"{slow}PAPER ="))
+    running = command("mine.py", "--jobs", "2", "--out", "o", start_new_session=True)
+    journal = Path("o/unfinished/judged.jsonl")
+    for _ in range(1200):
+        if journal.is_file() and "mine.a" in journal.read_text():
+            break
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    shutil.copytree("o", "same")
+    _, said = command("mine.py", "--jobs", "2", "--out", "same").communicate()
+    assert "1 statement was judged before" in said and "UTC, and nothing changed" in said
+    text("helper.py", "C = 3.0")()
+    changed = command("mine.py", "--jobs", "2", "--out", "o", "-x")
+    _, said = changed.communicate()
+    assert changed.returncode == 1 and "mine.a: printed: fails" in said
+    assert "mine.a is judged again, for what it depends on: file: " in said and "helper.py" in said
+    text("helper.py", "C = 2.0")()
+    repaired = command("mine.py", "--jobs", "2", "--out", "o")
+    out, said = repaired.communicate()
+    assert repaired.returncode == 0 and "2 holds; all as recorded" in out
+
+
+def test_workers_record_what_they_read(alone):
+    """A file that a worker alone reads, while it judges."""
+    text("c.txt", "2")()
+    claim("float(read('c.txt'))")
+    out = alone.parent / "out"
+    before = jb.verify("mine.py", jobs=2, out=out)
+    about = json.loads((out / "run.json").read_text())
+    for judged_then in about["judged"].values():
+        assert f"file: {Path('c.txt').absolute()}" in about["records"][judged_then["record"]]
+    text("c.txt", "3")()
+    after = jb.verify("mine.b", imports=["mine.py"], jobs=1, out=out)
+    assert {v.status for v in before} == {"holds"} and [v.id for v in after] == ["mine.b"]
+    assert after[0].status == "fails" and after.folder != out
+
+
+def test_a_verdict_that_stands_beside_says_so(alone, capsys):
+    claim("2.0")
+    judged(["mine.py"], "out", capsys)
+    main(["verify", "mine.b", "--import", "mine.py", "--jobs", "1", "--out", "out"])
+    printed = capsys.readouterr().out
+    assert "beside them: 1 statement of an earlier run, 20" in printed and "mine.a" in printed
+
+
+def test_texts_of_a_users_file_are_not_kept(alone, capsys):
+    """`list` and `show` printed what a file said before it was edited."""
+    claim("2.0")
+    main(["list", "mine.py"])
+    Path("mine.py").write_text(Path("mine.py").read_text().replace("mine.b", "mine.other"))
+    another_process()
+    capsys.readouterr()
+    main(["list", "mine.py"])
+    assert "mine.other" in capsys.readouterr().out
+
+
+def test_a_journal_of_the_version_before_is_not_continued(alone, capsys):
+    claim("3.0")
+    Path("out/unfinished").mkdir(parents=True)
+    Path("out/unfinished/judged.jsonl").write_text('{"sha256": "0", "value": {"format": "1"}}\n')
+    found, _ = judged(["mine.py"], "out", capsys)
+    assert set(found.values()) == {"fails"}
+
+
+def test_a_record_that_was_edited_is_not_believed(alone, monkeypatch, capsys):
+    """The record of what verdicts depend on belongs to run.json, and is checked like them."""
+    helper = text("helper.py", "C = 2.0")
+    helper()
+    claim(imports="from helper import C")
+    judged(["mine.py"], "out", capsys)
+    about = json.loads(Path("out/run.json").read_text())
+    (name,) = about["records"]
+    about["records"][name] = {}
+    Path("out/run.json").write_text(json.dumps(about))
+    text("helper.py", "C = 3.0")()
+    another_process()
+    judged(["mine.b", "--import", "mine.py"], "out", capsys)
+    for file in Path().glob("out*/verdicts.json"):
+        statuses_there = {v["id"]: v["status"] for v in json.loads(file.read_text())}
+        assert statuses_there.get("mine.b") != "fails" or statuses_there.get("mine.a") != "holds"
+
+
+def test_depends_takes_paths_and_texts_only(alone):
+    with pytest.raises(TypeError, match="depends must be a tuple"):
+        jb.Statement(
+            id="mine.a", label="1", formula="f", kind="identity", evaluate=print, control="c",
+            forms=(jb.Form(name="printed"),), sizes=({},), over={}, depends="data.h5",
+        )  # fmt: skip
