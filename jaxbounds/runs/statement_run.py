@@ -6,7 +6,6 @@ import functools
 import itertools
 import math
 import secrets
-import sys
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.files import try_to_write
+from jaxbounds.ground.folders import say
 from jaxbounds.ground.states import UNKNOWN, changed, state
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift
@@ -169,7 +169,7 @@ def _failed_before(selection: Selection, out: Path) -> Selection:
     failed = failed_before(out)
     chosen = tuple(s for s in selection.statements if s.id in failed)
     if not chosen:
-        print(f"nothing failed in {out} before: all are judged", file=sys.stderr)
+        say(f"nothing failed in {out} before: all are judged")
     parts = (*selection.parts, "last-failed")
     return selection._replace(statements=chosen or selection.statements, parts=parts)
 
