@@ -65,8 +65,11 @@ def _of_python(path: str) -> bool:
 @functools.cache
 def is_installed(path: str, /) -> bool:
     """Whether a file is Python's own or of an installed package."""
+    if path.startswith(_INSTALLED):
+        return True
     path = os.path.realpath(path)
-    return path.startswith((*_INSTALLED, *_STANDARD)) or "site-packages" in Path(path).parts
+    inside = f"{os.sep}site-packages{os.sep}" in path
+    return inside or path.startswith((*_INSTALLED, *_STANDARD))
 
 
 class _Watch:

@@ -119,9 +119,9 @@ def judged(
         return unmeasured(statement, reason, seed=options.seed)
 
 
-def _declared(statement: Statement, catalogue: Catalogue) -> dict[str, str]:
+def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str, str]:
     """What a statement and its paper say that they depend on, each with its state."""
-    words = (*catalogue.paper(statement.paper).depends, *statement.depends)
+    words = (*of_paper, *statement.depends)
     names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
     return {key: state(key) for key in (f"declared: {name}" for name in names)}
 
@@ -140,9 +140,10 @@ def _judged_somewhere(
         watched = recording.watching(_judged_somewhere.__code__)
     with watched, tempfile.TemporaryDirectory() as place:
         found = [catalogue.statement(name) for name in ids]
-        kept = []
+        kept, own = [], {s.paper for s in found} if catalogue.imports else ()
+        papers = {name: catalogue.paper(name).depends for name in own}
         for statement in found:
-            declared = _declared(statement, catalogue) if catalogue.imports else {}
+            declared = _declared(statement, papers.get(statement.paper, ()))
             verdicts = judged(statement, options, catalogue, Path(place))
             depends = recording.record() | declared if catalogue.imports else {}
             kept.append(Kept(verdicts, _now(), depends))
@@ -247,7 +248,8 @@ class Verification:
         if not self.selection.catalogue.imports:
             return True
         said = {k: v for k, v in kept.depends.items() if k.startswith("declared: ")}
-        return said == _declared(statement, self.selection.catalogue)
+        of_paper = {paper.id: paper.depends for paper in self.selection.papers}
+        return said == _declared(statement, of_paper[statement.paper])
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
         """The verdicts on one statement after the other, as they come; kept ones first."""
