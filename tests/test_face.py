@@ -2,18 +2,21 @@
 
 import concurrent.futures
 import inspect
+import itertools
 import json
 import multiprocessing
 import pydoc
 import subprocess
 import sys
 import types
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.claims.statements import Budget
+from jaxbounds.claims.statements import Budget, Status
 from jaxbounds.cli import main
 from jaxbounds.papers import load_module
 from jaxbounds.papers.selection import selected
@@ -75,6 +78,69 @@ def test_arguments_can_be_given_by_name():
         if inspect.isfunction(found) and name not in ("lanes_of", "enclose"):
             kinds = {p.kind for p in inspect.signature(found).parameters.values()}
             assert inspect.Parameter.POSITIONAL_ONLY not in kinds, name
+
+
+NAMED_BY_THE_USER = {("run", "fields"), ("lanes_of", "grid")}
+"""Keyword arguments whose names are the fields of a configuration, or a grid's axes."""
+
+
+def _signatures():
+    for name in dir(jb):
+        found = getattr(jb, name)
+        if inspect.isclass(found):
+            for method, function in vars(found).items():
+                function = getattr(function, "__func__", function)
+                own = method == "__init__" or not method.startswith("_")
+                if inspect.isfunction(function) and own:
+                    yield name, f"{name}.{method}", inspect.signature(function)
+        elif callable(found):
+            yield name, name, inspect.signature(found)
+
+
+def test_each_option_stands_in_its_signature():
+    hidden = [
+        f"{where}(**{p.name})"
+        for name, where, signature in _signatures()
+        for p in signature.parameters.values()
+        if p.kind is p.VAR_KEYWORD and (name, p.name) not in NAMED_BY_THE_USER
+    ]
+    assert hidden == []
+
+
+def test_defaults_print_as_what_a_user_would_type():
+    plain = (type(None), bool, int, float, str, tuple)
+    odd = [
+        f"{where}({p})"
+        for _, where, signature in _signatures()
+        for p in signature.parameters.values()
+        if p.default is not p.empty and not isinstance(p.default, plain)
+        if type(p.default).__name__ not in ("_HAS_DEFAULT_FACTORY_CLASS", "mappingproxy")
+    ]
+    assert odd == []
+
+
+def test_the_stub_groups_each_name_once_by_theme():
+    lines = Path(jb.__file__).with_name("__init__.pyi").read_text().split("\n")
+    names = [line.split(" as ")[1] for line in lines if line.startswith("from ")]
+    assert sorted(names) == sorted(dir(jb))
+    for before, line in itertools.pairwise(lines):
+        if line.startswith("from ") and not before.startswith("from "):
+            assert before.startswith("# "), f"a group without its theme: {line}"
+
+
+def test_statuses_carry_their_meaning_and_cure():
+    assert {*jb.Status} == {*get_args(Status)}
+    sound = {jb.Status.HOLDS, jb.Status.CONSISTENT}
+    for status in jb.Status:
+        assert status == str(status) == status.value and status.meaning
+        assert bool(status.cure) == (status not in sound), status
+    assert jb.Status("fails") is jb.Status.FAILS
+
+
+def test_exceptions_are_on_the_face():
+    from jaxbounds.programs.balls import values
+
+    assert values.Undecided is jb.Undecided and values.NotSupported is jb.NotSupported
 
 
 def test_importing_it_imports_no_jax():
@@ -259,7 +325,7 @@ def test_an_engine_that_breaks_leaves_the_earlier_results(claims, tmp_path):
     assert (out / "verdicts.json").read_text() == kept
 
 
-@pytest.mark.parametrize("on", [3, None])
+@pytest.mark.parametrize("on", [3, 0.5])
 def test_what_is_no_engine_is_refused_in_a_sentence(on, unannotated):
     with pytest.raises(ValueError, match=r"on= takes .* any concurrent.futures.Executor, got"):
         jb.verify("multihead.eq51", on=on)

@@ -10,7 +10,7 @@ import pytest
 
 from jaxbounds.claims.statements import Erratum
 from jaxbounds.falsification import problems_of
-from jaxbounds.papers import find_statement, load_paper, load_papers
+from jaxbounds.papers import find_statement, load_paper, load_papers, select
 from jaxbounds.report.formula import formula
 
 ALL = load_papers()
@@ -77,3 +77,117 @@ def test_every_formula_is_set(paper):
             statement.id,
             shown,
         )
+
+
+NUMBERED = re.compile(r"^(Theorem|Lemma|Corollary|Proposition|Claim|Fact) ([A-Z]?\.?\d[\d.]*)$")
+
+
+def named(item, text):
+    """Whether a text names a numbered item, alone ("Lemma 24") or with others ("Lemmas 13, 15")."""
+    kind, number = NUMBERED.match(item).groups()
+    many = kind[:-1] + "ies" if kind.endswith("y") else kind + "s"
+    end = rf"{re.escape(number)}(?!\d|\.\d)"
+    return bool(re.search(rf"{kind} {end}|{many} [\w., ]*?\b{end}", text))
+
+
+def printed_forms(paper, about):
+    ids = {part.strip() for part in about.split(",")}
+    return [
+        (s.id, form)
+        for s in paper.statements
+        if s.id in ids
+        for form in s.forms
+        if form.name.startswith("printed")
+    ]
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_a_numbered_item_has_a_printed_form_that_cites_it_or_is_unchecked(paper):
+    covered = {
+        item: any(named(item, form.cites) for _, form in printed_forms(paper, about))
+        for item, about in paper.items.items()
+        if NUMBERED.match(item)
+    }
+    unchecked = {item for item in covered if any(named(item, label) for label in paper.unchecked)}
+    assert {item for item, found in covered.items() if not found} <= unchecked
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_what_a_printed_form_cites_lists_its_statement(paper):
+    """The item that a printed form cites first names the form's statement in ITEMS."""
+    for s in paper.statements:
+        for form in s.forms:
+            first = re.match(r"\w+ [A-Z]?\.?\d[\d.]*\b", form.cites)
+            item = first and first.group().rstrip(".")
+            if form.name.startswith("printed") and item and NUMBERED.match(item):
+                about = [what for label, what in paper.items.items() if label.startswith(item)]
+                assert any(s.id in what.split(", ") for what in about), (s.id, form.name, item)
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_every_statement_is_about_an_item(paper):
+    listed = {part.strip() for about in paper.items.values() for part in about.split(",")}
+    assert {s.id for s in paper.statements} <= listed
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_an_erratum_with_readings_is_shown_by_a_form_that_takes_the_false_one(paper):
+    """`problems_of` compares the verdicts of such forms with the readings."""
+    taken = {form.erratum for s in paper.statements for form in s.forms if form.reading}
+    shown = {form.erratum for s in paper.statements for form in s.forms}
+    readings = {e.id for e in paper.errata if e.kind == "reading"}
+    assert taken == readings & shown
+
+
+def test_readings_in_the_wrong_order_are_found():
+    paper = load_paper("multihead")
+    assert not any("reading" in problem for problem in problems_of(paper))
+    errata = tuple(dataclasses.replace(e, readings=e.readings[::-1]) for e in paper.errata)
+    problems = problems_of(dataclasses.replace(paper, errata=errata))
+    assert any(
+        "eq116 (printed, alpha = +-1) is expected to be 'fails', but takes the true" in problem
+        for problem in problems
+    )
+    form = find_statement("multihead.eq116").form("printed, alpha = +-1")
+    odd = dataclasses.replace(form, reading="no such words")
+    statement = dataclasses.replace(find_statement("multihead.eq116"), forms=(odd,))
+    problems = problems_of(dataclasses.replace(paper, items={}, statements=(statement,)))
+    assert any("must stand in one reading" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_an_erratum_says_in_three_sentences_what_is_printed_why_it_is_false_and_what_is_right(
+    paper,
+):
+    for erratum in paper.errata:
+        assert len(re.split(r"(?<!\.)\.\s+", erratum.text)) == 3, (erratum.id, erratum.text)
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_slips_and_single_glyphs_change_no_main_theorem(paper):
+    """The rule of `jaxbounds guide papers`, as far as a class decides."""
+    for erratum in paper.errata:
+        if erratum.kind in ("typo", "undecidable"):
+            assert not erratum.changes_main, erratum.id
+
+
+LETTERS = {
+    "Theorem": "thm", "Lemma": "lem(?:ma)?", "Corollary": "cor", "Proposition": "prop",
+    "Claim": "claim", "Fact": "fact",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_the_plain_id_of_a_result_includes_its_printed_claim(paper):
+    """`verify seqlength.lemma3.4` judges what the paper prints, wherever a form does."""
+    for item, about in paper.items.items():
+        if not (match := NUMBERED.match(item)):
+            continue
+        kind, number = match.groups()
+        short = number.replace(".", "", 1) if number[1:2] == "." and number[0].isalpha() else number
+        plain = rf"({paper.id}\.{LETTERS[kind]}{re.escape(short.lower())})(?:\.\w.*)?"
+        bases = {m.group(1) for s in paper.statements if (m := re.fullmatch(plain, s.id))}
+        cites = {s for s, form in printed_forms(paper, about) if named(item, form.cites)}
+        for base in bases:
+            chosen = {s.id for s in select(paper.statements, [base])}
+            assert not cites or chosen & cites, (item, base, cites)

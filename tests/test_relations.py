@@ -14,10 +14,10 @@ from jaxbounds.certification.proof import prove
 from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import verdicts_on
 from jaxbounds.falsification.limits import trend
+from jaxbounds.report.columns import closeness
 from jaxbounds.report.describe import describe
 from jaxbounds.report.rows import quantity
 from jaxbounds.report.schemas import statement_json, statements_schema, verdicts_schema
-from jaxbounds.report.terminal import closeness
 
 SMALL = jb.Budget(samples=64, restarts=4, steps=60)
 FEW = jb.Budget(samples=12, restarts=2, steps=10, batch=12)

@@ -18,12 +18,13 @@ from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict, save_instance
 from jaxbounds.papers import load_papers
 from jaxbounds.report import html_page
+from jaxbounds.report.columns import number
 from jaxbounds.report.constants import looseness_rows
 from jaxbounds.report.formula import formula
 from jaxbounds.report.headline import fails_as_printed, headline, in_brief, weights_in_words
 from jaxbounds.report.histogram import Axis, histogram, shares
 from jaxbounds.report.rows import certificate_words
-from jaxbounds.report.terminal import number, paper_rows
+from jaxbounds.report.terminal import paper_rows
 from jaxbounds.report.tex import plain
 from jaxbounds.report.worst import worst_known
 

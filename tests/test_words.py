@@ -17,7 +17,7 @@ from jaxbounds.certification import disprove, prove
 from jaxbounds.claims.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 from jaxbounds.falsification import is_bound_to
 from jaxbounds.ground.jax_internals import enable_x64
-from jaxbounds.report.terminal import closeness
+from jaxbounds.report.columns import closeness
 
 FEW = Budget(samples=64, restarts=4, steps=60)
 

@@ -160,7 +160,7 @@ def prove(
     bits: int = 128,
     slack: str | float | None = None,
     start: Sequence[Box] = (),
-    progress: Callable[[int, int], None] = lambda done, left: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
     """Try to prove one form of a statement on a domain.
 
@@ -174,7 +174,7 @@ def prove(
         bits: precision of the balls.
         slack: instead of the domain's: absolute (1e-9), or relative ("1e-9 relative").
         start: what an earlier proof left; the whole domain if empty.
-        progress: told how many boxes were enclosed and how many are open.
+        progress: is told how many boxes were enclosed and how many are open.
 
     Raises:
         KeyError: if there is no such form.
@@ -233,7 +233,7 @@ class _Asked(NamedTuple):
     boxes: int
     until: float
     bits: int
-    progress: Callable[[int, int], None]
+    progress: Callable[[int, int], None] | None
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
@@ -256,7 +256,8 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
                 if search.boxes >= most or time.process_time() > asked.until:
                     break
                 search.step()
-                asked.progress(search.boxes, len(search.todo))
+                if asked.progress is not None:
+                    asked.progress(search.boxes, len(search.todo))
                 if search.stuck:  # it will not be proved; by how much is asked still
                     most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:

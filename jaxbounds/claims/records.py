@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from jaxbounds.claims.renamed import current_id
 from jaxbounds.claims.statements import Paper
 from jaxbounds.ground.files import write_text
 
@@ -19,7 +20,7 @@ def _file(paper: Paper, name: str) -> Path | None:
 
 
 def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
-    """What is on record, by statement; empty where nothing is.
+    """What is on record, by the id of a statement now; empty where nothing is.
 
     Args:
         paper: as it was loaded from its file.
@@ -32,7 +33,8 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
     if file is None or not file.is_file():
         return {}
     try:
-        return dict(json.loads(file.read_text(encoding="utf8")))
+        kept = dict(json.loads(file.read_text(encoding="utf8")))
+        return {current_id(name): content for name, content in kept.items()}
     except (OSError, ValueError, TypeError) as problem:
         raise ValueError(f"{file} is damaged ({problem}): record again") from problem
 

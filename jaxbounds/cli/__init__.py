@@ -12,6 +12,7 @@ import tyro
 from jaxbounds.cli import printed
 from jaxbounds.cli.limits import shortage
 from jaxbounds.cli.streams import Stream, say, usable_streams
+from jaxbounds.ground.extras import PACKAGES
 from jaxbounds.runs.digest import refusal
 from jaxbounds.runs.interruption import came, interruptible, leave
 from jaxbounds.runs.threads import collect_rarely, one_thread
@@ -43,7 +44,7 @@ _JUDGING = ("verify", "certify", "constant", "audit")
 NO_THREADS = "can't start new thread"
 """Python's words where the system refuses another thread."""
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-"""What the system says where nothing can be written."""
+"""The system's error numbers for a place that takes no file."""
 
 
 def _command(name: str) -> Callable[..., int]:
@@ -132,7 +133,7 @@ def _answered(arguments: list[str]) -> int:
         if came():  # Ctrl-C, which an import swallowed
             say("jaxbounds: interrupted")
             return 130
-        if problem.name != "flint":
+        if problem.name not in ("flint", *PACKAGES):
             raise
         say(f"jaxbounds: {problem}")
         return 2

@@ -25,7 +25,7 @@ def audit(
     """Judge all statements of a paper; write audit.md and audit.html, for its authors.
 
     Each claim with its verdict, evidence and command; errata with their consequences; what was not
-    checked and why; versions, seed and digest. What the folder holds of the same version, source
+    checked and why; versions, seed and digest. A verdict in the folder of the same version, source
     and seed is not judged again. Exit status as that of `verify`.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from jaxbounds import report
+from jaxbounds.claims.renamed import current_form
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.cli.common import (
@@ -85,7 +86,7 @@ def show(
 
 
 def _shown(statement: Statement) -> dict[str, Any]:
-    """What takes a look at its code."""
+    """The facts of a statement that need a look at its code."""
     names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
     return {"hypotheses": to_json(names), "written_in": declaration(statement)}
 
@@ -161,7 +162,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     console.print(f"{statement.id}  {statement.label}: {statement.formula}", markup=False)
     for name, value in ratios.items():
         console.print(f"  {name:<24} {value!r}", markup=False)
-    now = ratios[stored.meta["form"]]
+    now = ratios[current_form(statement.id, stored.meta["form"])]
     console.print(report.instance_text(stored.instance), markup=False)
     same = math.isclose(now, before, rel_tol=1e-12) or (math.isnan(now) and math.isnan(before))
     words = f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"

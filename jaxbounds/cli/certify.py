@@ -114,7 +114,7 @@ def _jobs(out: Path) -> Path:
 
 
 def _crosscheck(selection: Selection, out: Path, seconds: float, jobs: int, on: On) -> int:
-    """What the float verdicts rest on, against ball arithmetic."""
+    """Measure the grounds of the float verdicts against ball arithmetic."""
     try_to_write(out)
     found: list[Crosscheck] = []
     given = {"seconds": seconds, "on": on, "jobs": jobs, "folder": _jobs(out)}

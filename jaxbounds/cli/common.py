@@ -1,4 +1,4 @@
-"""What the commands share."""
+"""The arguments and the output that commands share."""
 
 import json
 import os
@@ -46,5 +46,5 @@ def console_for_output(*, errors: bool = False) -> Console:
 
 
 def print_json(value: Any, /) -> None:
-    """What a program reads: its schema is what `jaxbounds schema` says."""
+    """Print JSON for a program; `jaxbounds schema` gives its schema."""
     print(json.dumps(value, indent=1, allow_nan=False).replace("\x7f", "\\u007f"))

@@ -42,9 +42,9 @@ def constant(
 ) -> int:
     """The sharp constant of a form: the largest lhs/rhs, size by size, and how it grows.
 
-    What is found is a lower estimate of the supremum. Digits are certified where ball arithmetic
-    can enclose the ratio at the extremal instance; closed forms rest on those alone. Needs the
-    extra `constants` (python-flint, mpmath).
+    The constant found is a lower estimate of the supremum. Digits are certified where ball
+    arithmetic can enclose the ratio at the extremal instance; closed forms rest on those alone.
+    Needs the extra `constants` (python-flint, mpmath).
 
     Searches start from what `verify` and earlier runs kept too, and keep what they find for those.
 

@@ -19,7 +19,7 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""What may change though no verdict does."""
+"""Fields that may change though no verdict does."""
 FRESHNESS = ("files", "judged", "records")
 """Entries of run.json that tell what verdicts rest on file by file, and no setting."""
 Forms = dict[tuple[str, str], Verdict]
@@ -27,7 +27,7 @@ Forms = dict[tuple[str, str], Verdict]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is not the same in two runs, about one form.
+    """A difference between two runs, about one form.
 
     Attributes:
         id: the statement.

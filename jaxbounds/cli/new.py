@@ -15,7 +15,7 @@ from jaxbounds.cli.streams import say
 from jaxbounds.papers import PAPERS
 
 NAME = "room"
-"""What the paper is called in the template."""
+"""The paper's name in the template."""
 
 
 def _paper_id(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""What `list`, `show` and `errata` print, kept until the library changes.
+"""The output of `list`, `show` and `errata`, kept until the library changes.
 
 They read declarations only, and yet loading those takes a second or two of JAX.
 """
@@ -45,7 +45,7 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 
 
 def recall(arguments: Sequence[str], /) -> str | None:
-    """What these arguments printed before; None where that is not known, or depends on more."""
+    """The text that these arguments printed before; None if it is unknown, or depends on more."""
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None
     content = read_signed(file)  # a cut or changed file is no answer

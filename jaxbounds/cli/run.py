@@ -113,12 +113,12 @@ class Asked(NamedTuple):
 
     @property
     def out(self) -> Place:
-        """Where the results go."""
+        """The folder of the results."""
         return locate(self.options.out or f"results/{self.request.experiment.id}")
 
 
 def _help(experiment: Experiment) -> None:
-    """What can be said of a run: the flags of all experiments, and the fields of this one."""
+    """The options of a run: the flags of all experiments, and the fields of this one."""
     presets = ", ".join(["default", *experiment.presets])
     general = ["--preset NAME", "--seed INT", "--precision highest|high|default", "--out FOLDER"]
     general += ["--import MODULE", "--verbose"]
@@ -162,7 +162,7 @@ def _check(experiment: Experiment, options: Options) -> None:
 
 
 def _asked(experiment: str, flags: tuple[str, ...]) -> Asked:
-    """What `jaxbounds run EXPERIMENT FLAGS` asks for."""
+    """The request of `jaxbounds run EXPERIMENT FLAGS`."""
     given = [flag for flag in flags if flag not in ("-h", "--help")]
     prog = f"jaxbounds run {experiment}"
     options, rest = tyro.cli(Options, args=given, return_unknown_args=True, prog=prog)

@@ -12,7 +12,7 @@ from jaxbounds import report
 from jaxbounds.cli.common import Plain
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
-from jaxbounds.report.headline import headline, plural
+from jaxbounds.report.headline import about, headline, plural
 from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.folder import Kept
@@ -144,7 +144,10 @@ def _times(kept: Mapping[str, Kept]) -> str:
 def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
     """What was found by paper, what is not as recorded, and which errata matter."""
     verdicts, papers = run.verdicts, run.selection.papers
-    console.print(report.paper_table(papers, verdicts, width=console.width))
+    chosen = {s.id for s in run.selection.statements}
+    whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]
+    if whole:
+        console.print(report.paper_table(whole, verdicts, width=console.width))
     console.print(report.summary(verdicts))
     judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
@@ -155,7 +158,9 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
     for line in aside:
         console.print(line, markup=False)
     seen = {v.paper for v in verdicts}
-    console.print(headline(p for p in papers if p.id in seen), markup=False)
+    errata = [about(paper, chosen) for paper in papers if paper.id in seen]
+    if whole or any(paper.errata for paper in errata):
+        console.print(headline(errata), markup=False)
 
 
 def _notes(run: Verification) -> Iterator[str]:

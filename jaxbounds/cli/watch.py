@@ -36,7 +36,7 @@ is the system's own: no program sets it."""
 
 
 class Watched(NamedTuple):
-    """What is judged, and how."""
+    """The statements that a watch judges, and their options."""
 
     patterns: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -49,7 +49,7 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What one round left.
+    """The remains of one round.
 
     Attributes:
         digests: of the code that was judged, by statement.

@@ -165,7 +165,9 @@ def _best_of(
     return Best(point, ball, reason, gain, far, promise, max(near[1], beyond))
 
 
-def said(problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None):
+def said(
+    problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None
+) -> AtSize:
     """The words for it.
 
     Args:

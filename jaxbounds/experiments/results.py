@@ -4,11 +4,15 @@ import json
 from typing import Any, cast
 
 import numpy as np
-import xarray as xr
 
+from jaxbounds.ground.extras import require
 from jaxbounds.ground.files import Place, Unreachable, digest, here, is_there, locate
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import check_netcdf
+
+require("xarray", "h5netcdf", "h5py", why="results")
+
+import xarray as xr  # noqa: E402 - only now is it known to be there
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 LIMIT = 2**34

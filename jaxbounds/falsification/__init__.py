@@ -4,7 +4,7 @@
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes
-from jaxbounds.falsification.binding import bindings, is_bound_to, planted
+from jaxbounds.falsification.binding import bindings, can_fail, is_bound_to, planted
 from jaxbounds.falsification.decide import ON_AVERAGE
 from jaxbounds.falsification.engine import replay, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import Examples
@@ -27,6 +27,7 @@ __all__ = [
     "StoredInstance",
     "Verdict",
     "bindings",
+    "can_fail",
     "clopper_pearson",
     "counterexample_of",
     "fitted",

@@ -39,6 +39,7 @@ from jaxbounds.falsification.explore import draw
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure
 from jaxbounds.falsification.programs import UNKEPT, compiled
 from jaxbounds.falsification.trace_watch import forget, modules
+from jaxbounds.numerics.arrays import array_module
 from jaxbounds.papers import Named, the_statement
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
@@ -347,7 +348,7 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
 
 
 def is_bound_to(
-    statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget = FEW
+    statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget | None = None
 ) -> bool:
     """Whether a verdict or a ratio of the statement changes when a function is slightly wrong.
 
@@ -357,8 +358,9 @@ def is_bound_to(
         statement: or its id.
         function: one that it judges.
         factor: that the function is off by.
-        budget: of draws and searches.
+        budget: of draws and searches; 48 draws and no search unless given.
     """
+    budget = FEW if budget is None else budget
     statement = the_statement(statement)
     if bindings(statement, [function], factor=factor, budget=budget)[0]:
         return True
@@ -388,6 +390,71 @@ def _notices(
     except Exception:  # it breaks: seen
         return True
     return any(_differ(a, b, statement) for a, b in zip(before, after))
+
+
+def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A mistake in every real number, with its sign: another order of growth."""
+
+    def wrong(value: Any) -> Any:
+        if callable(value) and not dataclasses.is_dataclass(value):
+            return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
+        signed = lambda x: array_module(x).sign(x) * change(abs(x))
+        return jax.tree.map(lambda x: signed(x) if _is(x, np.inexact) else x, value)
+
+    return wrong
+
+
+LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
+    "a thousand times": lambda value: off(value, 1e3),
+    "a thousandth": lambda value: off(value, 1e-3),
+    "the square": _each(lambda x: x**2),
+    "the root": _each(lambda x: x**0.5),
+    "the logarithm": _each(lambda x: array_module(x).log1p(x)),
+    **OTHER_MISTAKES,
+}
+"""Mistakes that a claim about a function should not survive, in some direction."""
+
+
+def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
+    """A mistake in a judged function with which a form fails that is expected not to.
+
+    A form of a rate fails also where its exponent leaves the band that it states. A statement that
+    survives every one of `LARGE_MISTAKES` compares sides that its construction fixes, such as a
+    lower bound with a width that is chosen above it.
+
+    Args:
+        statement: or its id.
+        budget: of draws.
+
+    Returns:
+        The function, the mistake and the form; empty if the statement cannot fail.
+    """
+    statement = the_statement(statement)
+    for wrong_by, wrong in LARGE_MISTAKES.items():
+        for function in statement.judges:
+            if form := _fails_with(statement, function, wrong, budget):
+                return f"{full_name(function)} {wrong_by}: {form}"
+    return ""
+
+
+def _fails_with(
+    statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
+) -> str:
+    """The first form that fails with this mistake and is expected not to."""
+    try:
+        with planted(function, wrong), float64_on_cpu():
+            bench, pool = _few(statement, budget), Pool()
+            draw(bench, pool, budget, 0)
+            columns = pool.columns()
+            found = [decide(statement, f, c).status for f, c in zip(statement.forms, columns)]
+    except Exception:  # the mistake breaks the evaluation, which is no verdict
+        return ""
+    failed = ("fails", "inconsistent")
+    for form, status in zip(statement.forms, found):
+        left = statement.kind == "rate" and status != form.expected
+        if form.expected not in failed and (status in failed or left):
+            return form.name
+    return ""
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:

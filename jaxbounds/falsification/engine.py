@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.claims.renamed import current_form
 from jaxbounds.claims.statements import Budget, Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import (
     Bench,
@@ -271,7 +272,7 @@ def replay(
     """
     try:
         statement, stored_ratio = find(stored.meta["id"]), float(stored.meta["ratio"])
-        form = statement.form(stored.meta["form"])
+        form = statement.form(current_form(statement.id, stored.meta["form"]))
         size = Size(stored.meta["size"])
     except (KeyError, TypeError) as problem:
         raise ValueError(f"the stored instance does not fit this version: {problem}") from problem

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from jaxbounds.claims.renamed import drawn_as
 from jaxbounds.claims.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
 from jaxbounds.claims.statements.over import Drawn
 from jaxbounds.falsification.bench import (
@@ -114,7 +115,7 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
     # Of a limit the same instances are followed, where their shapes stay.
-    key = lambda: _key(seed, *place, 0 if statement.towards else index)
+    key = lambda: _key(seed, drawn_as(statement.id), name, 0 if statement.towards else index)
     drawn = _sampler(_Sampling(bench.programs, sampler, size, place))
     make = lambda: drawn(key(), budget.samples, budget.batch)
     return bench.programs.cached_draw(

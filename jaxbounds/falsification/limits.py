@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from jaxbounds.claims.statements import Size, Statement, Status
 from jaxbounds.falsification.evaluation import Reals
@@ -70,7 +70,7 @@ def _left(x: Reals, distance: Reals) -> float:
     if excess(SETTLES) < 0:
         return float("nan")
     fastest = 700 / max(before, after)
-    p = brentq(excess, SETTLES, fastest) if excess(fastest) < 0 else fastest
+    p = scipy.optimize.brentq(excess, SETTLES, fastest) if excess(fastest) < 0 else fastest
     return float(1 - change[-1] / np.expm1(p * after) / distance[-1])
 
 

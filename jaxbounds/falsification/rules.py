@@ -63,6 +63,22 @@ def _of_errata(paper: Paper) -> Iterator[str]:
             yield f"erratum {erratum.id} rests on {', '.join(cited)} but no form cites it"
 
 
+def _of_readings(paper: Paper) -> Iterator[str]:
+    """The false reading stands first: forms that take it fail, and forms of the other do not."""
+    readings = {erratum.id: erratum.readings for erratum in paper.errata}
+    for s in paper.statements:
+        for form in (form for form in s.forms if form.reading):
+            name = f"{s.id} ({form.name})"
+            meant = [form.reading in one for one in readings.get(form.erratum, ())]
+            if sum(meant) != 1:
+                yield f"{name}: reading={form.reading!r} must stand in one reading of its erratum"
+            elif (form.expected in ("fails", "inconsistent")) != meant[0]:
+                yield (
+                    f"{name} is expected to be {form.expected!r}, but takes the "
+                    f"{'false' if meant[0] else 'true'} reading of erratum {form.erratum}"
+                )
+
+
 def _missed(statement: Statement, stored: Counterexample) -> list[str]:
     """The hypotheses of the paper that a counterexample does not meet."""
     assert stored.meets is not None
@@ -102,4 +118,4 @@ def problems_of(paper: Paper) -> tuple[str, ...]:
     """
     cited = bool(paper.citation)
     of_forms = (p for s in paper.statements for form in s.forms for p in _of_form(s, form, cited))
-    return (*_of_items(paper), *_of_errata(paper), *of_forms)
+    return (*_of_items(paper), *_of_errata(paper), *_of_readings(paper), *of_forms)

@@ -83,7 +83,10 @@ def save_instance(
 
 
 def load_instance(path: str | Path) -> StoredInstance:
-    """Read what `save_instance` wrote.
+    """Read a file that `save_instance` wrote.
+
+    Args:
+        path: the file, as "results/verify/worst/multihead.cor1.3.printed.npz".
 
     Raises:
         ValueError: if the file is missing, is no such file, or its checksum does not match.

@@ -109,7 +109,7 @@ def train(
         raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
     one = lambda state, _: (train_step(loss, rule, state), None)
 
-    def record(state, _):
+    def record(state: Any, _: None) -> tuple[Any, dict[str, Any]]:
         state, _ = jax.lax.scan(one, state, length=every)
         return state, dict(measure(state.params))
 

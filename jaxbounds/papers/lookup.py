@@ -4,11 +4,14 @@ import difflib
 import fnmatch
 import importlib
 import importlib.util
-from collections.abc import Iterable
+import warnings
+from collections.abc import Container, Iterable
 from pathlib import Path
 
+from jaxbounds.claims.renamed import current_id
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.ground.extras import require
 from jaxbounds.papers.loading import PAPERS, load_module, load_paper
 
 
@@ -50,6 +53,19 @@ def _distinct(names: Iterable[str]) -> list[Paper]:
     return papers
 
 
+def _now(name: str, known: Container[str]) -> str:
+    """The name itself where it is known; else, with a warning, the id that took its place."""
+    now = current_id(name)
+    if name in known or now == name:
+        return name
+    warnings.warn(
+        f"{name} is called {now} now; the old id goes with the next release",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return now
+
+
 def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
     """The statement of exactly that id; of the shipped papers only its own is imported.
 
@@ -65,6 +81,7 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
     if paper in PAPERS:
         known.append(load_paper(paper))
     named = {s.id: s for one in known for s in one.statements}
+    name = _now(name, named)
     if name not in named:
         near = difflib.get_close_matches(name, named, 3, 0.4)
         hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
@@ -97,6 +114,8 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
 def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tuple[Statement, ...]:
     """The statements whose id equals, starts with or (as a shell pattern) matches one pattern.
 
+    A pattern is the beginning of an id if the id goes on with a dot or a dash after it.
+
     Raises:
         ValueError: if a pattern matches nothing; the message names the nearest ids.
     """
@@ -105,7 +124,10 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
         return statements
 
     def matches(s: Statement, pattern: str) -> bool:
-        return s.id.startswith(pattern + ".") or fnmatch.fnmatchcase(s.id, pattern)
+        return s.id.startswith((f"{pattern}.", f"{pattern}-")) or fnmatch.fnmatchcase(s.id, pattern)
+
+    there = {s.id for s in statements}
+    patterns = tuple(_now(pattern, there) for pattern in patterns)
 
     for pattern in patterns:
         if not any(matches(s, pattern) for s in statements):
@@ -154,6 +176,7 @@ def _experiments_of(paper: str) -> dict[str, Experiment]:
     name = f"jaxbounds.{paper}.experiments"
     if importlib.util.find_spec(name) is None:
         return {}
+    require("xarray", "h5netcdf", "h5py", why="experiments")
     return {e.id: e for e in importlib.import_module(name).EXPERIMENTS}
 
 

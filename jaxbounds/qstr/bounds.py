@@ -159,14 +159,14 @@ def transformer_log_covering_rate(
 
 
 def transformer_excess_rate(
-    n: int, /, *, q: int, d: int, m_g: int, r_a: float, r_w: float, r_x: float
+    n: float, /, *, q: int, d: int, m_g: int, r_a: float, r_w: float, r_x: float
 ) -> float:
     """Theorem 10: C_1 sqrt((m_g q (d + q) + min(..)) / n), C_1 = q r_a^2 r_w^2 r_x^2. Rate."""
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
 
 
-def rnn_excess_rate(n: int, /, *, parameters: int, N: int, R: float, tau: float = 1.0) -> float:
+def rnn_excess_rate(n: float, /, *, parameters: int, N: int, R: float, tau: float = 1.0) -> float:
     """Lemma 32: tau sqrt(p log(R N n tau) / n). Rate."""
     return tau * math.sqrt(parameters * math.log(R * N * n * tau) / n)
 

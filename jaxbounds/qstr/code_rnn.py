@@ -81,18 +81,25 @@ def _least_weight(generator: np.ndarray) -> int:
     return int(np.bitwise_count(words)[1:].sum(axis=1, dtype=np.int64).min())
 
 
-def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3) -> CodeRNN:
+def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -> CodeRNN:
     """Draw a code for N tokens and measure it by enumerating all of its words.
 
+    Args:
+        key: draws the code.
+        N: tokens in a prompt.
+        bits: of a quantised token.
+        redundancy: the length of a word over its number of bits, a multiple of eight over N bits.
+
     Raises:
-        ValueError: if there are more than 2^20 words to enumerate, or N < 2.
+        ValueError: if there are more than 2^20 words to enumerate, N < 2, or two messages share a
+            word.
     """
     if N < 2:
         raise ValueError(f"a prompt of N >= 2 tokens is needed, got N={N}: nothing to remember")
     if bits * N > 20:
         raise ValueError(f"2^{bits * N} codewords are too many to enumerate: keep bits * N <= 20")
     quantiser = lloyd_max(bits)
-    length = 8 * bits * N
+    length = 8 * math.ceil(redundancy * bits * N / 8)
     generator = np.asarray(jax.random.bernoulli(key, 0.5, (bits * N, length)), dtype=np.uint8)
     # Words are +-1 / sqrt(D): two of them at Hamming distance w are 2 sqrt(w / D) apart.
     distance = 2.0 * math.sqrt(_least_weight(generator) / length)
@@ -135,12 +142,46 @@ def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
     return float(rnn.quantiser.levels[(nearest >> (bits * k)) & (2**bits - 1)])
 
 
-def number_rnn_lipschitz(N: int, /, *, bits: int = 3) -> float:
-    """L of the readout that stores all b N bits in one number of [-1, 1]: dh = 1, U = [1 1].
+def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float:
+    """L of the readout that stores all b N bits in k numbers of [-1, 1]/sqrt(k): dh = k, U = [I I].
 
-    Two states are at least 2 / (2^{bN} - 1) apart; McShane's formula extends the readout. It is as
-    narrow as Proposition 8's first branch allows, up to a constant: log(1 + L^2 |U|^2) is 2 b N
-    log 2 and a constant.
+    Each number holds b N/k bits, so that two states are at least 2 / ((2^{bN/k} - 1) sqrt(k))
+    apart; McShane's formula extends the readout. It is as narrow as Proposition 8's first branch
+    allows, up to a constant: log(1 + L^2 |U|^2) is 2 b N/k log 2 and a constant.
+
+    Args:
+        N: tokens in a prompt.
+        bits: b of a quantised token.
+        numbers: k, a divisor of b N.
+
+    Raises:
+        ValueError: if the numbers cannot share the bits equally.
     """
+    if numbers < 1 or (bits * N) % numbers:
+        raise ValueError(
+            f"numbers={numbers} must divide bits * N = {bits * N}. Try {bits * N} or 1"
+        )
     levels = lloyd_max(bits).levels
-    return float(levels[-1] - levels[0]) * (2.0 ** (bits * N) - 1.0) / 2.0
+    steps = (2.0 ** (bits * N / numbers) - 1.0) * math.sqrt(numbers) / 2.0
+    return float(levels[-1] - levels[0]) * steps
+
+
+def light_words(N: int, /, *, bits: int, share: float) -> float:
+    """The log2 of how many nonzero words of a random code of length 8 b N have at most this share.
+
+    Expected number, exact: (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). Where it is below 1,
+    some code has larger least weight, hence L^2 |U|_op^2 <= spread^2 / (2 share).
+
+    Args:
+        N: tokens in a prompt.
+        bits: b of a quantised token.
+        share: of the length, below 1/2.
+    """
+    length = 8 * bits * N
+    terms = [
+        math.lgamma(length + 1) - math.lgamma(j + 1) - math.lgamma(length - j + 1)
+        for j in range(math.floor(share * length) + 1)
+    ]
+    least = scipy.special.logsumexp(terms) - length * math.log(2.0)
+    nonzero = math.log1p(-(2.0 ** -(bits * N))) + bits * N * math.log(2.0)
+    return float((nonzero + least) / math.log(2.0))

@@ -106,6 +106,16 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
     return Norms(width, R**2 * unit ** ((dimension + 1) / 2), 1 / R, 1.0)
 
 
+def printed_product_norms(*, de: int, eps: float) -> Norms:
+    """Lemma 22's bounds with every constant 1. Rate.
+
+    m <= de^3 (log(de/eps)/eps)^2, |a| <= de^{5/2} (log(de/eps)/eps)^{3/2} / sqrt(m) (`outer` is
+    without the root), rows of W and biases at most 1.
+    """
+    unit = math.log(de / eps) / eps
+    return Norms(de**3 * unit**2, de**2.5 * unit**1.5, 1.0, 1.0)
+
+
 def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
     """Lemma 25, (C.8) and (C.9): (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in slot l, within eps.
 

@@ -37,6 +37,11 @@ class TwoLayer(NamedTuple):
         weights = jnp.sqrt(jnp.sum(self.W**2) + jnp.sum(self.b**2))
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
 
+    def with_unit_weights(self) -> "TwoLayer":
+        """The same function with r_w = 1, by homogeneity: (W, b) / r_w and r_w a. Exact."""
+        _, r_w = self.radii()
+        return TwoLayer(r_w * self.a, self.W / r_w, self.b / r_w)
+
 
 @dataclass(frozen=True)
 class Link:

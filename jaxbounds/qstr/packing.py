@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
+from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import array_module, real
 
 
@@ -19,7 +20,7 @@ def volume_upper(d: ArrayLike, eps: ArrayLike, /) -> Any:
     return real(d) * array_module(d, eps).log1p(2.0 / eps)
 
 
-def maurey_printed(d: ArrayLike, eps: ArrayLike, /) -> Any:
+def maurey(d: ArrayLike, eps: ArrayLike, /) -> Any:
     """(1 + log(1 + 2 d eps^2)) / eps^2: printed as an upper bound on log P, and false."""
     return (1.0 + array_module(d, eps).log1p(2.0 * real(d) * eps**2)) / eps**2
 
@@ -71,3 +72,11 @@ def smallest_distance(points: Float[np.ndarray, "M d"], /) -> float:
         np.fill_diagonal(distances, np.inf)
         least = min(least, float(distances.min()))
     return math.sqrt(max(0.0, least))
+
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "maurey_printed": "maurey",
+    },
+)

@@ -90,15 +90,16 @@ def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.nd
     """Lemma 23, (C.3) to (C.7): a layer and A_1 with A_1 relu(.) = (x; <w_i, w_{t_l}> for each l).
 
     x = relu(x) - relu(-x); the products, of unit vectors, err by at most de times
-    `product_error(2, knots)`.
+    `product_error(2, knots)`. Rows of W_1 have l_1 norm 1 and biases are at most 1, as Lemmas 22
+    and 23 ask: the units of the products read (w + w') / 2, and their weights are doubled.
     """
     x, own, wanted = _selectors(q, d, de)
     kappa, beta = square_hinges(2.0, knots)
-    plus, minus = np.tile(own, (q, 1)) + wanted, np.tile(own, (q, 1)) - wanted
+    plus, minus = ((np.tile(own, (q, 1)) + sign * wanted) / 2 for sign in (1, -1))
     forms = np.concatenate([plus, -plus, minus, -minus])
     hinges = np.repeat(forms, knots, axis=0)
-    shifts = np.concatenate([np.zeros(2 * d), -np.tile(kappa, len(forms))])
-    count = np.kron(np.repeat(np.eye(q), de, axis=1), beta / 4.0)
+    shifts = np.concatenate([np.zeros(2 * d), -np.tile(kappa / 2, len(forms))])
+    count = np.kron(np.repeat(np.eye(q), de, axis=1), beta / 2.0)
     token = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, len(hinges)))], axis=1)
     inner = np.concatenate([np.zeros((q, 2 * d)), count, count, -count, -count], axis=1)
     return layer(np.concatenate([x, -x, hinges]), shifts), np.concatenate([token, inner])

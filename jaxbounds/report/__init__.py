@@ -1,13 +1,12 @@
-"""What the commands print, and the HTML page that `jaxbounds verify` leaves."""
+"""The output of commands, and the HTML page that `jaxbounds verify` leaves."""
 
+from jaxbounds.report.columns import closeness, number
 from jaxbounds.report.describe import describe, describe_erratum, instance_text
 from jaxbounds.report.page import html_page
 from jaxbounds.report.slack import slack_figure
 from jaxbounds.report.source import source
 from jaxbounds.report.terminal import (
     VerdictRows,
-    closeness,
-    number,
     paper_table,
     statement_table,
     summary,

@@ -1,4 +1,4 @@
-"""What `verify --accept` writes for review: the errata that were found, as declarations."""
+"""The file that `verify --accept` writes for review: the errata found, as declarations."""
 
 import pprint
 from collections.abc import Iterable

@@ -12,12 +12,13 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
+from jaxbounds.report.columns import BRIEF, closeness, number
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
-from jaxbounds.report.terminal import closeness, grouped, number
+from jaxbounds.report.terminal import grouped
 
 WEIGHTS: Mapping[Weight, str] = {
     "false": "as printed, under all of the paper's hypotheses and on no charitable reading",
@@ -37,7 +38,7 @@ PROOFS = {
 
 @with_table
 class Audit(NamedTuple):
-    """What an audit is written from.
+    """The material of an audit.
 
     Attributes:
         paper: the paper.
@@ -55,13 +56,13 @@ class Audit(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of what was found, without machine, versions and seconds: see `report.cite.digest`."""
+        """The digest of the findings, without machine and seconds: see `report.cite.digest`."""
         return digest(self.verdicts)
 
     def _table(self) -> Table:
-        rows = [(v.id, v.form, v.status, closeness(v), v.evidence) for v in self.verdicts]
-        columns = ("statement", "form", "verdict", "how close", "evidence")
-        return Table(f"{self.paper.title}: {self.out}, digest {self.digest[:16]}", columns, rows)
+        title = f"{self.paper.title}: {self.out}, digest {self.digest[:16]}"
+        rows = [[column.text(v) for column in BRIEF] for v in self.verdicts]
+        return Table(title, [column.name for column in BRIEF], rows)
 
     def command(self, *words: str) -> str:
         """A command line that says again what is said here."""
@@ -111,8 +112,8 @@ def _in_short(audit: Audit) -> Iterator[str]:
     if paper.survives:
         yield text(paper.survives)
     judged = len({v.id for v in verdicts})
-    printed = Counter(v.status for v in verdicts if v.form.startswith("printed"))
-    others = Counter(v.status for v in verdicts if not v.form.startswith("printed"))
+    printed = Counter[str](v.status for v in verdicts if v.form.startswith("printed"))
+    others = Counter[str](v.status for v in verdicts if not v.form.startswith("printed"))
     yield (
         f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
         "measured: as printed, and as derived, corrected or sharpened."
@@ -144,6 +145,8 @@ def _errata(audit: Audit) -> Iterator[str]:
         yield f"**{text(e.where)}** ({e.kind})"
         yield quoted(e.quote)
         yield text(e.text)
+        if e.detail:
+            yield text(e.detail)
         for words, reading in zip(("False if read so", "True if read so"), e.readings):
             yield f"*{words}:* {text(reading)}"
         yield f"*Consequence.* {text(e.consequence)}"

@@ -1,4 +1,4 @@
-"""What to cite: the paper, the text of it that was read, and a finding with its digest."""
+"""The citations: the paper, the text of it that was read, and a finding with its digest."""
 
 import hashlib
 import math
@@ -34,7 +34,7 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
     """SHA-256 of what was found: ids, forms, statuses, evidence, ratios to three digits.
 
     Nothing of the machine, the versions, the seconds or the order is in it, so that whoever finds
-    the same has the same digest. Of identities that hold no ratio is in it: it is rounding.
+    the same has the same digest. The ratio of an identity that holds is rounding, and is left out.
 
     Args:
         verdicts: on forms of statements.

@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.constants import MEANING, AtSize, Exponent, SharpConstant
+from jaxbounds.report.columns import number
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.markup import Html, element
 from jaxbounds.report.schemas import Schema, many, object_schema
-from jaxbounds.report.terminal import USUAL, number
+from jaxbounds.report.terminal import USUAL
 from jaxbounds.report.worst import Worst
 
 STYLES = {
@@ -29,7 +30,7 @@ STYLES = {
 
 
 def constants_schema() -> Schema:
-    """Of `jaxbounds constant --json` and constants.json."""
+    """The schema of `jaxbounds constant --json` and constants.json."""
     return many(object_schema(SharpConstant))
 
 
@@ -84,7 +85,7 @@ def exponent_text(exponent: Exponent, /) -> str:
 
 
 def constant_text(constant: SharpConstant, /) -> str:
-    """What the table does not say: the law, dependence, where, and what the words mean."""
+    """The lines below the table: the law, dependence, where, and what the words mean."""
     lines = []
     if constant.law:
         lines.append(f"C = {constant.law}: at every size looked at, to all digits known")

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from jaxbounds.claims.statements import Erratum, Paper, Size, Statement, full_name
 from jaxbounds.falsification import hypothesis_names
+from jaxbounds.report.columns import number
 from jaxbounds.report.source import declaration, place, summary
-from jaxbounds.report.terminal import number
 from jaxbounds.report.tex import plain
 
 
@@ -82,6 +82,7 @@ def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
     parts = [
         ("the paper: ", plain(erratum.quote)),
         ("", erratum.text),
+        ("", erratum.detail),
         *readings,
         ("so: ", erratum.consequence),
         ("main theorems: ", erratum.main),

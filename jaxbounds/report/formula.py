@@ -22,7 +22,7 @@ _UNDER_OR_OVER = frozenset(("msub", "msup", "msubsup", "munder", "mover", "munde
 
 
 def _core(node: Element) -> Element:
-    """What a node with indices or limits is about."""
+    """The base of a node with indices or limits."""
     return _core(node[0]) if node.tag in _UNDER_OR_OVER else node
 
 
@@ -105,7 +105,7 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """Where the group ends that begins there; of one that never ends, the end of the text."""
+    """The end of the group that begins there; a group that never ends has the end of the text."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)

@@ -1,8 +1,9 @@
-"""What matters about the errata: how many of which weight, and which change a main theorem."""
+"""The weight of the errata: how many of which weight, and which change a main theorem."""
 
+import dataclasses
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from jaxbounds.claims.statements import Erratum, Paper
@@ -19,6 +20,21 @@ NO_ERRATUM = "no erratum"
 def plural(count: int, word: str, /) -> str:
     """A number of things: "1 figure", "2 figures"."""
     return f"{count} {word}" + ("" if count == 1 else "s")
+
+
+def about(paper: Paper, chosen: Collection[str], /) -> Paper:
+    """The paper, if all of its statements are chosen; else those alone, with the errata they show.
+
+    Args:
+        paper: the paper.
+        chosen: ids of statements.
+    """
+    statements = tuple(s for s in paper.statements if s.id in chosen)
+    if len(statements) == len(paper.statements):
+        return paper
+    named = {form.erratum for s in statements for form in s.forms}
+    errata = tuple(erratum for erratum in paper.errata if erratum.id in named)
+    return dataclasses.replace(paper, statements=statements, errata=errata)
 
 
 def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
@@ -79,8 +95,8 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
     """How many statements there are of which a printed form fails, by the weight of the erratum.
 
-    A statement counts once, for its heaviest erratum. Where only a form of an earlier version
-    fails, it counts as EARLY, last, and where no erratum is named, as NO_ERRATUM.
+    A statement counts once, for its heaviest erratum. It counts as EARLY, last, where only a form
+    of an earlier version fails, and as NO_ERRATUM where no erratum is named.
 
     Args:
         paper: the paper.

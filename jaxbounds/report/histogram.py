@@ -1,4 +1,4 @@
-"""Where the ratios of a form lie: small drawings (SVG) on a logarithmic axis.
+"""The ratios of a form: small drawings (SVG) on a logarithmic axis.
 
 A verdict keeps the 5% quantiles of its draws. Between two of them lies a twentieth of the draws,
 which is spread evenly over the logarithm.
@@ -6,15 +6,15 @@ which is spread evenly over the logarithm.
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbounds.claims.statements import FITTED, Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
+from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
-from jaxbounds.report.terminal import number
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
 """No axis shows more powers of ten: ratios are wanted near one, rounding is far from it."""
@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
 
 def limit(statement: Statement, /) -> float | None:
-    """What the ratio of one instance may not exceed; a rate allows any constant."""
+    """The limit of the ratio of one instance; a rate allows any constant."""
     if statement.kind in FITTED:
         return None
     return 1.0 if statement.is_bound else statement.tolerance
@@ -116,7 +116,7 @@ def _power(exponent: int) -> Html:
     return joined("10", raised)
 
 
-def _ticks(ax: Axis, place) -> Iterable[Html]:
+def _ticks(ax: Axis, place: Callable[[float], float]) -> Iterable[Html]:
     every = math.ceil((ax.high - ax.low) / 6)
     for exponent in range(math.ceil(ax.low), math.floor(ax.high) + 1):
         x = f"{place(exponent):.1f}"
@@ -137,7 +137,7 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """The distribution of one form, with the allowed region and the worst ratio marked.
 
-    What lies outside the axis stands at its end: the share of draws, and the worst ratio.
+    Ratios outside the axis stand at its end: the share of draws, and the worst ratio.
 
     Args:
         verdict: whose quantiles are drawn.

@@ -11,15 +11,15 @@ import numpy as np
 from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification import ON_AVERAGE, Verdict, load_instance
 from jaxbounds.falsification.storage import flatten
+from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
-from jaxbounds.report.terminal import number
 
 _ENTRIES = 96
 """Larger arrays are shown in part."""
 
 
 class Run(NamedTuple):
-    """What the rows of a statement need to know besides its verdicts.
+    """The facts of a run that the rows of a statement need besides its verdicts.
 
     Attributes:
         out: the folder of the stored instances.

@@ -12,7 +12,7 @@ from jaxbounds.report.markup import Html, element, may_lead
 from jaxbounds.report.tex import indexed, parts
 
 _MARKS = re.compile(r"[\\`*$~&]|<(?=[A-Za-z/!?])|\](?=[\[(:])|(?<![^\W_])_|_(?![^\W_])")
-"""What means something, where it does: tags, links, and underscores that are not inside words."""
+"""Characters with a meaning in Markdown: tags, links, underscores that are not inside words."""
 _STARTS = re.compile(r"^([#>+=-]|\d+[.)])")
 
 
@@ -53,7 +53,7 @@ def _spaced(words: str) -> str:
 
 
 def anchor(title: str, /) -> str:
-    """What a heading is called in links."""
+    """The name of a heading in links."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 

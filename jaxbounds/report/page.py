@@ -8,6 +8,7 @@ from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.cite import cite_section
+from jaxbounds.report.columns import COLUMNS
 from jaxbounds.report.constants import looseness_section
 from jaxbounds.report.headline import headline
 from jaxbounds.report.instances import Run
@@ -24,16 +25,6 @@ from jaxbounds.report.worst import worst_known
 
 # Nothing may be loaded from anywhere, whatever a statement's text contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-_COLUMNS = (
-    ("Statement", "name"),
-    ("Kind", "kind"),
-    ("Form", ""),
-    ("Verdict", "verdict"),
-    ("How close", ""),
-    ("Evidence", ""),
-    ("Draws", ""),
-    ("Samples", "samples"),
-)
 _NAMES = (
     ("statements", "Statements"),
     ("errata", "Errata"),
@@ -104,8 +95,14 @@ def _controls(verdicts: Sequence[Verdict]) -> Html:
 
 def _table(statements: Mapping[str, Statement], verdicts: Sequence[Verdict], run: Run) -> Html:
     head = (
-        element("th", name, scope="col", data_sort=key, class_=f"column-{name.split()[-1].lower()}")
-        for name, key in _COLUMNS
+        element(
+            "th",
+            column.name.capitalize(),
+            scope="col",
+            data_sort=column.sort,
+            class_=f"column-{column.name.split()[-1]}",
+        )
+        for column in COLUMNS
     )
     bodies = (
         statement_rows(statements[name], group, run) for name, group in grouped(verdicts).items()

@@ -1,4 +1,4 @@
-"""What a reader of the table of verdicts must know besides."""
+"""Remarks that a reader of the table of verdicts needs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path

@@ -6,11 +6,11 @@ from decimal import Decimal
 
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
+from jaxbounds.report.columns import COLUMNS, Column, number
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import Run, stored_instances
 from jaxbounds.report.markup import Html, element, joined
-from jaxbounds.report.terminal import closeness, number
 from jaxbounds.report.tex import prose
 
 MARKS = {
@@ -48,7 +48,7 @@ _WORDS = {
         "left over right side of a draw; the claim leaves the constant open",
     ),
 }
-"""By kind: what the worst ratio is, and what the axis shows."""
+"""The meaning of the worst ratio and of the axis, for each kind."""
 
 
 def badge(verdict: Verdict, /) -> Html:
@@ -61,7 +61,7 @@ def badge(verdict: Verdict, /) -> Html:
 
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
-    """What the worst ratio of a statement is, and what the axis of its ratios shows."""
+    """The meaning of a statement's worst ratio, and of the axis of its ratios."""
     usual = {"=": _DIFFERENCE, ">=": _FROM_BELOW}.get(statement.relation, _RATIO)
     return _WORDS.get(statement.kind, usual)
 
@@ -111,7 +111,7 @@ def _few_digits(decimal: str) -> str:
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """What ball arithmetic says: the word, both sides, at which precision."""
+    """The finding of ball arithmetic: the word, both sides, at which precision."""
     c = verdict.certificate
     if not c:
         return ""
@@ -210,6 +210,27 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     )
 
 
+def _cell(
+    column: Column, statement: Statement, verdicts: Sequence[Verdict], line: int
+) -> Html | None:
+    """A cell of a form's row; the id and the kind stand once, beside all forms."""
+    verdict = verdicts[line]
+    if column.name in ("statement", "kind"):
+        if line:
+            return None
+        span = len(verdicts) if len(verdicts) > 1 else None
+        if column.name == "kind":
+            return element("td", statement.kind, rowspan=span, class_=column.css)
+        link = element("a", statement.id, href=f"#{statement.id}")
+        label = element("span", statement.label, class_="label")
+        return element("th", link, " ", label, scope="rowgroup", rowspan=span, class_=column.css)
+    if column.name == "form":
+        return element("th", verdict.form, scope="row", class_=column.css)
+    drawn = {"verdict": badge, "draws": lambda v: sparkline(statement, v)}.get(column.name)
+    content = drawn(verdict) if drawn else column.text(verdict)
+    return element("td", content, class_=column.css or None)
+
+
 def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
     """A row for each form, then one that opens to everything known about the statement.
 
@@ -219,34 +240,18 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         run: what the page is about.
     """
     ax, shared = axis(statement, verdicts), _shared(verdicts)
-    rows = []
-    for index, verdict in enumerate(verdicts):
-        lead: tuple[Html, ...] = ()
-        if index == 0:
-            link = element("a", statement.id, href=f"#{statement.id}")
-            label = element("span", statement.label, class_="label")
-            span = len(verdicts) if len(verdicts) > 1 else None
-            lead = (
-                element("th", link, " ", label, scope="rowgroup", rowspan=span, class_="name"),
-                element("td", statement.kind, rowspan=span, class_="kind"),
-            )
-        rows.append(
-            element(
-                "tr",
-                *lead,
-                element("th", verdict.form, scope="row", class_="form-name"),
-                element("td", badge(verdict), class_="status"),
-                element("td", closeness(verdict), class_="ratio"),
-                element("td", verdict.evidence, class_="evidence"),
-                element("td", sparkline(statement, verdict), class_="spread"),
-                element("td", verdict.instances, class_="count"),
-                class_="judged",
-                data_verdict=verdict.status,
-                data_expected=None if verdict.as_expected else "no",
-                data_form=verdict.form.split()[0].rstrip(","),
-                data_samples=verdict.instances,
-            )
+    rows = [
+        element(
+            "tr",
+            *(_cell(column, statement, verdicts, line) for column in COLUMNS),
+            class_="judged",
+            data_verdict=verdict.status,
+            data_expected=None if verdict.as_expected else "no",
+            data_form=verdict.form.split()[0].rstrip(","),
+            data_samples=verdict.instances,
         )
+        for line, verdict in enumerate(verdicts)
+    ]
     opened = element(
         "details",
         element(
@@ -266,7 +271,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
     return element(
         "tbody",
         *rows,
-        element("tr", element("td", opened, colspan="8"), class_="more"),
+        element("tr", element("td", opened, colspan=len(COLUMNS)), class_="more"),
         id=statement.id,
         data_paper=statement.paper,
         data_kind=statement.kind,

@@ -49,7 +49,7 @@ def schema_of(hint: Any, /) -> Schema:
 
 
 def _described(kind: type) -> dict[str, str]:
-    """What the class says about its attributes."""
+    """The texts of a class about its attributes."""
     _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.+(?:\n {6,}.+)*)", listed, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in found}
@@ -81,9 +81,9 @@ STATEMENT = {
     "paper": str, "judges": tuple[str, ...], "samplers": tuple[str, ...],
     "over": dict[str, str], "there_is": dict[str, str],
 }  # fmt: skip
-"""What the JSON of a statement has besides its fields."""
+"""Entries that the JSON of a statement has besides its fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
-"""What it has besides where one statement is shown: hypotheses by form, and file and line."""
+"""Entries that `show` adds: hypotheses by form, and file and line."""
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:
@@ -97,24 +97,24 @@ def statement_json(statement: Statement, /) -> dict[str, Any]:
 
 
 def paper_json(paper: Paper, /) -> dict[str, Any]:
-    """What is said about a paper besides its statements: errata by weight, remarks, gaps."""
+    """The parts of a paper besides its statements: errata by weight, remarks, gaps."""
     ordered = dataclasses.replace(paper, statements=(), errata=paper.by_weight)
     return {name: entry for name, entry in to_json(ordered).items() if name != "statements"}
 
 
 def statements_schema() -> Schema:
-    """Of `jaxbounds list --json` and `show --json`."""
+    """The schema of `jaxbounds list --json` and `show --json`."""
     one = object_schema(Statement, besides=STATEMENT | SHOWN)
     return many(one | {"required": [name for name in one["required"] if name not in SHOWN]})
 
 
 def verdicts_schema() -> Schema:
-    """Of `jaxbounds verify --json` and verdicts.json."""
+    """The schema of `jaxbounds verify --json` and verdicts.json."""
     return many(object_schema(Verdict, besides={"as_expected": bool}))
 
 
 def errata_schema() -> Schema:
-    """Of `jaxbounds errata --json`: one entry a paper."""
+    """The schema of `jaxbounds errata --json`: one entry a paper."""
     return many(object_schema(Paper, without="statements"))
 
 

@@ -3,26 +3,16 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from jaxbounds.claims.statements import Erratum, Paper, Status
+from jaxbounds.claims.statements import Erratum, Paper
 from jaxbounds.falsification import Verdict
+from jaxbounds.falsification.statuses import Status
+from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, escaped, joined
 from jaxbounds.report.rows import MARKS, badge
-from jaxbounds.report.terminal import number
 from jaxbounds.report.tex import prose
 
-MEANING: Mapping[Status, str] = {
-    "holds": "Both sides were measured in float64 on every instance that meets the hypotheses, "
-    "none violates it, and a deliberately false variant was rejected by the same code. Evidence, "
-    "not a proof.",
-    "consistent": "Only a rate is claimed, and the interval of the fitted exponent agrees with it.",
-    "fails": "Some instance violates it; it is stored and can be replayed. A printed form that is "
-    "known to be wrong is expected to fail.",
-    "inconsistent": "Only a rate is claimed, and the interval of the fitted exponent excludes it.",
-    "vacuous": "No instance meets the hypotheses, or the bound never beats the trivial one.",
-    "inconclusive": "The numerical or statistical error covers one, an instance gave NaN, or the "
-    "false variant was not rejected.",
-    "error": "It could not be measured: its code or its process broke.",
-}
+MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
+"""Each status in words, for pages and audits."""
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",
@@ -54,7 +44,7 @@ def _linked(text: str, known: Sequence[str]) -> Html:
 
 
 def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
-    """What this run measured about it: the forms that cite it."""
+    """The measurements of this run about an erratum: the forms that cite it."""
     cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
     items = [
         element(
@@ -84,6 +74,7 @@ def _erratum(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Htm
         ),
         element("blockquote", prose(erratum.quote), class_="quoted"),
         element("p", prose(erratum.text)),
+        element("p", prose(erratum.detail)) if erratum.detail else None,
         *(
             element("p", element("b", f"{word}: "), prose(reading))
             for word, reading in zip(("False if read so", "True if read so"), erratum.readings)
@@ -134,17 +125,17 @@ def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -
 
 
 def remarks_section(papers: Sequence[Paper], /) -> Html | None:
-    """What is worth knowing about the papers and is no erratum."""
+    """The remarks of the papers: worth knowing, and no erratum."""
     return _by_place("Remarks", "remarks", {paper.title: paper.remarks for paper in papers})
 
 
 def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
-    """What the library does not check, with the reasons."""
+    """The items that the library does not check, with the reasons."""
     return _by_place("Not checked", "unchecked", {p.title: p.unchecked for p in papers})
 
 
 def reading_section(provenance: Mapping[str, object], /) -> Html:
-    """What the words mean, and with what the run was made."""
+    """The meaning of the words, and the versions behind the run."""
     meanings = (
         element(
             "div",

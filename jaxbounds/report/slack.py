@@ -8,16 +8,16 @@ import numpy as np
 
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
+from jaxbounds.report.columns import number
 from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
-from jaxbounds.report.terminal import number
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 """One for each form, so that colour is never the only difference."""
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """What the axis does not show of a form: the share of draws to its left, the largest ratio."""
+    """The part of a form that the axis hides: the share of draws to its left, the largest ratio."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -32,8 +32,8 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
     """The share of draws below each ratio, a curve for each form; to the left is looser.
 
-    A triangle marks the worst instance (draws, cases and search), where a single one decides. What
-    lies outside the axis is named in the legend, with an arrow to its side. Needs matplotlib.
+    A triangle marks the worst instance (draws, cases and search), where a single one decides. The
+    legend names ratios outside the axis, with an arrow to their side. Needs matplotlib.
 
     Args:
         statement: the statement.

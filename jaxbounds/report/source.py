@@ -1,4 +1,4 @@
-"""Where a statement is written, and the code behind it, as one text."""
+"""The place of a statement and the code behind it, as one text."""
 
 import ast
 import contextlib
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 
 
 def _plain(function: Any) -> Any:
-    """What is written: no decorators, no fixed arguments, of a bound method the function."""
+    """The written object: no decorators, no fixed arguments, of a bound method the function."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.unwrap(getattr(function, "__func__", function))
@@ -138,7 +138,7 @@ def _imported(module: str) -> dict[str, tuple[str, str]]:
 
 
 def _value(module: str, name: str) -> Piece | None:
-    """Where the value of a name is assigned, in the module or in the one it is from."""
+    """The line that assigns the value of a name, in the module or in the one it is from."""
     for _ in range(5):
         if module not in sys.modules:
             return None
@@ -218,9 +218,9 @@ def _room(statement: Statement) -> str:
 
 
 def behind(statement: Statement, /) -> list[Piece]:
-    """What is written in its paper and used to judge it: the declaration first, then what it names.
+    """The code of its paper that judges it: the declaration first, then what it names.
 
-    What is compared comes before the instances.
+    The compared sides come before the instances.
     """
     room = _room(statement)
     of_forms = [f for form in statement.forms for f in (form.hypotheses, form.counterexample)]

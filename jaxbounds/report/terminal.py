@@ -1,6 +1,5 @@
 """Tables and descriptions for the terminal."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.falsification import Verdict
-from jaxbounds.falsification.evidence import CLOSE
+from jaxbounds.report.columns import COLUMNS, Column
 from jaxbounds.report.headline import fails_as_printed, plural, weights_in_words
 
 STYLES = {
@@ -24,17 +23,6 @@ STYLES = {
 }
 
 
-def number(value: float, /) -> str:
-    """A ratio in at most eight characters, never rounded to one when it is not one."""
-    if value is None or math.isnan(value):
-        return "-"
-    if 0 < abs(value) < 1e-3 or abs(value) >= 1e4:
-        return f"{value:.2g}"
-    if value != 1 and abs(value - 1) < 5e-4:
-        return f"1{value - 1:+.0e}"
-    return f"{value:.3f}"
-
-
 def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
     """Verdicts by statement, in the order given."""
     groups: dict[str, list[Verdict]] = {}
@@ -43,44 +31,8 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
     return groups
 
 
-def closeness(verdict: Verdict, /) -> str:
-    """The worst ratio in words, by kind: how loose, how exact, which exponent, how often."""
-    ratio = verdict.worst_ratio
-    if math.isnan(ratio):
-        return "-"
-    if verdict.kind == "rate":
-        return f"exponent {ratio:.2f}"
-    if verdict.kind == "limit":
-        return f"{number(ratio)} apart"
-    if verdict.kind == "probability":
-        return f"{number(ratio)} of the level"
-    if verdict.relation == "=":
-        if verdict.status == "fails" or ratio >= 0.1:
-            return f"off by {ratio:.1%}" if ratio < 10 else f"off x{ratio:.2g}"
-        return "exact" if ratio == 0 else f"{-math.log10(ratio):.0f} digits"
-    if math.isinf(ratio):
-        return "unbounded"
-    if ratio <= 0:
-        smaller = "right" if verdict.relation == ">=" else "left"
-        return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
-    if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
-        return "attained"
-    factor = ratio if ratio > 1 else 1 / ratio
-    words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
-    if factor < 1.005:
-        words = f"(1{factor - 1:+.0e})"
-    beyond = "short" if verdict.relation == ">=" else "over"
-    return f"x{words} {beyond if ratio > 1 else 'loose'}"
-
-
 USUAL = 100
 """Columns where nothing is known of the screen."""
-_WIDTHS = {
-    "statement": 29, "kind": 12, "form": 0, "verdict": 12, "how close": 16, "evidence": 10,
-    "samples": 8,
-}  # fmt: skip
-_FROM = {"evidence": 100, "samples": 112, "kind": 124}
-"""Columns of the screen from which these are shown."""
 
 
 class VerdictRows:
@@ -93,51 +45,44 @@ class VerdictRows:
     """
 
     def __init__(self, width: int = USUAL, /) -> None:
-        names = [name for name in _WIDTHS if width >= _FROM.get(name, 0)]
-        self._widths = {name: _WIDTHS[name] for name in names}
-        given = sum(self._widths.values()) + 3 * (len(names) - 1)
-        self._widths["form"] = min(max(width - given, 9), 34)
+        shown = [c for c in COLUMNS if c.width is not None and width >= c.screen]
+        given = sum(c.width or 0 for c in shown) + 3 * (len(shown) - 1)
+        rest = min(max(width - given, 9), 34)
+        self._columns = [(column, column.width or rest) for column in shown]
         self._begun = False
 
     def table(self, groups: Iterable[Sequence[Verdict]], *, header: bool = True) -> Table:
         """One row a statement, one line a form; what is not as recorded is marked."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=header)
-        for name, width in self._widths.items():
-            right = name in ("how close", "samples")
+        for column, width in self._columns:
             table.add_column(
-                name,
+                column.name,
                 width=width,
-                justify="right" if right else "left",
-                no_wrap=name in ("statement", "kind", "samples"),
-                overflow="ellipsis" if name == "statement" else "fold",
+                justify="right" if column.right else "left",
+                no_wrap=column.name in ("statement", "kind", "samples"),
+                overflow="ellipsis" if column.name == "statement" else "fold",
             )
         for group in groups:
             for line, verdict in enumerate(group):
-                cells = self._cells(line, verdict)
-                table.add_row(*(cells[name] for name in self._widths))
+                table.add_row(*(_cell(column, line, verdict) for column, _ in self._columns))
         return table
-
-    @staticmethod
-    def _cells(line: int, verdict: Verdict) -> dict[str, Text]:
-        status = Text(verdict.status, style=STYLES[verdict.status])
-        if not verdict.as_expected:
-            status.append(f" (recorded: {verdict.expected})", style="bold red")
-        lead = Text(verdict.id) if line == 0 else Text(verdict.label if line == 1 else "", "dim")
-        return {
-            "statement": lead,
-            "kind": Text(verdict.kind if line == 0 else ""),
-            "form": Text(verdict.form),
-            "verdict": status,
-            "how close": Text(closeness(verdict)),
-            "evidence": Text(verdict.evidence),
-            "samples": Text(str(verdict.instances)),
-        }
 
     def of(self, verdicts: Sequence[Verdict], /) -> Iterator[Table]:
         """The rows of one statement; before the first ones the names of the columns."""
         if verdicts:
             yield self.table([verdicts], header=not self._begun)
             self._begun = True
+
+
+def _cell(column: Column, line: int, verdict: Verdict) -> Text:
+    """A cell; the lines of further forms say a statement's label in place of its id, no kind."""
+    if column.name == "verdict":
+        status = Text(verdict.status, style=STYLES[verdict.status])
+        rest = column.text(verdict).removeprefix(verdict.status)
+        return status.append(rest, style="bold red") if rest else status
+    if line and column.name == "statement":
+        return Text(verdict.label if line == 1 else "", "dim")
+    return Text("" if line and column.name == "kind" else column.text(verdict))
 
 
 def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Table:
@@ -151,9 +96,8 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
 
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
-"""What is said of each paper. A printed form that fails is no false statement yet: by the weight of
-the errata, how many are false, have a gap, can be read otherwise, ..., or stand in an early version
-alone."""
+"""The columns of the table of papers. A printed form that fails is no false statement yet: the
+third column counts the errata by weight."""
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
@@ -207,7 +151,7 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
-    """What there is: id, label, kind and forms; widths are given, since Rich is slow to find them.
+    """A table of statements: id, label, kind and forms, of given widths: Rich finds them slowly.
 
     Args:
         statements: of one paper or more.

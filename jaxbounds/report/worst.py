@@ -8,7 +8,7 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 Worst = Mapping[tuple[str, str], float]
-"""By statement and form: the largest ratio of the left to the right side that is known."""
+"""The largest known ratio of the left to the right side, by statement and form."""
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:

@@ -10,7 +10,7 @@ from jaxbounds.report.markdown import to_html
 from jaxbounds.report.markup import element
 from jaxbounds.report.page import document
 from jaxbounds.runs.cache import restoring
-from jaxbounds.runs.engines import HERE, Where, engine_of
+from jaxbounds.runs.engines import Where, engine_of
 from jaxbounds.runs.folder import verdicts_in
 from jaxbounds.runs.statement_run import Options, Verification
 
@@ -73,7 +73,7 @@ def audit(
     imports: Iterable[str] = (),
     seed: int = 0,
     certify: bool = True,
-    on: Where = HERE,
+    on: Where | None = None,
     jobs: int = 0,
 ) -> Audit:
     """Judge all statements of a paper; write audit.md and audit.html, as `jaxbounds audit` does.

@@ -23,7 +23,7 @@ from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import PAPERS, Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
-from jaxbounds.runs.engines import HERE, On, Where, engine_of
+from jaxbounds.runs.engines import On, Where, engine_of
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.merged_files import add_to, taken
 from jaxbounds.runs.workers import Died
@@ -256,7 +256,7 @@ def certify(
     rocq: str | Path | None = None,
     operations: int = OPERATIONS,
     slack: str = "",
-    on: Where = HERE,
+    on: Where | None = None,
     jobs: int = 0,
 ) -> Certificates:
     """Disprove the forms that fail, and prove those that name domains, as `jaxbounds certify` does.

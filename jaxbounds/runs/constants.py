@@ -16,7 +16,7 @@ from jaxbounds.ground.files import Place
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
-from jaxbounds.runs.engines import HERE, On, Where, engine_of
+from jaxbounds.runs.engines import On, Where, engine_of
 from jaxbounds.runs.workers import Died
 
 MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
@@ -127,7 +127,7 @@ def constants_of(
     seed: int = 0,
     seconds: float = SECONDS,
     grow: bool = False,
-    on: Where = HERE,
+    on: Where | None = None,
     jobs: int = 1,
 ) -> dict[OfForm, SharpConstant | str]:
     """The sharp constants of forms, by statement and form; of what has none, why.

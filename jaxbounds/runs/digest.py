@@ -61,9 +61,9 @@ def folder_for_jax() -> Path | None:
 
 
 def digest_of(imports: Iterable[str], /) -> str:
-    """Of the package's source, and of the imported files'."""
+    """Of the package's source and errata, and of the imported files'."""
     package, state = Path(__file__).parents[1], hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
+    for file in sorted([*package.rglob("*.py"), *package.rglob("errata.toml")]):
         state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())
     for path in map(Path, imports):
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path] * path.is_file():

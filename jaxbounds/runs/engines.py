@@ -69,13 +69,15 @@ Where = str | Engine | concurrent.futures.Executor
 """What `on=` takes from Python."""
 
 
-def engine_of(on: Where, /) -> On:
-    """What `on=` names: an engine by its name, or any executor.
+def engine_of(on: Where | None, /) -> On:
+    """The engine that `on=` names, or any executor; None is processes of this machine.
 
     Raises:
         ValueError: if there is no such engine, or the executor would copy this process, whose
             threads a copy lacks.
     """
+    if on is None:
+        return HERE
     if isinstance(on, str):
         on = Engine(engine=on)
     if isinstance(on, Engine):

@@ -202,7 +202,7 @@ def run(
     out: str | Path | None = None,
     resume: bool = False,
     shards: int = 0,
-    on: Where = HERE,
+    on: Where | None = None,
     imports: Iterable[str] = (),
     **fields: Any,
 ) -> "xarray.Dataset":

@@ -37,8 +37,8 @@ def falsify(
     budget: Budget | None = None,
     store: str | Path | None = None,
     imports: Iterable[str] = (),
-    programs: Programs = UNKEPT,
-    examples: Examples = NONE,
+    programs: Programs | None = None,
+    examples: Examples | None = None,
 ) -> Verdicts:
     """Try to falsify a statement; one verdict for each of its forms.
 
@@ -57,8 +57,9 @@ def falsify(
             as the result, unless given.
         imports: modules or files that hold a PAPER of your own.
         programs: compiles, and may keep what was traced; its folder must belong to this state of
-            the statement's code.
-        examples: where the worst instances of earlier runs are, and are kept.
+            the statement's code. Nothing is kept unless given.
+        examples: where the worst instances of earlier runs are, and are kept. No example
+            is read or kept unless given.
 
     Raises:
         ValueError: if there is no such statement, or it cannot be measured as it is declared.
@@ -67,7 +68,8 @@ def falsify(
     folder = scratch.path if scratch else Path(str(store))
     found = verdicts_on(
         the_statement(statement, imports), seed=seed, budget=budget, store=folder,
-        programs=programs, examples=examples, referee=by_balls,
+        programs=UNKEPT if programs is None else programs,
+        examples=NONE if examples is None else examples, referee=by_balls,
     )  # fmt: skip
     return Verdicts(found, folder=folder, scratch=scratch)
 

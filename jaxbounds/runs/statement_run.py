@@ -1,6 +1,5 @@
 """Statements judged into a folder, one after the other, in this process or anywhere."""
 
-import contextlib
 import datetime
 import functools
 import itertools
@@ -22,10 +21,10 @@ from jaxbounds.ground.folders import say
 from jaxbounds.ground.states import UNKNOWN, changed, state
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift
-from jaxbounds.runs.cache import examples, programs_for
+from jaxbounds.runs.cache import examples, prepare_jax, programs_for
 from jaxbounds.runs.digest import digest_of, folder_for_jax
 from jaxbounds.runs.driver import drive, packed
-from jaxbounds.runs.engines import HERE, On
+from jaxbounds.runs.engines import HERE, On, in_this_process
 from jaxbounds.runs.falsify import by_balls
 from jaxbounds.runs.folder import (
     ById,
@@ -126,27 +125,38 @@ def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str,
     return {key: state(key) for key in (f"declared: {name}" for name in names)}
 
 
+def _watched(
+    statement: Statement, of_paper: Sequence[str | Path], options: Options, catalogue: Catalogue,
+    store: Path,
+) -> Kept:  # fmt: skip
+    """The verdicts on one statement, with what they depend on.
+
+    A statement of the user's is watched; a shipped one depends on the library alone.
+    """
+    if not catalogue.imports:
+        return Kept(judged(statement, options, catalogue, store), _now(), {})
+    if (cache := folder_for_jax()) is not None:
+        recording.ignore(cache)
+    declared = _declared(statement, of_paper)
+    with recording.watching(_watched.__code__):
+        verdicts = judged(statement, options, catalogue, store)
+    return Kept(verdicts, _now(), recording.record() | declared)
+
+
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
 ) -> tuple[list[Kept], dict[str, bytes]]:
-    """Statements are found again by their ids, and their instances sent home.
+    """Statements are found again by their ids where another process judges them.
 
-    Whoever judges statements of the user's is watched; a shipped one depends on the library alone.
+    Their instances are sent home.
     """
-    watched: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if catalogue.imports:
-        if (cache := folder_for_jax()) is not None:
-            recording.ignore(cache)
-        watched = recording.watching(_judged_somewhere.__code__)
-    with watched, tempfile.TemporaryDirectory() as place:
-        found = [catalogue.statement(name) for name in ids]
-        kept, own = [], {s.paper for s in found} if catalogue.imports else ()
-        papers = {name: catalogue.paper(name).depends for name in own}
-        for statement in found:
-            declared = _declared(statement, papers.get(statement.paper, ()))
-            verdicts = judged(statement, options, catalogue, Path(place))
-            depends = recording.record() | declared if catalogue.imports else {}
-            kept.append(Kept(verdicts, _now(), depends))
+    found = [catalogue.statement(name) for name in ids]
+    own = {s.paper for s in found} if catalogue.imports else ()
+    papers = {name: catalogue.paper(name).depends for name in own}
+    with tempfile.TemporaryDirectory() as place:
+        kept = [
+            _watched(s, papers.get(s.paper, ()), options, catalogue, Path(place)) for s in found
+        ]
         return kept, packed(Path(place))
 
 
@@ -285,6 +295,9 @@ class Verification:
         else:
             work = functools.partial(_judged_somewhere, self.options, catalogue.absolute())
             jobs = self._jobs
+        if in_this_process(self._on, self._jobs, len(statements)):
+            yield from self._judged_here(statements)
+            return
         pieces = [(s.id,) for s in statements] if alone else _groups(statements)
         known = {s.id: s for s in statements}
         found = drive(
@@ -306,6 +319,20 @@ class Verification:
         """The statements of which something changed while this run was at work."""
         seen = lambda kept: {k: v for k, v in kept.depends.items() if v != UNKNOWN}
         return [name for name, kept in self.judged.items() if changed(seen(kept))]
+
+    def _judged_here(self, statements: Sequence[Statement]) -> Iterator[Kept]:
+        """Judge statements in this process; their instances are renamed, not copied."""
+        prepare_jax()
+        store, marked = self.folder.scratch(), self.folder.marked
+        papers = {paper.id: paper.depends for paper in self.selection.papers}
+        for statement in statements:
+            look()
+            of_paper, catalogue = papers[statement.paper], self.selection.catalogue
+            kept = _watched(statement, of_paper, self.options, catalogue, store)
+            for file in [file for file in store.rglob("*") if file.is_file()]:
+                name = file.relative_to(store).as_posix()
+                marked.move(file.relative_to(self.folder.path).as_posix(), f"unfinished/{name}")
+            yield kept
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

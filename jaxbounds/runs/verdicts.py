@@ -4,7 +4,7 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +115,15 @@ class Verdicts(tuple[Verdict, ...]):
         return load_instance(self.folder / file)
 
     def _table(self) -> Table:
-        from jaxbounds.report import closeness, summary  # slow to import
+        from jaxbounds.report.columns import BRIEF  # slow to import
+        from jaxbounds.report.terminal import summary
 
-        def say(v: Verdict) -> str:
-            return v.status if v.as_expected else f"{v.status} (recorded: {v.expected}): {v.reason}"
+        def cells(v: Verdict) -> Iterator[str]:
+            for column in BRIEF:
+                wrong = column.name == "verdict" and not v.as_expected
+                yield f"{column.text(v)}: {v.reason}" if wrong else column.text(v)
 
-        rows = [(v.id, v.form, say(v), closeness(v), v.evidence) for v in self]
-        columns = ("statement", "form", "verdict", "how close", "evidence")
         since = (f"{name} was judged {when} UTC" for name, when in self.continued.items())
-        return Table("\n".join([summary(self), *since, *self.moved]), columns, rows)
+        rows = [[*cells(v)] for v in self]
+        title = "\n".join([summary(self), *since, *self.moved])
+        return Table(title, [column.name for column in BRIEF], rows)

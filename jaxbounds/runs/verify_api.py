@@ -6,7 +6,7 @@ from pathlib import Path
 from jaxbounds.papers import Named, selected
 from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.drift import drifted
-from jaxbounds.runs.engines import HERE, Where, engine_of
+from jaxbounds.runs.engines import Where, engine_of
 from jaxbounds.runs.statement_run import INTERRUPTED, Options, Verification
 from jaxbounds.runs.verdicts import Scratch, Verdicts
 
@@ -23,7 +23,7 @@ def verify(
     fresh: bool = False,
     certify: bool = False,
     record: bool = False,
-    on: Where = HERE,
+    on: Where | None = None,
     jobs: int = 0,
 ) -> Verdicts:
     """Check statements, as `jaxbounds verify` does: one verdict for each form.

@@ -16,6 +16,7 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import Count, array_module, log, real, traced
 from jaxbounds.numerics.chaining import LogCovering
 from jaxbounds.seqlength.counting import log_counts_signed
@@ -125,7 +126,7 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
     return s * xp.log(2.0) + chosen
 
 
-def lemma_3_5_leading(
+def lemma_3_5_corrected_leading(
     x: ArrayLike, /, *, k: Count, points: Count, hidden_constant: float = 1.0
 ) -> Values | Array:
     """hidden_constant x^2 ln(k N): ||W^T||_{2,1} <= B_w, ||x||_2 <= B_x, N points (N = m T tokens).
@@ -202,3 +203,11 @@ def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> 
         return known[key]
 
     return recall
+
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "lemma_3_5_leading": "lemma_3_5_corrected_leading",
+    },
+)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from jaxbounds.ground.renamed import renamed
 from jaxbounds.seqlength.dudley import CERTIFIED
 from jaxbounds.seqlength.multi_layer import (
     Constants,
@@ -102,7 +103,7 @@ def entropy_D_0_2(
     return LogarithmicEntropy(2.0 * kappa**2, kappa, 2.0 * d**2)
 
 
-def corollary_D_0_2(
+def corollary_D_0_2_explicit(
     product: float, B_x: float, B_QK: float, m: int, d: int, /, *, softmax_constant: float = 2.0
 ) -> float:
     """2 B min(B_x, 12 E): Corollary D.0.2 with its logarithms. Certified, constants explicit.
@@ -130,7 +131,7 @@ def entropy_F_0_2(
     return LogarithmicEntropy(2.0 * total, float(kappa), 2.0 * d * max(d, k))
 
 
-def corollary_F_0_2(
+def corollary_F_0_2_explicit(
     norms: NetworkNorms,
     B: float,
     m: int,
@@ -148,3 +149,12 @@ def corollary_F_0_2(
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))
     return min(B_w, CERTIFIED * logarithmic_dudley(entropy, m, B_w))
+
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "corollary_D_0_2": "corollary_D_0_2_explicit",
+        "corollary_F_0_2": "corollary_F_0_2_explicit",
+    },
+)

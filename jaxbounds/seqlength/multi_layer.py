@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import Count, array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import Values, lemma_3_3, lemma_3_4_leading, lemma_3_6
@@ -136,7 +137,7 @@ def downstream_factors(
     return factor ** _layers_after(layers, xp)
 
 
-def theorem_4_2_printed(
+def theorem_4_2(
     norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /
 ) -> Values | Array:
     """epsilon^2 ln N = (gamma + eta)^3 as printed.
@@ -217,7 +218,7 @@ def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: C
     return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
 
 
-def constants_4_2_1(
+def constants_4_2_1_corrected(
     B: ArrayLike, d: Count, k: Count, /, *, B_w_1: ArrayLike | None = None
 ) -> Constants:
     """Per-matrix C of Corollary 4.2.1 for unit inputs: all ||.||_{1,1} at most B (Lemma 3.6).
@@ -229,7 +230,7 @@ def constants_4_2_1(
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
 
 
-def constants_F_0_1(B: ArrayLike, d: Count, k: Count, /) -> Constants:
+def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Per-matrix C of Corollary F.0.1: maps with ||.||_{1,infinity} at most B (Lemma 3.3).
 
     The paper uses d B^2 ln(2k + 1) for all; W_c needs k B^2 ln(2d + 1) (erratum E11). Only where
@@ -239,7 +240,7 @@ def constants_F_0_1(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     return _per_matrix(lemma_3_3, B, d, k)
 
 
-def constants_F_0_2_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
+def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Per-matrix C of Corollary F.0.2 to leading order: row norms at most B (Lemma 3.4).
 
     Not certified; as in F.0.1 the tokens must have l_1 norm at most 1 in every layer.
@@ -255,3 +256,14 @@ def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Val
     xp = array_module(A, m, B_w)
     B_w = xp.asarray(B_w, float)
     return xp.minimum(B_w, CERTIFIED * inverse_square(A, m, B_w))
+
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "theorem_4_2_printed": "theorem_4_2",
+        "constants_4_2_1": "constants_4_2_1_corrected",
+        "constants_F_0_1": "constants_F_0_1_corrected",
+        "constants_F_0_2_leading": "constants_F_0_2_corrected_leading",
+    },
+)

@@ -18,7 +18,7 @@ from jaxbounds.seqlength.linear_bounds import (
     lemma_3_6_sharp,
 )
 from jaxbounds.seqlength.logarithmic_entropy import (
-    corollary_D_0_2,
+    corollary_D_0_2_explicit,
     entropy_F_0_2,
     logarithmic_dudley,
 )
@@ -26,12 +26,12 @@ from jaxbounds.seqlength.multi_layer import (
     Constants,
     NetworkNorms,
     Terms,
-    constants_4_2_1,
+    constants_4_2_1_corrected,
     covering_constant,
     divide_scale,
     rademacher_multi_layer,
     terms_corrected,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.single_layer import residual_range, single_layer_bound
 from jaxbounds.seqlength.vector_contraction import terms_word_masking, theorem_5_1_l2
@@ -77,8 +77,8 @@ def _onsets(setting: Setting, layers: int, words: int) -> dict[str, Onset]:
     s, norms = setting, NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, setting.B_x)
     x, d = s.B_QK * s.B_x, s.d
     C = float(lemma_3_6(1.0, k=d, d=d))
-    each = constants_4_2_1(1.0, d, d)
-    printed = float(theorem_4_2_printed(norms, C, C * s.B_x**2, layers))
+    each = constants_4_2_1_corrected(1.0, d, d)
+    printed = float(theorem_4_2(norms, C, C * s.B_x**2, layers))
     listed = terms_corrected(norms, each, layers, softmax_constant=1.0)
     masked = terms_word_masking(listed, words)
     network, masking = _constant(listed), _constant(masked)
@@ -107,7 +107,7 @@ def _onsets(setting: Setting, layers: int, words: int) -> dict[str, Onset]:
     return {
         "Theorem 4.1": Onset(at(comparisons.theorem_bound), by_entries, s.trivial),
         "Corollary D.0.2": Onset(
-            lambda m: s.heads * corollary_D_0_2(s.outer.product, s.B_x, s.B_QK, m, d),
+            lambda m: s.heads * corollary_D_0_2_explicit(s.outer.product, s.B_x, s.B_QK, m, d),
             by_rows,
             s.trivial,
         ),

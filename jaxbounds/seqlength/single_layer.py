@@ -19,6 +19,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import LogCovering, Values
@@ -94,7 +95,7 @@ def entropy_terms(
     return xp.sqrt(xp.log(2.0 * d) / m), factor * xp.sqrt(C / m), largest
 
 
-def attention_expectation(
+def attention_expectation_corrected(
     B_x: ArrayLike,
     C: ArrayLike,
     m: ArrayLike,
@@ -111,7 +112,7 @@ def attention_expectation(
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
 
 
-def attention_expectation_printed(
+def attention_expectation(
     B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
 ) -> Values | Array:
     """The last display of Appendix C: b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
@@ -123,7 +124,7 @@ def attention_expectation_printed(
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def theorem_4_1_printed(
+def theorem_4_1(
     product: ArrayLike, B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
 ) -> Values | Array:
     """B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)), the constant in O(.) hidden.
@@ -134,7 +135,7 @@ def theorem_4_1_printed(
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
 
 
-def theorem_4_1(
+def theorem_4_1_corrected(
     product: ArrayLike,
     B_x: ArrayLike,
     C: ArrayLike,
@@ -149,20 +150,22 @@ def theorem_4_1(
 
     Sharpened by `softmax_constant=1.0` and by B_inf = max |X_tj|.
     """
-    E = attention_expectation(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf)
+    E = attention_expectation_corrected(
+        B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf
+    )
     xp = array_module(product, B_x, E, B_inf)
     largest = xp.asarray(B_x if B_inf is None else B_inf, float)
     return 2.0 * xp.asarray(product, float) * xp.minimum(largest, CERTIFIED * E)
 
 
-def alpha_4_1_1_printed(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
+def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7)."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return B_QK * xp.sqrt(2.0 * xp.log(2.0 * d**2 + 1.0))
 
 
-def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
+def alpha_4_1_1_corrected(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
@@ -297,3 +300,13 @@ def single_layer_bound(
         residual=residual,
     )
     return heads * min(trivial, outer.peeled * E)
+
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "theorem_4_1_printed": "theorem_4_1",
+        "alpha_4_1_1_printed": "alpha_4_1_1",
+        "attention_expectation_printed": "attention_expectation",
+    },
+)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.renamed import renamed
 from jaxbounds.seqlength.counting import nonnegative_vectors
 from jaxbounds.seqlength.norms import require_norm
 
@@ -120,7 +121,7 @@ def best_squared_error(
     return jnp.min(jnp.sum(((weights @ vectors)[None] - points) ** 2, axis=1))
 
 
-def maurey_printed(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
+def maurey(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
     """Lemma 3.1 as printed, (gamma^2 b^2 - ||f||^2) / k: false for gamma < 1 (erratum E1).
 
     True for (gamma/k) sum k_i V_i with sum k_i = k.
@@ -137,3 +138,11 @@ def maurey_corrected(
     """
     drawn = scale**2 * jnp.asarray(gamma) * jnp.asarray(b) ** 2 / k
     return drawn + jnp.sum(f**2) * ((1.0 - scale) ** 2 - scale**2 / k)
+
+
+__getattr__ = renamed(
+    __name__,
+    {
+        "maurey_printed": "maurey",
+    },
+)

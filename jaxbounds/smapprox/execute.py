@@ -136,7 +136,7 @@ def execute(
     length: int | None = None,
     memory_limit: float = LIMIT,
 ) -> Run:
-    """Run the network on a batch of words; NumPy arrays come back, with a leading axis for words.
+    """Run the machine by a table of last visits; with `record` or `params`, the whole attention.
 
     The compiled weights with hard attention run by their structure (`look_up.run`: time linear in
     T), in the few cases that this cannot decide, and all others, densely. Compiled once for each

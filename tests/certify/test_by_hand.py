@@ -3,6 +3,8 @@
 mpmath shares no code with FLINT's balls nor with the rules that are tested.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import mpmath
@@ -10,11 +12,12 @@ import numpy as np
 import pytest
 from flint import arb
 
+from jaxbounds import testing
 from jaxbounds.certification import prove
 from jaxbounds.certification.crosscheck import crosscheck
 from jaxbounds.certification.disproof import apart
 from jaxbounds.certification.second_look import against
-from jaxbounds.claims.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.rounding import narrowed
@@ -81,13 +84,12 @@ def test_the_second_look_moves_around_its_best_points():
     assert abs(doubt.point[0] - 0.32175) < 1e-7
 
 
-def claim(lhs, rhs, *, kind="inequality"):
-    return Statement(
-        id="mine.claim", label="1", formula="f <= g", kind=kind,
-        evaluate=lambda i, size: Sides(lhs(i["x"]), {"printed": rhs(i["x"]), "control": -1.0}),
-        sample=lambda key, size: {"x": jax.random.uniform(key, (1,))}, sizes=({"n": 1},),
-        forms=(Form(name="printed"),), control="minus one",
-    )  # fmt: skip
+claim = partial(
+    testing.claim,
+    entry="x",
+    sample=lambda key, size: {"x": jax.random.uniform(key, (1,))},
+    sizes=({"n": 1},),
+)
 
 
 UNIT = Domain(name="d", chart=lambda p, s: {"x": p}, size={"n": 1}, lower=(0.0,), upper=(1.0,))

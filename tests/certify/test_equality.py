@@ -12,25 +12,16 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from jaxbounds import testing
 from jaxbounds.certification import prove
-from jaxbounds.claims.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain
 
 
 def claim(lhs, rhs, hypotheses=None):
-    return Statement(
-        id="mine.claim",
-        label="Claim",
-        formula="lhs <= rhs",
-        kind="inequality",
-        evaluate=lambda i, size: Sides(
-            lhs(i["x"]), {"printed": rhs(i["x"]), "control": rhs(i["x"])}
-        ),
+    return testing.claim(
+        lhs, rhs, entry="x", hypotheses=hypotheses, sizes=({"n": 1},),
         sample=lambda key, size: {"x": jax.random.uniform(key, (size["n"],))},
-        sizes=({"n": 1},),
-        forms=(Form(name="printed"),),
-        control="the same",
-        hypotheses=hypotheses,
-    )
+    )  # fmt: skip
 
 
 def box(lower, upper, **slack):

@@ -5,22 +5,19 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
+from jaxbounds import testing
 
 TENTHS = {"p": np.full(10, 0.1)}
 UNIT = {"x": np.array([0.6, 0.8])}
 
 
 def claim(lhs, rhs, over=None, hypotheses=None, sample=None):
-    def evaluate(i, s):
-        left = lhs(**i)
-        right = jnp.broadcast_to(jnp.asarray(rhs(**i) if callable(rhs) else rhs), left.shape)
-        return jb.Sides(lhs=left, rhs={"printed": right, "control": right + 1})
-
-    given = {"over": over} if over else {"hypotheses": hypotheses, "sample": sample}
-    return jb.Statement(
-        id="t.set", label="", formula="", kind="identity", evaluate=evaluate, sizes=({},),
-        control="one more", forms=(jb.Form(name="printed"),), **given,
-    )  # fmt: skip
+    side = lambda i: jnp.broadcast_to(
+        jnp.asarray(rhs(**i) if callable(rhs) else rhs), lhs(**i).shape
+    )
+    return testing.claim(
+        lambda i: lhs(**i), side, kind="identity", over=over, hypotheses=hypotheses, sample=sample
+    )
 
 
 def tolerant(i, s):

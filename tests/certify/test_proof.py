@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxbounds import testing
 from jaxbounds.certification import prove
-from jaxbounds.claims.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.programs.balls.boxes import Box, balls_of
 from jaxbounds.programs.balls.interpreter import precision, traced
@@ -15,21 +16,11 @@ from jaxbounds.programs.balls.slopes import sloped
 
 def claim(lhs, rhs, *, hypotheses=None, relation="<="):
     """The statement lhs(x) <= rhs(x), or =, for a vector x."""
-    kind = "inequality" if relation == "<=" else "identity"
-    return Statement(
-        id="mine.claim",
-        label="Claim",
-        formula="lhs <= rhs",
-        kind=kind,
-        evaluate=lambda i, size: Sides(
-            lhs(i["x"]), {"printed": rhs(i["x"]), "control": rhs(i["x"])}
-        ),
+    return testing.claim(
+        lhs, rhs, entry="x", hypotheses=hypotheses, sizes=({"n": 1},),
+        kind="inequality" if relation == "<=" else "identity",
         sample=lambda key, size: {"x": jax.random.uniform(key, (size["n"],))},
-        sizes=({"n": 1},),
-        forms=(Form(name="printed"),),
-        control="the same",
-        hypotheses=hypotheses,
-    )
+    )  # fmt: skip
 
 
 def box(lower, upper, slack=0.0):

@@ -12,19 +12,18 @@ import pytest
 from flint import arb
 from rich.console import Console
 
+from jaxbounds import testing
 from jaxbounds.certification import disprove, prove
 from jaxbounds.certification.second_look import _rounding
-from jaxbounds.claims.statements import Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Domain
 from jaxbounds.programs.balls.certificate import Certificate
 from jaxbounds.programs.balls.exact import Field, GivenUp
 
 
-def claim(lhs, rhs=lambda x: jnp.asarray(1.0)):
-    return Statement(
-        id="refusals.one", label="1", formula="f <= g", kind="inequality", control="none",
+def claim(lhs, rhs=1.0):
+    return testing.claim(
+        lhs, rhs, entry="x", id="refusals.one", sizes=({"d": 2},),
         sample=lambda key, size: {"x": jax.random.uniform(key, (2,), minval=-1, maxval=1)},
-        evaluate=lambda i, s: Sides(lhs=lhs(i["x"]), rhs={"printed": rhs(i["x"]), "control": -9.0}),
-        forms=(Form(name="printed"),), sizes=({"d": 2},),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from jaxbounds.papers import load_papers
 
 FILES = Path(__file__).parents[1] / "witnesses" / "files"
 FAILING = [(s, failing) for p in load_papers() for s in p.statements for failing in stored(s)]
-SHORT = {"multihead.eq51", "multihead.sec5.2-phi0", "seqlength.appc-holder", "qstr.lem38.bias"}
+SHORT = {"multihead.eq51", "multihead.sec5.2.phi0", "seqlength.appc.holder", "qstr.lem38.bias"}
 TITLES = {s.id: paper.title for paper in load_papers() for s in paper.statements}
 WORDS = ("paper", "citation", "label", "formula", "note", "cites", "relation", "assumptions")
 

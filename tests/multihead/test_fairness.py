@@ -164,7 +164,7 @@ def test_the_order_of_the_margins_by_hand():
     star = float(first) / (4 * math.sqrt(2 * (M + 1))) + linear
     assert round(star, 3) == 0.809 and round(linear, 3) == 0.894
     form = "printed, gamma* >= gamma_lin"
-    ratio = STATEMENTS["multihead.sec5.3-order"].form(form).counterexample.ratio
+    ratio = STATEMENTS["multihead.sec5.3.order"].form(form).counterexample.ratio
     assert linear / star == pytest.approx(ratio, rel=1e-12)
 
 
@@ -175,7 +175,7 @@ def test_the_deviation_of_a_first_phase_leaves_the_violation():
     star = T / 4 * (S**4 / 2) / (4 * math.sqrt(2 * (M + 1))) + S * math.sqrt(T / 2) / 2
     full = S * math.sqrt(T / 2)
     assert star / full == pytest.approx(
-        STATEMENTS["multihead.sec5.3-order"].form("printed").counterexample.ratio, rel=1e-12
+        STATEMENTS["multihead.sec5.3.order"].form("printed").counterexample.ratio, rel=1e-12
     )
     assert round(star - P * T**2.5 * S**3) == 1265 and round(P, 6) == 7e-5
 
@@ -222,7 +222,7 @@ def test_eq_123_has_norm_root_two_for_patterns_that_dm1_allows():
 
 def test_the_exponent_below_12_in_powers():
     # E10 in plain floats: H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1} solved for C, at the stored H, n.
-    example, stored = _stored("sec5.3-exponent", "printed")
+    example, stored = _stored("sec5.3.exponent", "printed")
     H, n, p, C = 10**12, 20, 1, math.exp(16)
     assert math.exp(stored["log_H"]) == pytest.approx(H) and math.exp(stored["log_n"]) == (
         pytest.approx(n)
@@ -365,7 +365,7 @@ def test_the_heads_of_corollary_5_written_out():
     R, gamma = math.sqrt(d), 1 / d
     g0 = (2 + math.log(K)) / gamma
     root = 256 * d * R**3 * (3 * math.sqrt(d) * R**2 * (4 * g0 + 1) + 1) * g0**2
-    statement = STATEMENTS["multihead.sec7-heads"]
+    statement = STATEMENTS["multihead.sec7.heads"]
     with float64_on_cpu():
         found = statement.evaluate({"D": np.asarray(64.0)}, Size({"d": 64, "D": 64}))
     assert float(found.lhs) == pytest.approx(root**2, rel=1e-9)

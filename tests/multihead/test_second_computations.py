@@ -133,12 +133,12 @@ def test_the_gaps_and_the_sparsity_in_rationals():
     assert gain[1] / gain[0] == Fraction(125, 9) and [
         float(f"{float(g) / math.sqrt(6):.2g}") for g in gain
     ] == [0.0092, 0.13]
-    stored = _stored("sec5.3-sparsity", "derived, gamma* - gamma_lin")
+    stored = _stored("sec5.3.sparsity", "derived, gamma* - gamma_lin")
     assert stored.ratio == pytest.approx(125 / 9)
     # gamma_attn - gamma_lin = sqrt(5) (1 - zeta) falls in zeta, and the order holds at both.
     for z, g in zip(levels, gain):
         assert 0 < float(g) / math.sqrt(6) < math.sqrt(5) * float(1 - z)
-    found = _sides("sec5.3-sparsity", dict(stored.instance), C=1)
+    found = _sides("sec5.3.sparsity", dict(stored.instance), C=1)
     assert float(found.lhs["printed"]) == pytest.approx(math.sqrt(5) / 2)
     assert float(found.rhs["printed"]) == pytest.approx(math.sqrt(5) * 0.9)
 
@@ -154,7 +154,7 @@ def test_no_projection_separates_relevant_tokens_better_than_the_oracle():
     margin = min(np.sum(U * a) for a in atoms) / np.linalg.norm(U)
     assert margin == pytest.approx(bound) == pytest.approx(S / math.sqrt(2 * T))
     given = {"S": S, "U": np.random.default_rng(0).normal(size=(T, d))}
-    found = _sides("sec5.2-classifier", given, T=T, d=d)
+    found = _sides("sec5.2.classifier", given, T=T, d=d)
     assert float(found.rhs["printed"]) == pytest.approx(bound * np.linalg.norm(given["U"]))
     assert float(found.lhs) == pytest.approx(min(np.sum(given["U"] * a) for a in atoms))
 
@@ -170,7 +170,7 @@ def test_the_gradient_of_section_5_2_by_differences():
 
     with float64_on_cpu():
         instance, X, row = jax.tree.map(np.asarray, drawn(jax.random.key(3)))
-    found = _sides("sec5.2-gradient", instance, T=5, d=5)
+    found = _sides("sec5.2.gradient", instance, T=5, d=5)
     alpha, h = -0.6, 1e-5
 
     def model(W):
@@ -255,7 +255,7 @@ def test_what_corollary_2_guarantees_by_hand():
 
 def test_gamma_lin_and_the_deviation_at_a_large_signal():
     S, d = 1e4, 4
-    found = _sides("sec5.1-signal", {"S": S}, C=1)
+    found = _sides("sec5.1.signal", {"S": S}, C=1)
     linear = S * math.sqrt(2) * (0.5 - S / S**2)
     P = 3 * S * (math.sqrt(d) + math.sqrt(math.log(10))) / math.sqrt(2 * S**2 * d)
     assert float(found.lhs["printed, gamma_lin"]) == pytest.approx(linear)

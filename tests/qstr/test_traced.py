@@ -55,7 +55,7 @@ def test_traced_tails_by_hand(x64):
 def test_traced_packing_bounds_by_hand(x64):
     for run in (_traced, lambda function, *given: function(*given)):
         assert run(packing.volume_upper, 2, 0.5) == pytest.approx(2 * math.log(5), rel=1e-14)
-        printed = run(packing.maurey_printed, 2, 0.5)
+        printed = run(packing.maurey, 2, 0.5)
         assert printed == pytest.approx(4 * (1 + math.log(2)), rel=1e-14)
         assert run(packing.volume_lower, 3, 0.5) == pytest.approx(3 * math.log(2), rel=1e-14)
         assert run(packing.volume_lower, 3, 2.0) == 0

@@ -72,11 +72,11 @@ def test_the_numbers_of_corollary_f_0_2():
         assert printed(d) == pytest.approx(number, abs=0.1)
     for d, factor, form in ((1000, 1, "printed"), (10**6, 100, "printed, constant 100")):
         ratio = (d - 2) * math.log(2) / (factor * printed(d))
-        assert _stored("cor-f.0.2-packing", form).ratio == pytest.approx(ratio, rel=1e-9)
+        assert _stored("corf.0.2.packing", form).ratio == pytest.approx(ratio, rel=1e-9)
         assert ratio > 1
     # The proof's list for all ones but B_v2: w, W_c and W_v with 1, W_QK with 4^{1/3}; ln(d^2).
     ratio = (10**5 - 2) * math.log(2) * 0.49**2 / (2 * math.log(10**5) * (3 + 4 ** (1 / 3)) ** 3)
-    assert _stored("cor-f.0.2-packing", "derived").ratio == pytest.approx(ratio, rel=1e-9)
+    assert _stored("corf.0.2.packing", "derived").ratio == pytest.approx(ratio, rel=1e-9)
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -103,7 +103,7 @@ def test_levels_of_one_row_refute_corollary_f_0_1(p):
 
 @pytest.mark.parametrize("form", ["printed", "printed, constant 10", "derived"])
 def test_the_numbers_of_corollary_f_0_1(form):
-    stored = _stored("cor-f.0.1-packing", form)
+    stored = _stored("corf.0.1.packing", form)
     d, M, B_x = (int(stored.instance[name]) for name in ("d", "M", "B_x"))
     # Neighbouring levels are 2 / (M - 1) apart: the score of the upper one at the lowest, the
     # middle and the highest threshold, in fractions, so that nothing is lost where they cancel.
@@ -141,7 +141,7 @@ def test_the_numbers_of_one_constant_for_all_matrices():
     # The words of E11, at eps = 1/2: k ln(2d) against d x^2 ln(2k + 1), x = 2.
     least, printed = 1000 * math.log(4), 2 * 4 * math.log(2001)
     assert least == pytest.approx(1386, abs=0.5) and printed == pytest.approx(60.8, abs=0.05)
-    ratio = lambda form: _stored("cor-f.0.1-one-constant", form).ratio
+    ratio = lambda form: _stored("corf.0.1.constant", form).ratio
     assert ratio("derived, W_c^T x") == pytest.approx(least / printed)
     assert ratio("derived, W_c^T x, constant 10") == pytest.approx(least / (10 * printed))
     one = 4 * math.log(3)  # for each of d = 1024 columns, k = 1
@@ -159,6 +159,6 @@ def test_on_the_l2_ball_the_factor_is_the_dimension_of_the_inputs():
     ball = 128 * math.log(math.pi) - math.log(math.factorial(128))
     cube, own = k * math.log(2 * x) - ball, k * x**2 * math.log(3)
     assert 1 * own < cube < k * own
-    assert _stored("cor-f.0.1", "derived, W_c^T x").ratio == pytest.approx(cube / own)
+    assert _stored("corf.0.1", "derived, W_c^T x").ratio == pytest.approx(cube / own)
     sides = orientation.COROLLARY_F_0_1.evaluate({"n": np.int64(k)}, Size({"largest": k}))
     assert float(sides.rhs["corrected, W_c^T x"]) == pytest.approx(k * own)

@@ -173,7 +173,7 @@ def test_only_the_log_length_bound_grows_with_the_sequence():
         growth = np.diff(data[name].values)
         assert (growth > 0).all() if name == "log_length" else (growth == 0).all()
     assert data.log_length.attrs["certified"] == 0 and data.sharpened.attrs["certified"] == 1
-    assert (data.sharpened <= data.theorem_4_1).all()
+    assert (data.sharpened <= data.theorem_4_1_corrected).all()
     assert (data.winner == "sharpened").all()
 
 

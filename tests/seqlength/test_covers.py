@@ -25,8 +25,8 @@ from jaxbounds.seqlength.covering_numbers import (
 )
 from jaxbounds.seqlength.sparsification import (
     best_squared_error,
+    maurey,
     maurey_corrected,
-    maurey_printed,
     shrinkage,
     sparsify,
     sparsify_radius,
@@ -119,9 +119,7 @@ def test_maurey_corrected_by_enumeration_and_printed_false(n, dim, k):
         @jax.vmap
         def measured(V, a, b):
             """The least error, the one reached, and the corrected and the printed bound."""
-            bounds = [
-                bound(jnp.sum(a), b, a @ V, k) for bound in (maurey_corrected, maurey_printed)
-            ]
+            bounds = [bound(jnp.sum(a), b, a @ V, k) for bound in (maurey_corrected, maurey)]
             return best_squared_error(V, a, k), sparsify(V, a, k).squared_error, *bounds
 
         best, error, corrected, printed = map(np.asarray, measured(vectors, weights, bs))

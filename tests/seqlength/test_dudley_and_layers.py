@@ -109,8 +109,8 @@ def test_integrals_refuse_empty_samples_and_ranges(call):
 
 def test_printed_theorem_4_1_can_be_negative_and_the_corrected_is_clipped():
     with enable_x64(True):
-        printed = float(single_layer.theorem_4_1_printed(1.0, 1.0, 1000.0, 100, 10))
-        corrected = float(single_layer.theorem_4_1(1.0, 1.0, 1000.0, 100, 10))
+        printed = float(single_layer.theorem_4_1(1.0, 1.0, 1000.0, 100, 10))
+        corrected = float(single_layer.theorem_4_1_corrected(1.0, 1.0, 1000.0, 100, 10))
     assert printed == pytest.approx(-5.1676, abs=1e-4)
     assert corrected == 2.0
 
@@ -126,10 +126,13 @@ def test_corollary_4_1_1_is_theorem_4_1_only_with_the_corrected_alpha():
     d, m, B_x, B_QK = 16, 100_000, 1.0, 1.0
     C = B_x**2 * B_QK**2 * math.log(2 * d * d + 1)
     with enable_x64(True):
-        theorem = float(single_layer.theorem_4_1_printed(1.0, B_x, C, m, d))
+        theorem = float(single_layer.theorem_4_1(1.0, B_x, C, m, d))
         right, wrong = (
             float(single_layer.corollary(1.0, B_x, alpha, m, d, exact_argument=False))
-            for alpha in (single_layer.alpha_4_1_1(B_QK, d), single_layer.alpha_4_1_1_printed(1, d))
+            for alpha in (
+                single_layer.alpha_4_1_1_corrected(B_QK, d),
+                single_layer.alpha_4_1_1(1, d),
+            )
         )
     assert right == pytest.approx(theorem, rel=1e-12)
     assert wrong == pytest.approx(0.0672, abs=1e-4)
@@ -139,7 +142,7 @@ def test_corollary_4_1_1_is_theorem_4_1_only_with_the_corrected_alpha():
 def test_no_bound_knows_the_sequence_length():
     for function in (
         single_layer.single_layer_bound,
-        single_layer.theorem_4_1,
+        single_layer.theorem_4_1_corrected,
         single_layer.attention_bound,
         multi_layer.terms_corrected,
         multi_layer.rademacher_multi_layer,
@@ -226,7 +229,7 @@ def test_lemma_e_1_drops_empty_terms_with_finite_gradients():
 def test_theorem_4_2_printed_is_not_its_own_proof(layers, values, C_1, C_Bx, printed, derived):
     with enable_x64(True):
         norms = multi_layer.NetworkNorms(*map(float, values))
-        found = float(multi_layer.theorem_4_2_printed(norms, C_1, C_Bx, layers))
+        found = float(multi_layer.theorem_4_2(norms, C_1, C_Bx, layers))
         terms = multi_layer.terms_derived(norms, C_1, C_Bx, layers)
         proof = float(multi_layer.covering_constant(terms.C, terms.beta))
     assert found == pytest.approx(printed, rel=1e-4)
@@ -255,14 +258,16 @@ def test_corrected_terms_for_unit_norms_are_the_derived_ones():
 def test_per_matrix_constants_are_those_of_each_shape():
     # d = 5, k = 2, B^2 = 2.25; maps W^T x: w is 1 x 5, W_c^T 5 x 2, W_v^T 2 x 5, W_QK 5 x 5.
     expected = {
-        "constants_4_2_1": [np.log(11), np.log(21), np.log(21), np.log(51)],
-        "constants_F_0_1": [5 * np.log(3), 2 * np.log(11), 5 * np.log(5), 5 * np.log(11)],
-        "constants_F_0_2_leading": [np.log(5), np.log(10), np.log(10), np.log(25)],
+        "constants_4_2_1_corrected": [np.log(11), np.log(21), np.log(21), np.log(51)],
+        "constants_F_0_1_corrected": [5 * np.log(3), 2 * np.log(11), 5 * np.log(5), 5 * np.log(11)],
+        "constants_F_0_2_corrected_leading": [np.log(5), np.log(10), np.log(10), np.log(25)],
     }
     for name, values in expected.items():
         found = getattr(multi_layer, name)(1.5, 5, 2)
         np.testing.assert_allclose(np.array(found), 2.25 * np.array(values), rtol=1e-12)
-    assert multi_layer.constants_4_2_1(1.5, 5, 2, B_w_1=2.0).w == pytest.approx(4 * np.log(11))
+    assert multi_layer.constants_4_2_1_corrected(1.5, 5, 2, B_w_1=2.0).w == pytest.approx(
+        4 * np.log(11)
+    )
 
 
 def test_multi_layer_rademacher_is_clipped_and_shrinks():

@@ -59,7 +59,7 @@ def test_four_networks_refute_theorem_4_2():
     proof += math.cbrt(B_x**2 * C * (2 * 100.0 * c * 0.02) ** 2)
     assert 4 * proof**3 == pytest.approx(15.6, abs=0.05) and 4 * proof**3 > math.log(4)
     # The bounds grow as 1/epsilon^2; the stored instance stands at .49, off the tie at .5.
-    stored = _stored("thm4.2-packing", "printed").ratio
+    stored = _stored("thm4.2.packing", "printed").ratio
     assert stored == pytest.approx(math.log(4) / printed * (0.49 / 0.5) ** 2)
 
 
@@ -92,7 +92,7 @@ def test_the_numbers_of_corollary_4_2_1():
         (10**6, 100 * math.log(2 * 10**6 + 1), "printed, constant 100"),
     ):
         number = _printed_4_2(C, B_x**2 * C, 1.0, 1.0, 1.0 / B_x) / eps**2
-        ratio = _stored("cor4.2.1-packing", form).ratio
+        ratio = _stored("cor4.2.1.packing", form).ratio
         assert ratio == pytest.approx((d - 2) * math.log(2) / number, rel=1e-9) and ratio > 1
     # The printed number at d = 600, to four digits.
     assert _printed_4_2(math.log(1201), 1e8 * math.log(1201), 1, 1, 1e-4) / 0.49 == pytest.approx(
@@ -109,17 +109,17 @@ def test_volume_of_a_cube_and_what_it_refutes():
     cube = float(volumetric_lower_cube(0.4, k=100))
     printed = 0.4**2 * math.log(201)
     assert cube == pytest.approx(68.9, abs=0.05) and printed == pytest.approx(0.85, abs=0.005)
-    assert _stored("cor-f.0.1", "derived, W_v^T x").ratio == pytest.approx(cube / printed)
+    assert _stored("corf.0.1", "derived, W_v^T x").ratio == pytest.approx(cube / printed)
     # d = 256, x = 1/4: d x^2 ln(2d + 1) = 16 ln 513, for D.0.1 and F.0.1 alike.
     ratio = float(volumetric_lower_cube(0.25, k=256)) / (16 * math.log(513))
-    assert _stored("cor-f.0.1", "derived").ratio == pytest.approx(ratio)
-    assert _stored("cor-d.0-orientation", "derived (D.0.1), W_QK^T x").ratio == pytest.approx(ratio)
+    assert _stored("corf.0.1", "derived").ratio == pytest.approx(ratio)
+    assert _stored("cord.0.orientation", "derived (D.0.1), W_QK^T x").ratio == pytest.approx(ratio)
     # D.0.2 for the map W_QK x: k ln 2 points of a ball against 4 ln(d^2).
     ratio = 1024 * math.log(2) / (4 * math.log(1024**2))
-    assert _stored("cor-d.0-orientation", "derived (D.0.2), W_QK x").ratio == pytest.approx(ratio)
+    assert _stored("cord.0.orientation", "derived (D.0.2), W_QK x").ratio == pytest.approx(ratio)
     ratio = 10**6 * math.log(2) / (400 * math.log(10**12))
     form = "derived (D.0.2), W_QK x, constant 100"
-    assert _stored("cor-d.0-orientation", form).ratio == pytest.approx(ratio)
+    assert _stored("cord.0.orientation", form).ratio == pytest.approx(ratio)
     # Lemma 3.5 at d = 2 and n = 3 points: k ln 2 points of a ball against 4 ln(dn).
     for k, constant, form in ((100, 1, "printed"), (10**6, 100, "printed, constant 100")):
         ratio = k * math.log(2) / (constant * 4 * math.log(6))
@@ -217,4 +217,4 @@ def test_one_value_map_breaks_the_cover_of_appendix_e():
     tokens, c = 4.0, 0.005
     moved = math.tanh(c * tokens) - math.tanh(-c * tokens)
     # The proof's list: beta = B_w alpha_1 L_sigma B_c2 = 1 times the cover at norm 1, |2 c|.
-    assert _stored("appe-cover", "derived").ratio == pytest.approx(moved / (2 * c), rel=1e-12)
+    assert _stored("appe.cover", "derived").ratio == pytest.approx(moved / (2 * c), rel=1e-12)

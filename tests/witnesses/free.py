@@ -44,7 +44,7 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
     "multihead.eq49": {"U +1": LINEAR},
     "multihead.eq9": {f"patterns[{i}] -": "norms do not see the signs" for i in (0, 4, 8)},
     "multihead.footnote1.pooling": {"U +1": LINEAR, "W +1": EQUAL_TOKENS},
-    "multihead.footnote1.pooling-w": {
+    "multihead.footnote1.pooling.w": {
         "U -": ABSOLUTE,
         **{f"U[{i}] +1": "u is the first row of U" for i in range(2, 16)},
         **{f"W[{i}] +1": "tokens have no second coordinate" for i in (1, 2, 3)},
@@ -85,33 +85,33 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
         "x -": "||x|| counts",
         "x +1": "gamma grows with ||x||, the reach falls with gamma: their product stays",
     },
-    "multihead.sec5.3-exponent": {
+    "multihead.sec5.3.exponent": {
         "log_C +1": "any C between the two thresholds shows that they differ",
         "log_S +1": "any S that is large enough",
     },
-    "multihead.sec5.3-target": {"log_n +1": "the smaller ratio is S^2 C / H^p"},
+    "multihead.sec5.3.target": {"log_n +1": "the smaller ratio is S^2 C / H^p"},
     "qstr.lem38.bias": {
         "y -": "biases are of the z",
         "y +1": "biases are of the z",
     },
-    "seqlength.appc-norms": {
+    "seqlength.appc.norms": {
         "P -": "the only column's length counts",
         "v -": ABSOLUTE,
         "u -": "it is the other display's",
         "u +1": "it is the other display's",
     },
-    "seqlength.appc-peeling": {"w -": ABSOLUTE},
-    "seqlength.appe-chain": {"X[1] +1": SECOND, "X[3] +1": SECOND, **_BLOCKS, **_SECOND},
-    "seqlength.appe-cover": {
+    "seqlength.appc.peeling": {"w -": ABSOLUTE},
+    "seqlength.appe.chain": {"X[1] +1": SECOND, "X[3] +1": SECOND, **_BLOCKS, **_SECOND},
+    "seqlength.appe.cover": {
         "X[1] +1": SECOND,
         "X[3] +1": SECOND,
         "layers.W_v[3] -": SECOND,
         "moved.W_v[3] -": SECOND,
     },
-    "seqlength.cor-f.0.1-packing": {"B_x +1": TOO_LITTLE, "M +1": TOO_LITTLE},
-    ("seqlength.cor-f.0.2-packing", "derived"): {"B_x +1": ANY_B_X},
+    "seqlength.corf.0.1.packing": {"B_x +1": TOO_LITTLE, "M +1": TOO_LITTLE},
+    ("seqlength.corf.0.2.packing", "derived"): {"B_x +1": ANY_B_X},
     "seqlength.cor4.2.1": {"x +1": "x^2 goes with both sides, whose quotient is compared"},
-    "seqlength.lemma-e.2-first": {
+    "seqlength.lemmae.2.first": {
         name.replace("layers", "layer"): why for name, why in {**_BLOCKS, **_SECOND}.items()
     },
     "seqlength.lemma3.1": {"vectors -": "f turns with V"},
@@ -122,8 +122,8 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
         },
         "x -": ABSOLUTE,
     },
-    "seqlength.sec2.1-norm": {"W -": ABSOLUTE},
-    "seqlength.sec4.1-cls": {
+    "seqlength.sec2.1.norm": {"W -": ABSOLUTE},
+    "seqlength.sec4.1.cls": {
         "W_QK[0] +1": "x_[CLS] has no first coordinate: only the other row and column are read",
         "W_c[1] +1": "the sides are compared at the first coordinate of the output",
         "X[3] +1": "W_v and W_QK^T x_[CLS] have no such coordinate",
@@ -132,10 +132,10 @@ FREE: dict[str | tuple[str, str], dict[str, str]] = {
         "B_QK +1": "it is in alpha_i, i < L, and L = 1",
         "B_x +1": "it is in C_Bx, which is given",
     },
-    "smapprox.claimc.5-case2": {
+    "smapprox.claimc.5.case2": {
         "j +1": "bit 3 of 100 and 011 differs, too",
         "last +1": "101 has the same bit 2 as 100",
     },
-    "smapprox.condd.3-ties": {"value[1] -": "the tie breaks to either side alike"},
-    "smapprox.sec2.1-positive": {"values[0] +1": "F is right still"},
+    "smapprox.condd.3.ties": {"value[1] -": "the tie breaks to either side alike"},
+    "smapprox.sec2.1.positive": {"values[0] +1": "F is right still"},
 }

@@ -132,8 +132,8 @@ def test_an_entry_beyond_the_last_is_rejected(document):
 
 
 TRUE_OF_BOTH = {
-    ("multihead.sec5.2-phi0", "multihead.eq25"): "at v = 0 both print the same matrix",
-    ("seqlength.appe-chain", "seqlength.appe-cover"): "both bounds are the same there",
+    ("multihead.sec5.2.phi0", "multihead.eq25"): "at v = 0 both print the same matrix",
+    ("seqlength.appe.chain", "seqlength.appe.cover"): "both bounds are the same there",
 }
 """Statements of which one's witness is the other's, too, under its name."""
 
@@ -178,7 +178,7 @@ def _altered_widely(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     yield signed(with_leaf(document, name, exact=list(map(str, numbers))))
 
 
-TRUE = {("multihead.sec5.3-sparsity", "derived, gamma* - gamma_lin"): {"zeta": 0.9, "less": 0.7}}
+TRUE = {("multihead.sec5.3.sparsity", "derived, gamma* - gamma_lin"): {"zeta": 0.9, "less": 0.7}}
 """Instances on which a form is true, where two numbers have to change."""
 
 FACTORS = [Fraction(2) ** power for power in (-20, -8, -4, -2, -1, 1, 2, 4, 8)] + [Fraction(3)]
@@ -208,14 +208,14 @@ NONE_FOUND = {
     ("multihead.prop7.distance", "printed"),
     ("qstr.lem12.small", "printed"),
     ("qstr.lem38.bias", "derived as read"),
-    ("seqlength.appc-norms", "derived, over rows"),
-    ("seqlength.appc-peeling", "derived"),
+    ("seqlength.appc.norms", "derived, over rows"),
+    ("seqlength.appc.peeling", "derived"),
     ("seqlength.cor4.2.1", "derived"),
     ("seqlength.lemma3.1", "printed"),
-    ("seqlength.lemma3.1-count", "printed"),
-    ("smapprox.condd.3-ties", "printed"),
-    ("smapprox.lemmab.1-norm", "printed"),
-    ("smapprox.thm4.1-norms", "printed"),
+    ("seqlength.lemma3.1.count", "printed"),
+    ("smapprox.condd.3.ties", "printed"),
+    ("smapprox.lemmab.1.norm", "printed"),
+    ("smapprox.thm4.1.norms", "printed"),
 }
 """Forms whose witness becomes no true instance by these alterations."""
 

@@ -218,7 +218,12 @@ class SpectralBall(_OfMatrices):
 
 
 def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
-    """Matrices whose largest singular value is at most R; "d" is (d, d)."""
+    """Matrices whose largest singular value is at most R.
+
+    Args:
+        R: the bound, a number or the name of a size.
+        shape: names of sizes or integers; "d" is (d, d).
+    """
     return SpectralBall(R, shape)
 
 

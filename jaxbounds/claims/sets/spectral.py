@@ -6,6 +6,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+Pair = tuple[jax.Array, jax.Array]
+"""A matrix and a parameter, or their tangents."""
+
 Scalar = Callable[[jax.Array, jax.Array], jax.Array]
 """Of one eigenvalue and one parameter, for arrays entry by entry."""
 
@@ -27,7 +30,9 @@ def on_spectrum(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> ja
 
 
 @on_spectrum.defjvp
-def _slopes(function, primals, tangents):
+def _slopes(
+    function: Callable[..., jax.Array], primals: Pair, tangents: Pair
+) -> tuple[jax.Array, jax.Array]:
     (matrix, parameter), (moved, shifted) = primals, tangents
     values, vectors = jnp.linalg.eigh(matrix)
     image, by_parameter = jax.jvp(
@@ -60,7 +65,9 @@ def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array
 
 
 @on_singular_values.defjvp
-def _turns(function, primals, tangents):
+def _turns(
+    function: Callable[..., jax.Array], primals: Pair, tangents: Pair
+) -> tuple[jax.Array, jax.Array]:
     (matrix, parameter), (moved, shifted) = primals, tangents
     left, values, right = jnp.linalg.svd(matrix, full_matrices=False)
     image, by_parameter = jax.jvp(

@@ -146,7 +146,11 @@ def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.A
 
 
 def Reals(shape: Shape = ()) -> Box:
-    """All arrays of a shape: drawn at many scales, dense and sparse."""
+    """All arrays of a shape: drawn at many scales, dense and sparse.
+
+    Args:
+        shape: names of sizes or integers; () is a number.
+    """
     return Box(-math.inf, math.inf, shape)
 
 

@@ -61,6 +61,8 @@ class Form:
         equality: the instance at which both sides agree, in words. Only with it may a worst ratio
             within the numerical error of one be called `holds`.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
+        reading: where that erratum has two readings, words that stand in the one that the form
+            takes, and not in the other; empty where it takes neither.
         hypotheses: what this form requires beyond the statement's own hypotheses.
         counterexample: where it fails, an instance that shows it, with its ratio.
         sense: for rates, and needed there: whether the exponent of lhs against rhs is claimed "at
@@ -78,6 +80,7 @@ class Form:
     cites: str = ""
     equality: str = ""
     erratum: str = ""
+    reading: str = ""
     hypotheses: Hypotheses | None = None
     counterexample: Counterexample | None = None
     sense: Sense | None = None

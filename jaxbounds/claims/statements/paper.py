@@ -24,7 +24,8 @@ class Erratum:
         where: the sentence or display that is wrong: where it stands, not the theorem near it.
         kind: its weight.
         quote: the words or the formula, as the text has them.
-        text: what is wrong and what is right.
+        text: three sentences: what the text prints, why it is false, what is right.
+        detail: numbers, constructions and lesser slips behind it; may be empty.
         readings: for kind "reading": the reading that is false, then the one that is true.
         consequence: what it changes downstream.
         main: what becomes of the paper's main theorems: "survive", or "changed to ...".
@@ -36,6 +37,7 @@ class Erratum:
     kind: Weight
     quote: str
     text: str
+    detail: str = ""
     readings: tuple[str, ...] = ()
     consequence: str
     main: str

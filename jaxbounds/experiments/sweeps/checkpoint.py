@@ -38,7 +38,7 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
     """The pytree that `leaves_of` took apart, of the structure and key types of `like`."""
     old, structure = jax.tree.flatten(like)
 
-    def one(old, data):
+    def one(old: Any, data: np.ndarray) -> Any:
         if is_key(old):
             return jax.random.wrap_key_data(jnp.asarray(data), impl=impl_of(old))
         return data

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbounds.experiments.sweeps.checkpoint import plain
 from jaxbounds.experiments.sweeps.inputs import impl_of, is_key, is_one_old_key
 from jaxbounds.experiments.sweeps.programs import OVER, named
+from jaxbounds.ground.extras import require
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -46,6 +47,7 @@ class Swept(NamedTuple):
         Raises:
             ValueError: if the axes do not make up the lanes.
         """
+        require("xarray", why="labelled results")
         import xarray
 
         count, axes = len(self.diverged), dict(lengths or {"lane": len(self.diverged)})

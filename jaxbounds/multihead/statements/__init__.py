@@ -23,14 +23,16 @@
     Sections 4.1, 5.1, 7      orders (what the main text claims in place of constants)
     Sections 4.3, 5.1         guarantees (what it says that Corollary 2 comes to)
 
-What is wrong in the paper is in `errata` (slips of the pen in `slips`), what else is worth knowing
-in `remarks`; `items` goes through everything that has a number; `reference` says where the paper
-is found. Instances are drawn in `instances`
-(heads, data sets, segments), `run_instances` (problems for gradient descent) and `contexts` (DM1);
-`common` holds settings that statements share.
+`errata.toml` says what is wrong in the paper and what else is worth knowing; `items` goes through
+everything that has a number; `reference` says where the paper is found. Instances are drawn in
+`instances` (heads, data sets, segments), `run_instances` (problems for gradient descent) and
+`contexts` (DM1); `common` holds settings that statements share.
 """
 
+from pathlib import Path
+
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.multihead.statements import (
     comparisons,
     data_models,
@@ -42,6 +44,7 @@ from jaxbounds.multihead.statements import (
     good_start,
     gradient_descent,
     guarantees,
+    induced_norms,
     kernel_margins,
     loss_bounds,
     main_text,
@@ -65,13 +68,11 @@ from jaxbounds.multihead.statements import (
     unbalanced,
     weak_convexity,
 )
-from jaxbounds.multihead.statements.errata import ERRATA
 from jaxbounds.multihead.statements.items import ITEMS
 from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
-from jaxbounds.multihead.statements.remarks import REMARKS, SURVIVES
 
 _PARTS = (
-    (formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),
+    (induced_norms, formulas, softmax, readouts, proof_steps, model_bounds, loss_bounds),
     (segments, descent_lemmas, smoothness, gradient_descent, main_text, recursion, generalization),
     (nearest_target, realizability, unbalanced, expected_gap),
     (data_models, first_step, good_start, oracle_margins, step_sizes, separability, margin_sketch),
@@ -79,6 +80,8 @@ _PARTS = (
     (kernel_margins, weak_convexity),
 )
 """The model; gradient descent; good starts; DM1 and its margins; their sizes; beyond the paper."""
+
+_ERRATA = load_errata(Path(__file__).with_name("errata.toml"))
 
 PAPER = Paper(
     id="multihead",
@@ -88,9 +91,10 @@ PAPER = Paper(
     statements=tuple(
         statement for part in _PARTS for module in part for statement in module.STATEMENTS
     ),
-    errata=ERRATA,
-    survives=SURVIVES,
-    remarks=REMARKS,
+    errata=_ERRATA.errata,
+    survives=_ERRATA.survives,
+    remarks=_ERRATA.remarks,
+    unchecked=_ERRATA.unchecked,
     items=ITEMS,
     unjudged=UNJUDGED,
     edition=EDITION,

@@ -106,7 +106,7 @@ def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 TARGET = Statement(
-    id="multihead.sec5.3-target",
+    id="multihead.sec5.3.target",
     label="Section 5.3, eq. (12)",
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
     tex=r"\nexists \, (p, C): \quad S^2 \ge \frac{H^p}{C}, \quad H^{1/2} \ge S^5 "
@@ -132,6 +132,7 @@ TARGET = Statement(
             cites="Section 5.3: 'does not yield a target parameter that simultaneously achieves "
             "low empirical loss and allows choosing H large enough as per (3)'",
             erratum="E27",
+            reading="as it is printed",
             note="(12) drops ||theta||_{2,inf} from (3); here it is of order log(n) / S^2. At "
             "H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order log(n)^4, the "
             "left side is S: the ratio grows without bound.",
@@ -202,7 +203,7 @@ def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 EXPONENT = Statement(
-    id="multihead.sec5.3-exponent",
+    id="multihead.sec5.3.exponent",
     label="Section 5.3, below eq. (12)",
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
     tex=r"H^{1/2} \ge \frac{\ln^5(n)}{C^2} H^{2 p - 1} \iff H^{p - 1/4} \le "

@@ -90,7 +90,7 @@ def _query_key(instance: Instance, size: Size) -> Sides:
 
 
 QUERY_KEY = Statement(
-    id="multihead.sec2-qk",
+    id="multihead.sec2.qk",
     label="Section 2, W = W_Q W_K^T",
     formula="phi(X W_Q (X W_K)^T) = phi(X W X^T) for W = W_Q W_K^T",
     tex=r"\varphi(X W_Q W_K^\top X^\top) = \varphi(X W X^\top), \quad W = W_Q W_K^\top",
@@ -164,7 +164,7 @@ def _gradient(which: int) -> Callable[[Instance, Size], Sides]:
 
 
 LEMMA_1_U = Statement(
-    id="multihead.lemma1.1-u",
+    id="multihead.lemma1.1.u",
     label="Lemma 1 (1)",
     formula="grad_U Phi = phi(X W X^T) X",
     tex=r"\nabla_U \Phi = \varphi(X W X^\top) X",
@@ -176,7 +176,7 @@ LEMMA_1_U = Statement(
     **ON_HEAD,
 )
 LEMMA_1_W = Statement(
-    id="multihead.lemma1.1-w",
+    id="multihead.lemma1.1.w",
     label="Lemma 1 (1)",
     formula="grad_W Phi = sum_t x_t u_t^T X^T phi'(X W^T x_t) X",
     tex=r"\nabla_W \Phi = \sum_{t} x_t u_t^\top X^\top \varphi'(X W^\top x_t) X",
@@ -209,7 +209,7 @@ def _mixed_derivative(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_1_UW = Statement(
-    id="multihead.lemma1.2-uw",
+    id="multihead.lemma1.2.uw",
     label="Lemma 1 (2)",
     formula="grad_W <a, grad_U Phi b> = sum_t x_t a_t b^T X^T phi'(g_t) X",
     tex=r"\nabla_W \langle a, \nabla_U \Phi \, b \rangle = \sum_{t} x_t a_t b^\top X^\top "
@@ -249,7 +249,7 @@ def _second_derivative(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_1_WW = Statement(
-    id="multihead.lemma1.2-ww",
+    id="multihead.lemma1.2.ww",
     label="Lemma 1 (2)",
     formula="grad_W <c, grad_W Phi b> = sum_t (c.x_t) x_t d_t^T phi'(g_t) X",
     tex=r"\nabla_W \langle c, \nabla_W \Phi \, b \rangle = \sum_{t} (c^\top x_t) x_t "

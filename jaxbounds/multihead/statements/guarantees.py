@@ -140,7 +140,7 @@ def _large_signal(instance: Instance, size: Size) -> Sides:
 
 
 SIGNAL = Statement(
-    id="multihead.sec5.1-signal",
+    id="multihead.sec5.1.signal",
     label="Section 5.1, gamma_lin and P",
     formula="gamma_lin = Omega(zeta S), and P = O(1) once n1 >~ S^2 d, if T, M = O(1) and Z, Z_mu, "
     "Z_nu = O(S)",

@@ -99,7 +99,7 @@ def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 ORDER = Statement(
-    id="multihead.sec5.3-order",
+    id="multihead.sec5.3.order",
     label="Sections 5.3 and 7, order of the margins",
     formula="gamma_attn >= gamma* >= gamma_lin",
     tex=r"\gamma_{\mathrm{attn}} \ge \gamma_\star \ge \gamma_{\mathrm{lin}}",
@@ -211,7 +211,7 @@ def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 SPARSITY = Statement(
-    id="multihead.sec5.3-sparsity",
+    id="multihead.sec5.3.sparsity",
     label="Sections 5.3 and 7, the gap and the sparsity",
     formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
     tex=r"\gamma_{\mathrm{attn}} - \gamma_{\mathrm{lin}}(\zeta) \le \gamma_{\mathrm{attn}} - "

@@ -37,7 +37,7 @@ def _relevant_tokens(instance: Instance, size: Size) -> Sides:
 
 
 CLASSIFIER = Statement(
-    id="multihead.sec5.2-classifier",
+    id="multihead.sec5.2.classifier",
     label="Section 5.2, U* and the label-relevant tokens",
     formula="min_{t, y} y <u_t, mu_y> <= ||U|| / ||U*|| min_{t, y} y <u*, mu_y> for all U",
     tex=r"\min_{t, y} \, y \langle u_t, \mu_y \rangle \le \frac{\|U\|}{\|U_\star\|} \, \min_{y} "
@@ -100,7 +100,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
 
 
 GRADIENT = Statement(
-    id="multihead.sec5.2-gradient",
+    id="multihead.sec5.2.gradient",
     label="Section 5.2, grad_W Phi at theta^(1)",
     formula="grad_W Phi(X; theta^(1)) = alpha zeta/2 sum_t x_t u*^T X^T phi'(0) X + alpha sum_t "
     "x_t p^T X^T phi'(0) X",

@@ -110,7 +110,7 @@ def _zero_start(instance: Instance, size: Size) -> Sides:
 
 
 ZERO_START = Statement(
-    id="multihead.sec5.1-zero",
+    id="multihead.sec5.1.zero",
     label="Section 5.1, theta^(0) = 0",
     formula="zero is a good initialisation: B_2 = B_Phi = 1 and NTK margin sqrt(2) gamma_lin",
     tex=r"\tilde\theta^{(0)} = 0: \quad B_2 = B_\Phi = 1, \quad \gamma = \sqrt{2} \, "

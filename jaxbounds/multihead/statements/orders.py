@@ -100,7 +100,7 @@ def _gain(instance: Instance, size: Size) -> Sides:
 
 
 GAIN = Statement(
-    id="multihead.sec5.1-gain",
+    id="multihead.sec5.1.gain",
     label="Section 5.1, gamma* against gamma_lin",
     formula="gamma* = gamma_lin + Omega(zeta^2 (1 - zeta) S^4) if T, M, P = O(1), Z, Z_mu, Z_nu "
     "= O(S)",
@@ -137,7 +137,7 @@ def _certified_heads(instance: Instance, size: Size) -> Sides:
 
 
 HEADS = Statement(
-    id="multihead.sec7-heads",
+    id="multihead.sec7.heads",
     label="Section 7, the number of heads",
     formula="Corollary 5 needs H = O(d^2 T R^10 polylog(n) / gamma^6)",
     tex=r"H = O\left( \frac{d^2 T R^{10} \, \mathrm{polylog}(n)}{\gamma^6} \right)",

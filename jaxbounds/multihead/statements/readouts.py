@@ -59,6 +59,7 @@ POOLING = Statement(
             name="printed",
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'",
             erratum="E14",
+            reading="the same constants",
             note="If they apply with the same constants: with a trainable u the gradient sums "
             "over tokens. T identical tokens of norm R give T R.",
             counterexample=Counterexample(
@@ -126,7 +127,7 @@ ON_GRADIENTS: dict[str, Any] = ON_MODEL | {
 
 
 POOLING_INNER = Statement(
-    id="multihead.footnote1.pooling-w",
+    id="multihead.footnote1.pooling.w",
     label="footnote * (ii), grad_W",
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
     tex=r"U = 1_T u^\top: \quad \|\nabla_W \Phi\|_F \le 2 \sqrt{T} R^3 \|u\|",
@@ -137,6 +138,7 @@ POOLING_INNER = Statement(
             name="printed",
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'; (46)",
             erratum="E14",
+            reading="the same constants",
             note="(46) with ||u|| for ||U||_F: ||1_T u^T||_F = sqrt(T) ||u||. Where T - 1 tokens x "
             "attend to x and -x alike, the gradient is (T - 1) R^3 ||u|| and a little.",
             counterexample=Counterexample(
@@ -162,7 +164,7 @@ POOLING_INNER = Statement(
 )
 
 LAST_INNER = Statement(
-    id="multihead.footnote1.last-w",
+    id="multihead.footnote1.last.w",
     label="footnote * (iii), grad_W",
     formula="last token U = e_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
     tex=r"U = e_T u^\top: \quad \|\nabla_W \Phi\|_F \le 2 \sqrt{T} R^3 \|u\|",

@@ -256,6 +256,7 @@ PROPOSITION_3_MASS = Statement(
             name="printed",
             cites="Proposition 3, eq. (10), Section 5.3",
             erratum="E29",
+            reading="any real number",
             hypotheses=noise_eighth,
             note="With Gamma any number: four of five tokens relevant and eps = 1/2 allow "
             "Gamma < 0. " + _LOG_PLUS,
@@ -316,6 +317,7 @@ PROPOSITION_3_MARGIN = Statement(
             name="printed",
             cites="Proposition 3, eq. (11), Section 5.3",
             erratum="E29",
+            reading="any real number",
             hypotheses=noise_eighth,
             note="As (10), where Gamma < 0 is allowed.",
             counterexample=Counterexample(

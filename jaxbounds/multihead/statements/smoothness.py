@@ -52,7 +52,7 @@ def _along(instance: Instance, size: Size) -> Sides:
 PRINTED = certified(descent.PRINTED)
 
 SMOOTHNESS = Statement(
-    id="multihead.sec6.1-smoothness",
+    id="multihead.sec6.1.smoothness",
     label="Section 6.1, beta_2 and beta_3 along the run",
     formula="beta_2(theta_k) v beta_2(theta_{k+1}) <= rho(theta), ||theta_k||_{2,inf} v "
     "||theta_{k+1}||_{2,inf} <= ||theta - theta_k|| + ||theta||_{2,inf} + 1 for k < K",

@@ -74,7 +74,7 @@ def _in_the_proof(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 AT_ZERO = Statement(
-    id="multihead.sec5.2-phi0",
+    id="multihead.sec5.2.phi0",
     label="Section 5.2, phi'(0)",
     formula="phi'(0) = I - (1/T) 1 1^T",
     tex=r"\varphi'(0) = I_T - \frac{1}{T} 1_T 1_T^\top",

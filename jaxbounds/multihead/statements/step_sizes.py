@@ -93,6 +93,8 @@ EQ_116 = Statement(
         Form(
             name="printed",
             cites="eq. (116), Appendix D.2.3, its last step",
+            erratum="E3",
+            reading="uniform",
             equality="always: E|alpha| = 1/2",
             note="Unif(+-1) read as uniform on [-1, 1].",
         ),
@@ -100,6 +102,7 @@ EQ_116 = Statement(
             name="printed, alpha = +-1",
             cites="eq. (116), Appendix D.2.3, its last step",
             erratum="E3",
+            reading="is a sign",
             note="Unif(+-1) read as two signs: E|alpha| = 1, and half of a negative brace is not "
             "below it. After a first phase of one noise-free sample of each label, S = 1, T = 2, "
             "it is -1.94 ||W*||, and the last line of (116) is -.97. With P >= zeta S sqrt(2) / 4, "

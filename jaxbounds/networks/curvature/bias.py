@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbounds.ground.extras import require
 from jaxbounds.networks.curvature.operator import Curvature
 from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Loss
@@ -39,6 +40,7 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
         for name in _NUMBERS
     }
     variables["loss"] = ("batches", np.asarray([value for _, value in found]))
+    require("xarray", why="data sets")
     import xarray
 
     return xarray.Dataset(variables, coords={"batches": sizes})

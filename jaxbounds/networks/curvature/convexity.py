@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
-from jaxbounds.networks.curvature.extremes import extremes_at
+from jaxbounds.networks.curvature.extremes import DENSE_LIMIT, extremes_at
 from jaxbounds.networks.curvature.lanczos import Extremes, default_basis, lanczos_extremes
 from jaxbounds.networks.curvature.leaves import select
 from jaxbounds.networks.curvature.paths import Params
@@ -82,9 +82,11 @@ def weak_convexity_at(
     memory_limit: float,
     heads: int | Mapping[str, int] | None = None,
     kappa: float | None = None,
+    key: jax.Array | None = None,
     iterations: int = 200,
     tolerance: float | None = None,
-    **options: Any,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
 ) -> WeakConvexity:
     """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
 
@@ -102,7 +104,13 @@ def weak_convexity_at(
     if tolerance is None:
         tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)
     ends, value = extremes_at(
-        point, memory_limit=memory_limit, iterations=iterations, tolerance=tolerance, **options
+        point,
+        memory_limit=memory_limit,
+        key=key,
+        iterations=iterations,
+        tolerance=tolerance,
+        basis=basis,
+        dense_limit=dense_limit,
     )
     if not float(value) > 0:
         raise ValueError(
@@ -163,7 +171,7 @@ def _certificate_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
     z = outputs(point)
     value, slopes = jax.value_and_grad(lambda z: loss.outer(z, *batch))(z)
 
-    def norm(k):
+    def norm(k: Array) -> tuple[Array, Array]:
         single = lambda x: outputs(x).ravel()[k]
         product = lambda v: jax.jvp(jax.grad(single), (point,), (v,))[1]
         ends = lanczos_extremes(

@@ -69,7 +69,12 @@ def dense_at(point: Point, /, *, limit_bytes: float = 2**30, columns: int = 64) 
 
 
 def lanczos_options(
-    selection: Selection, key, iterations, tolerance, basis, dense_limit
+    selection: Selection,
+    key: jax.Array | None,
+    iterations: Any,
+    tolerance: Any,
+    basis: Any,
+    dense_limit: int,
 ) -> tuple[dict, dict]:
     """Static and dynamic options of kernels that use Lanczos.
 

@@ -1,63 +1,325 @@
-"""One question at a time, without keeping the operator: each is `Curvature(...)` and a method.
+"""One question at a time, without keeping the operator: each is `Curvature(...)` and a method."""
 
-`batches`, `batch_size`, `filter`, `of` and `memory_limit` are of `Curvature`, the other options of
-the method.
-"""
-
+from collections.abc import Mapping
 from typing import Any
 
+import jax
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.memory import LIMIT
 from jaxbounds.networks.curvature.convexity import WeakConvexity
+from jaxbounds.networks.curvature.extremes import DENSE_LIMIT
+from jaxbounds.networks.curvature.filters import Filter
 from jaxbounds.networks.curvature.lanczos import Extremes
 from jaxbounds.networks.curvature.operator import Curvature
 from jaxbounds.networks.curvature.paths import Params
-from jaxbounds.networks.curvature.products import Loss
+from jaxbounds.networks.curvature.products import Loss, Of
 from jaxbounds.networks.curvature.spectrum import Spectrum
-from jaxbounds.networks.curvature.trace import Trace
-
-_OF_OPERATOR = ("batches", "batch_size", "filter", "of", "memory_limit")
+from jaxbounds.networks.curvature.trace import Method, Trace
 
 
-def _made(loss: Loss, params: Params, data: Any, options: dict[str, Any]) -> Curvature:
-    given = {name: options.pop(name) for name in _OF_OPERATOR if name in options}
-    return Curvature(loss, params, data, **given)
+def hessian_extremes(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    key: jax.Array | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
+) -> Extremes:
+    """`Curvature(loss, params, data).extremes()`: both ends of the Hessian's spectrum.
+
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        key: see `Curvature.extremes`.
+        iterations: see `Curvature.extremes`.
+        tolerance: see `Curvature.extremes`.
+        basis: see `Curvature.extremes`.
+        dense_limit: see `Curvature.extremes`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
+
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.extremes(
+        key=key, iterations=iterations, tolerance=tolerance, basis=basis, dense_limit=dense_limit
+    )
 
 
-def hessian_extremes(loss: Loss, params: Params, data: Any = None, **options: Any) -> Extremes:
-    """`Curvature(loss, params, data).extremes()`: both ends of the Hessian's spectrum."""
-    return _made(loss, params, data, options).extremes(**options)
+def spectrum(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    key: jax.Array | None = None,
+    probes: int = 4,
+    iterations: int = 60,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
+) -> Spectrum:
+    """`Curvature(loss, params, data).spectrum()`: the density of the Hessian's eigenvalues.
+
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        key: see `Curvature.spectrum`.
+        probes: see `Curvature.spectrum`.
+        iterations: see `Curvature.spectrum`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
+
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.spectrum(key=key, probes=probes, iterations=iterations)
 
 
-def spectrum(loss: Loss, params: Params, data: Any = None, **options: Any) -> Spectrum:
-    """`Curvature(loss, params, data).spectrum()`: the density of the Hessian's eigenvalues."""
-    return _made(loss, params, data, options).spectrum(**options)
+def trace(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    key: jax.Array | None = None,
+    products: int = 30,
+    method: Method = "auto",
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
+) -> Trace:
+    """`Curvature(loss, params, data).trace()`: the Hessian's trace, with its standard error.
+
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        key: see `Curvature.trace`.
+        products: see `Curvature.trace`.
+        method: see `Curvature.trace`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
+
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.trace(key=key, products=products, method=method)
 
 
-def trace(loss: Loss, params: Params, data: Any = None, **options: Any) -> Trace:
-    """`Curvature(loss, params, data).trace()`: the Hessian's trace, with its standard error."""
-    return _made(loss, params, data, options).trace(**options)
+def weak_convexity(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    heads: int | Mapping[str, int] | None = None,
+    kappa: float | None = None,
+    key: jax.Array | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
+) -> WeakConvexity:
+    """`Curvature(loss, params, data).weak_convexity()`: -lambda_min / L, from below.
 
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        heads: see `Curvature.weak_convexity`.
+        kappa: see `Curvature.weak_convexity`.
+        key: see `Curvature.weak_convexity`.
+        iterations: see `Curvature.weak_convexity`.
+        tolerance: see `Curvature.weak_convexity`.
+        basis: see `Curvature.weak_convexity`.
+        dense_limit: see `Curvature.weak_convexity`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
 
-def weak_convexity(loss: Loss, params: Params, data: Any = None, **options: Any) -> WeakConvexity:
-    """`Curvature(loss, params, data).weak_convexity()`: -lambda_min / L, from below."""
-    return _made(loss, params, data, options).weak_convexity(**options)
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.weak_convexity(
+        heads=heads,
+        kappa=kappa,
+        key=key,
+        iterations=iterations,
+        tolerance=tolerance,
+        basis=basis,
+        dense_limit=dense_limit,
+    )
 
 
 def block_extremes(
-    loss: Loss, params: Params, data: Any = None, **options: Any
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    blocks: Mapping[str, Filter] | None = None,
+    heads: Mapping[str, int] | None = None,
+    key: jax.Array | None = None,
+    iterations: int = 200,
+    tolerance: float | None = None,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
 ) -> dict[str, Extremes]:
-    """`Curvature(loss, params, data).blocks()`: the extremes of diagonal blocks."""
-    return _made(loss, params, data, options).blocks(**options)
+    """`Curvature(loss, params, data).blocks()`: the extremes of diagonal blocks.
+
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        blocks: see `Curvature.blocks`.
+        heads: see `Curvature.blocks`.
+        key: see `Curvature.blocks`.
+        iterations: see `Curvature.blocks`.
+        tolerance: see `Curvature.blocks`.
+        basis: see `Curvature.blocks`.
+        dense_limit: see `Curvature.blocks`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
+
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.blocks(
+        blocks=blocks,
+        heads=heads,
+        key=key,
+        iterations=iterations,
+        tolerance=tolerance,
+        basis=basis,
+        dense_limit=dense_limit,
+    )
 
 
 def dense_hessian(
-    loss: Loss, params: Params, data: Any = None, **options: Any
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    limit_bytes: float = 2**30,
+    columns: int = 64,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
 ) -> Float[Array, "P P"]:
-    """`Curvature(loss, params, data).dense()`: the Hessian as a matrix."""
-    return _made(loss, params, data, options).dense(**options)
+    """`Curvature(loss, params, data).dense()`: the Hessian as a matrix.
+
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        limit_bytes: see `Curvature.dense`.
+        columns: see `Curvature.dense`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
+
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.dense(limit_bytes=limit_bytes, columns=columns)
 
 
-def extremes_memory(loss: Loss, params: Params, data: Any = None, **options: Any) -> int:
-    """`Curvature(loss, params, data).memory()`: bytes that its extremes need."""
-    return _made(loss, params, data, options).memory(**options)
+def extremes_memory(
+    loss: Loss,
+    params: Params,
+    data: Any = None,
+    *,
+    basis: int | None = None,
+    dense_limit: int = DENSE_LIMIT,
+    batches: Any = None,
+    batch_size: int | None = None,
+    filter: Filter | None = None,
+    of: Of = "hessian",
+    memory_limit: float = LIMIT,
+) -> int:
+    """`Curvature(loss, params, data).memory()`: bytes that its extremes need.
+
+    Args:
+        loss: see `Curvature`.
+        params: see `Curvature`.
+        data: see `Curvature`.
+        basis: see `Curvature.memory`.
+        dense_limit: see `Curvature.memory`.
+        batches: see `Curvature`.
+        batch_size: see `Curvature`.
+        filter: see `Curvature`.
+        of: see `Curvature`.
+        memory_limit: see `Curvature`.
+
+    Raises:
+        ValueError: see `Curvature`, and its method.
+    """
+    made = Curvature(
+        loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
+        memory_limit=memory_limit,
+    )  # fmt: skip
+    return made.memory(basis=basis, dense_limit=dense_limit)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.extras import require
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.batches import Listed, count, group, named
 from jaxbounds.networks.curvature.blocks import block_at
-from jaxbounds.networks.curvature.extremes import extremes_at
+from jaxbounds.networks.curvature.extremes import DENSE_LIMIT, extremes_at
 from jaxbounds.networks.curvature.filters import Filter
 from jaxbounds.networks.curvature.lanczos import Extremes
 from jaxbounds.networks.curvature.leaves import select
@@ -88,7 +89,9 @@ class CurvatureMonitor:
         learning_rate: float | Callable[[int], float] | None = None,
         file: str | Path | None = None,
         logger: Any = None,
-        **options: Any,
+        tolerance: float | None = None,
+        basis: int | None = None,
+        dense_limit: int = DENSE_LIMIT,
     ) -> None:
         """Nothing is computed yet.
 
@@ -115,7 +118,9 @@ class CurvatureMonitor:
                 from its records.
             logger: gets `last` after each record: a function, or an object with `log`,
                 `log_metrics`, `add_scalar` or `info`.
-            **options: of `Curvature.extremes`.
+            tolerance: see `Curvature.extremes`.
+            basis: see `Curvature.extremes`.
+            dense_limit: see `Curvature.extremes`.
 
         Raises:
             ValueError: if `every` is below 1, a block takes the name of that of all parameters, a
@@ -128,8 +133,11 @@ class CurvatureMonitor:
         self._loss, self._every = loss, every
         self._blocks: dict[str, Filter] = dict(blocks or {})
         self._heads, self._data, self._batch_size = heads, named(data, batches), batch_size
-        self._of, given = of, {"iterations": iterations, "key": key, "memory_limit": memory_limit}
-        self._options = options | given
+        self._of = of
+        self._options: dict[str, Any] = {
+            "iterations": iterations, "key": key, "memory_limit": memory_limit,
+            "tolerance": tolerance, "basis": basis, "dense_limit": dense_limit,
+        }  # fmt: skip
         self._measures, self._rate = check_measures(measure), learning_rate
         self._file, self._logger = file, logger
         self._records: list[dict[str, Any]] = [] if file is None else stored(file)
@@ -273,6 +281,7 @@ class CurvatureMonitor:
         )
         if column("single").any():
             note += f"Some are of one batch: {BIASED}."
+        require("xarray", why="data sets")
         import xarray
 
         return xarray.Dataset(

@@ -212,15 +212,40 @@ class Curvature:
             dense_limit=dense_limit,
         )[0]  # fmt: skip
 
-    def extremes_and_loss(self, **options: Any) -> tuple[Extremes, Float[Array, ""]]:
+    def extremes_and_loss(
+        self,
+        *,
+        key: jax.Array | None = None,
+        iterations: int = 200,
+        tolerance: float | None = None,
+        basis: int | None = None,
+        dense_limit: int = DENSE_LIMIT,
+    ) -> tuple[Extremes, Float[Array, ""]]:
         """`extremes` and the mean loss at the same point, from one program.
 
         Args:
-            **options: of `extremes`.
+            key: see `extremes`.
+            iterations: see `extremes`.
+            tolerance: see `extremes`.
+            basis: see `extremes`.
+            dense_limit: see `extremes`.
         """
-        return extremes_at(self._point, memory_limit=self._limit, **options)
+        return extremes_at(
+            self._point, memory_limit=self._limit, key=key, iterations=iterations,
+            tolerance=tolerance, basis=basis, dense_limit=dense_limit,
+        )  # fmt: skip
 
-    def top(self, k: int, *, end: End = "greatest", **options: Any) -> Top:
+    def top(
+        self,
+        k: int,
+        *,
+        end: End = "greatest",
+        key: jax.Array | None = None,
+        iterations: int = 200,
+        tolerance: float | None = None,
+        basis: int | None = None,
+        dense_limit: int = DENSE_LIMIT,
+    ) -> Top:
         """The k greatest, or k least, eigenvalues, with residuals and eigenvectors.
 
         Dense up to `dense_limit` parameters; beyond, Lanczos finds one after the other, those
@@ -229,9 +254,16 @@ class Curvature:
         Args:
             k: how many.
             end: "greatest" or "least".
-            **options: of `extremes`.
+            key: see `extremes`.
+            iterations: see `extremes`.
+            tolerance: see `extremes`.
+            basis: see `extremes`.
+            dense_limit: see `extremes`.
         """
-        return top_at(self._point, k, memory_limit=self._limit, end=end, **options)
+        return top_at(
+            self._point, k, memory_limit=self._limit, end=end, key=key, iterations=iterations,
+            tolerance=tolerance, basis=basis, dense_limit=dense_limit,
+        )  # fmt: skip
 
     def trace(
         self, *, key: jax.Array | None = None, products: int = 30, method: Method = "auto"
@@ -282,9 +314,11 @@ class Curvature:
         *,
         heads: int | Mapping[str, int] | None = None,
         kappa: float | None = None,
+        key: jax.Array | None = None,
         iterations: int = 200,
         tolerance: float | None = None,
-        **options: Any,
+        basis: int | None = None,
+        dense_limit: int = DENSE_LIMIT,
     ) -> WeakConvexity:
         """Lower estimates of -lambda_min / L and of kappa, at this point and on these data.
 
@@ -292,17 +326,19 @@ class Curvature:
             heads: H, or the axis of the heads for each pattern of a path (`head_axes(params)` finds
                 those of Flax's attention), which also gives `by_head`; 1 unless given.
             kappa: of the condition that is tested, lambda_min >= -kappa L / sqrt(H).
+            key: see `extremes`.
             iterations: products at most.
             tolerance: of the residuals relative to the spectral scale. Unless given, 8 eps: late in
                 training lambda_min is small beside lambda_max.
-            **options: of `extremes`.
+            basis: see `extremes`.
+            dense_limit: see `extremes`.
 
         Raises:
             ValueError: if the loss is not positive, or `heads` no number.
         """
         return weak_convexity_at(
-            self._point, memory_limit=self._limit, heads=heads, kappa=kappa, iterations=iterations,
-            tolerance=tolerance, **options,
+            self._point, memory_limit=self._limit, heads=heads, kappa=kappa, key=key,
+            iterations=iterations, tolerance=tolerance, basis=basis, dense_limit=dense_limit,
         )  # fmt: skip
 
     def blocks(
@@ -310,7 +346,11 @@ class Curvature:
         blocks: Mapping[str, Filter] | None = None,
         *,
         heads: Mapping[str, int] | None = None,
-        **options: Any,
+        key: jax.Array | None = None,
+        iterations: int = 200,
+        tolerance: float | None = None,
+        basis: int | None = None,
+        dense_limit: int = DENSE_LIMIT,
     ) -> dict[str, Extremes]:
         """The extremes of diagonal blocks, by name.
 
@@ -319,22 +359,31 @@ class Curvature:
             heads: the axis of the heads for each pattern of a path; adds the blocks "head 0", "head
                 1", ... of the parameters of each head. `head_axes(params)` finds those of Flax's
                 attention.
-            **options: of `extremes`.
+            key: see `extremes`.
+            iterations: see `extremes`.
+            tolerance: see `extremes`.
+            basis: see `extremes`.
+            dense_limit: see `extremes`.
 
         Raises:
             ValueError: if a block matches nothing (the nearest paths are named).
         """
         if not isinstance(blocks or {}, Mapping):
             raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
-        options = {"memory_limit": self._limit} | options
         found = {
-            name: block_at(self._point, self._at, chosen, **options)[0]
+            name: block_at(
+                self._point, self._at, chosen, memory_limit=self._limit, key=key,
+                iterations=iterations, tolerance=tolerance, basis=basis, dense_limit=dense_limit,
+            )[0]
             for name, chosen in (blocks or {}).items()
-        }
+        }  # fmt: skip
         if heads:
             one = self._at(heads=heads)
             for head in range(one.selection.heads or 0):
-                found[f"head {head}"] = extremes_at(one, head=head, **options)[0]
+                found[f"head {head}"] = extremes_at(
+                    one, head=head, memory_limit=self._limit, key=key, iterations=iterations,
+                    tolerance=tolerance, basis=basis, dense_limit=dense_limit,
+                )[0]  # fmt: skip
         return found
 
     def dense(self, *, limit_bytes: float = 2**30, columns: int = 64) -> Float[Array, "P P"]:

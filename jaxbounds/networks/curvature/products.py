@@ -225,7 +225,9 @@ def check_matrix(loss: Loss, of: str, /) -> None:
         raise ValueError("of='ggn' needs the loss in two parts: Composite(outputs, outer)")
 
 
-def _product_of(of: Of, loss: Loss, params: Params, batches: Any, filter: Filter | None):
+def _product_of(
+    of: Of, loss: Loss, params: Params, batches: Any, filter: Filter | None
+) -> Callable[[Params], Params]:
     check_matrix(loss, of)
     selection = select(params, filter)
     problem = Problem(loss, selection, of, *selection.arrays(params), group(batches, None), None)

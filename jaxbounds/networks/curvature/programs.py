@@ -59,7 +59,9 @@ class Program:
     ):
         ruled = any("custom_vjp" in eqn for eqn in traced.primitives)
 
-        def call(constants, own, fixed, groups, head, dynamic):
+        def call(
+            constants: Any, own: Any, fixed: Any, groups: Any, head: Any, dynamic: dict[str, Any]
+        ) -> Any:
             loss = traced.bound(constants)
             problem = Problem(loss, selection, of, own, fixed, groups, head, ruled)
             return kernel(problem, dict(static), dynamic)

@@ -47,7 +47,9 @@ def log1p(x: arb, /) -> arb:
     return -INF if x.is_exact() and x == -1 else _log1p(x)
 
 
-def _total(inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /):
+def _total(
+    inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /
+) -> Callable[[arb], arb]:
     """A function with its limits at the two infinities; a result that is not finite is unknown."""
 
     def function(x: arb) -> arb:
@@ -59,7 +61,7 @@ def _total(inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN
     return function
 
 
-def _of_angle(inside: Callable[[arb], arb], /):
+def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
     """The same for a function of an angle."""
     return _total(lambda x: inside(x) if x.abs_upper() < LARGEST else NAN)
 
@@ -247,7 +249,9 @@ def angle(a: arb, b: arb, /) -> arb:
     return (-arb.pi()).union(arb.pi())
 
 
-def _where(allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]):
+def _where(
+    allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
+) -> Callable[[arb, arb], arb]:
     """A function of two finite arguments that is undefined but where it is allowed."""
 
     def function(a: arb, b: arb) -> arb:

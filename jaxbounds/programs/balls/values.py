@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
+from jaxbounds.ground.exceptions import NotSupported as NotSupported
+from jaxbounds.ground.exceptions import Undecided as Undecided
 from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
@@ -28,14 +30,6 @@ Reading = Literal["exact", "ulp"]
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
 OPEN = 2
-
-
-class Undecided(Exception):
-    """A branch or an index hangs on a comparison that the enclosures leave open."""
-
-
-class NotSupported(Exception):
-    """There is no rule for an operation of the program."""
 
 
 class Flags(np.ndarray):

@@ -12,16 +12,19 @@ Sections and appendices, and where they are:
 * A.1 (Lemma 11): `retrieval`; (Lemma 12): `tails`; (Lemmas 13, 15): `covers`; the rest (Lemmas 15
   to 20, Proposition 17, Theorem 10): `transformers`; the same, with Corollaries 19 to 33 and
   Lemmas 32 and 34, with constants: `cover_sizes`, `lipschitz`, `gaps`, `truncation`; Theorems 4, 7
-  and 10: `explicit_samples`
-* C.1 (Lemma 22, Proposition 26): `construction`; (Lemmas 24 and 25): `gates`, `gate_norms`;
+  and 10: `explicit_samples`; all orders that these print: `printed_orders`
+* C.1 (Lemma 22, Proposition 26): `construction`; (Lemmas 22 to 25): `gates`, `gate_norms`;
   (Corollary 27, Proposition 28): `simple`
 * C.4 (Lemmas 36 to 38): `interpolation`
-* D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`
-* what is wrong or not checked: `errata`; every numbered item and display: `items`; the edition
+* D (Lemmas 39 to 41): `auxiliary`; (Lemma 42): `gates`, `ridge`
+* what is wrong or not checked: `errata.toml`; every numbered item and display: `items`; the edition
   read, how to cite it, and the functions that no statement judges: `reference`
 """
 
+from pathlib import Path
+
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.qstr.statements import (
     auxiliary,
     construction,
@@ -42,17 +45,20 @@ from jaxbounds.qstr.statements import (
     minimisers,
     model,
     networks,
+    printed_orders,
     recurrent,
     recurrent_norms,
     retrieval,
+    ridge,
     simple,
     tails,
     transformers,
     truncation,
 )
-from jaxbounds.qstr.statements.errata import ERRATA, REMARKS, SURVIVES, UNCHECKED
 from jaxbounds.qstr.statements.items import ITEMS
 from jaxbounds.qstr.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
+
+_ERRATA = load_errata(Path(__file__).with_name("errata.toml"))
 
 PAPER = Paper(
     id="qstr",
@@ -79,6 +85,7 @@ PAPER = Paper(
         *lipschitz.STATEMENTS,
         *gaps.STATEMENTS,
         *truncation.STATEMENTS,
+        *printed_orders.STATEMENTS,
         *explicit_samples.STATEMENTS,
         *heads.APPENDIX,
         *construction.STATEMENTS,
@@ -88,13 +95,14 @@ PAPER = Paper(
         *recurrent.APPENDIX,
         *interpolation.STATEMENTS,
         *auxiliary.STATEMENTS,
+        *ridge.STATEMENTS,
         *gates.AUXILIARY,
     ),
-    errata=ERRATA,
-    survives=SURVIVES,
-    remarks=REMARKS,
+    errata=_ERRATA.errata,
+    survives=_ERRATA.survives,
+    remarks=_ERRATA.remarks,
+    unchecked=_ERRATA.unchecked,
     items=ITEMS,
-    unchecked=UNCHECKED,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,

@@ -149,7 +149,7 @@ def _packing_bound(i, size):
     return Sides(
         lhs=points,
         rhs={
-            "printed": array_module(d, eps).minimum(volume, packing.maurey_printed(d, eps)),
+            "printed": array_module(d, eps).minimum(volume, packing.maurey(d, eps)),
             "corrected": volume,
             "corrected (Golay)": volume,
             "control": volume / 2,
@@ -178,7 +178,7 @@ PACKING = Statement(
     kind="inequality",
     judges=(
         packing.volume_upper,
-        packing.maurey_printed,
+        packing.maurey,
         packing.volume_lower,
         packing.golay_points,
         packing.smallest_distance,

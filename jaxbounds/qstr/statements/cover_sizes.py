@@ -86,7 +86,7 @@ COVERS = Statement(
     sizes=({},),
     assumptions="m < 20, H < 4, De < 40, eps from e^-9 to 1/e",
     source="Lemmas 13, 14, 16, Proposition 17",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=16, restarts=2, steps=30)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=16, restarts=4, steps=90)},
 )
 
 

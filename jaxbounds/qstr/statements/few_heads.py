@@ -111,6 +111,7 @@ ENOUGH_HEADS = Statement(
         Form(
             name="derived q > d",
             erratum="E1",
+            reading="for every q and d",
             counterexample=Counterexample(
                 instance={"beta": 0.5, "selectivity": 6.0, "signs": signs(8, 12).tolist()},
                 size={"N": 8, "q": 3, "d": 2, "de": 12},

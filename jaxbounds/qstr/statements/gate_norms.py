@@ -1,13 +1,15 @@
-"""Appendix C.1: the widths and norms of Lemmas 24 and 25, exactly and against what is printed."""
+"""Appendix C.1: the widths and norms of Lemmas 22 to 25, exactly and against what is printed."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from jaxbounds.claims.sets import Box
+from jaxbounds.claims.sets import Box, Integers
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import gates
+from jaxbounds.qstr.relu_networks import Layer, product_error
+from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _setting(i):
@@ -136,4 +138,70 @@ BLOCK_NORMS = Statement(
     **{**ON_SETTINGS, "sizes": ({"q": 2, "d": 2},)},
 )
 
-STATEMENTS = (NORMS, BLOCK_NORMS)
+
+def _product_norms(i, size):
+    """Of Lemma 22's network, de products side by side, and of Lemma 23's with q of them."""
+    q, d, de, knots = size["q"], size["d"], int(i["de"]), int(i["knots"])
+    eps = de * product_error(2.0, knots)
+    limit = gates.printed_product_norms(de=de, eps=eps)
+    found = {}
+    for name, slots, tokens in (("Lemma 22", 1, 0), ("Lemma 23", q, d)):
+        first, A = inner_products(q=slots, d=tokens, de=de, knots=knots)
+        norms = gates.network_norms((first, Layer(A[tokens:], np.zeros(slots))))
+        m = (norms.width - 2 * tokens) / slots
+        sums = np.max(np.sum(np.abs(A), axis=1))
+        outer = norms.outer * math.sqrt(m) if slots == 1 else sums
+        found[f"printed {name}, m"] = m, limit.width
+        found[f"printed {name}, |{'a' if slots == 1 else 'A_1'}|"] = outer, limit.outer
+        found[f"printed {name}, |W|"] = norms.rows, limit.rows
+        found[f"printed {name}, |b|"] = norms.bias, limit.bias
+    found["control"] = 2 * norms.rows, limit.rows
+    return Sides.pairs(found, error=1e-14)
+
+
+def _product_cases(size):
+    grid = np.array([(de, knots) for de in (2, 5, 12, 40) for knots in (1, 2, 4, 8, 32)])
+    return {"de": grid[:, 0], "knots": grid[:, 1]}
+
+
+PRODUCT_NORMS = Statement(
+    id="qstr.lem22.norms",
+    label="Lemmas 22 and 23 (norms)",
+    formula="m <= de^3 (log(de/eps)/eps)^2, |a| <= de^{5/2} (log(de/eps)/eps)^{3/2}/sqrt(m), "
+    "|W^T|_{1,inf} <= 1, |b|_inf <= 1, |A_1^T|_{1,inf} likewise",
+    tex=r"m = O\left(d_e^3 (\log(d_e / \varepsilon) / \varepsilon)^2\right), \; \|a\|_2 \le "
+    r"O\left(d_e^{5/2} (\log(d_e / \varepsilon) / \varepsilon)^{3/2} / \sqrt m\right), \; "
+    r"\|W^\top\|_{1, \infty} \le 1, \; \|b\|_\infty \le 1",
+    kind="inequality",
+    host=True,
+    search="random",
+    judges=(inner_products, gates.printed_product_norms, gates.network_norms),
+    over={"de": Integers(2, 60), "knots": Integers(1, 64)},
+    cases=_product_cases,
+    evaluate=_product_norms,
+    hypotheses=lambda i, size: {
+        "log(de/eps) >= 1, else the printed bounds are 0 or negative": (
+            i["de"] * product_error(2.0, int(i["knots"])) * math.e <= i["de"]
+        )
+    },
+    forms=tuple(
+        Form(name=f"printed {lemma}, {what}", cites=f"{lemma}, Appendix C.1", equality=equality,
+             note=note)
+        for lemma, outer in (("Lemma 22", "|a|"), ("Lemma 23", "|A_1|"))
+        for what, equality, note in (
+            ("m", "", "Every hidden constant 1."),
+            (outer, "", "Every hidden constant 1; 8 knots and de = 12 have m = 384 and |a| = 4.7."),
+            ("|W|", "every row", "Units read (w + w') / 2 and (w - w') / 2, of unit vectors."),
+            ("|b|", "", "The last knot is at 1 - 1/knots."),
+        )
+    ),
+    control="rows of l_1 norm 2, as w + w' has them",
+    sizes=({"q": 2, "d": 2},),
+    budget=Budget(samples=24, restarts=2, steps=10),
+    assumptions="explicit products in place of Lemma 42's; eps is the error bound of qstr.lem22. "
+    "The power of de in Lemma 23's |A_1| is half legible and taken from its proof, |a|_1 <= "
+    "sqrt(m) |a|_2",
+    source="Lemmas 22 and 23",
+)  # fmt: skip
+
+STATEMENTS = (PRODUCT_NORMS, NORMS, BLOCK_NORMS)

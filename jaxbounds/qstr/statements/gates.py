@@ -188,8 +188,7 @@ LIPSCHITZ = Statement(
     ),
     control="half of eps",
     sizes=({"K": 6},),
-    assumptions="d = 1, L = 3, R = 2, piecewise linear f. For d >= 2 the paper uses Lemma 42 for "
-    "products and gates only, whose networks are explicit: qstr.lem22, qstr.lem24",
+    assumptions="d = 1, L = 3, R = 2, piecewise linear f. For d = 2: qstr.lem42.disc",
     source="Lemma 42 ([Bac17]) with C_1 explicit",
     **SEARCHED | {"budget": Budget(samples=64, restarts=3, steps=60)},
 )

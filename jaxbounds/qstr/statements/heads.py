@@ -115,12 +115,13 @@ PROPOSITION_3 = Statement(
 
 @functools.partial(jax.jit, static_argnames="size")
 def _least_decoupled_risk(i, size):
+    """Of heads whose attention does not depend on x: they reveal A in every coordinate."""
     d = size["d"]
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     slopes = jnp.einsum("d,hde->he", z[-1], W)
     A = jax.nn.softmax(slopes @ z[: size["q"]].T, axis=-1)
-    return heads.oracle_risk(A, N=size["N"])
+    return heads.oracle_risk(jnp.kron(A, jnp.eye(d)), N=size["N"])
 
 
 def _proposition_21(i, size):
@@ -165,5 +166,37 @@ PROPOSITION_21 = Statement(
 )
 
 
+ALL_DIMENSIONS = Statement(
+    id="qstr.prop21.dimensions",
+    label="Proposition 21 for d > 1",
+    formula="1 - H/q <= least risk of H heads with block-diagonal W_QK, for all d",
+    tex=r"\frac{1}{N} \mathbb{E}\left[\|y - \hat y_{\mathrm{TR}}(p; \Theta_{\mathrm{TR}})\|_2^2"
+    r"\right] \ge 1 - \frac{H}{q}, \quad d \ge 1",
+    judges=(heads.decoupled_head_bound, heads.oracle_risk),
+    evaluate=_proposition_21,
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 3.1, below Proposition 3: 'an exact lower bound H >= q for all d >= 1'; "
+            "Appendix A.2 says it of Proposition 21, which states d = 1",
+            erratum="E16",
+            note="The attention vectors do not depend on x: H d images of q d.",
+        ),
+        Form(
+            name="sharpened",
+            equality="W_QK in general position",
+            note="(1 + 2/N)(1 - H/q): N/2 + 1 of the N positions count.",
+        ),
+    ),
+    control="the heads reveal nothing: 1 + 2/N",
+    sizes=(
+        {"N": 16, "q": 4, "d": 2, "H": 1, "de": 16},
+        {"N": 16, "q": 4, "d": 3, "H": 3, "de": 16},
+    ),
+    source="Section 3.1, Appendix A.2",
+    **RANDOM_WEIGHTS,
+)
+
+
 STATEMENTS = (PROPOSITION_3,)
-APPENDIX = (PROPOSITION_21,)
+APPENDIX = (PROPOSITION_21, ALL_DIMENSIONS)

@@ -47,6 +47,45 @@ INTERPOLATING_NORM = Statement(
 )
 
 
+def _quantile(i, size):
+    """The 1/6-quantile of the squared norm over two hundred data sets."""
+    n = size["n"]
+    norms = jax.vmap(lambda x, y, v: interpolator.interpolate(x @ v, y).squared_norm())(
+        i["x"], i["y"], i["v"]
+    )
+    sixth = jnp.sort(norms)[norms.shape[0] // 6]
+    return Sides.pairs({"printed": (sixth, float(n) ** 3), "control": (sixth, float(n))})
+
+
+def _data_sets(key, size):
+    return jax.vmap(lambda k: _points_sample(k, size))(jax.random.split(key, 200))
+
+
+INTERPOLATING_ORDER = Statement(
+    id="qstr.lem36.order",
+    label="Lemma 36 (the order in n)",
+    formula="P(|a|^2 + |W|_F^2 + |b|^2 > C n^3) <= 5/6: the 1/6-quantile is O(n^3)",
+    tex=r"\mathbb{P}\left(\|a\|_2^2 + \|W\|_F^2 + \|b\|_2^2 > C n^3\right) \le \frac{5}{6}",
+    kind="rate",
+    judges=(interpolator.interpolate,),
+    sample=_data_sets,
+    evaluate=_quantile,
+    forms=(
+        Form(
+            name="printed",
+            cites="Lemma 36, Appendix C.4",
+            sense="at most",
+            exponent=(0.7, 1.0),
+            note="One random direction; the quantile over 200 data sets.",
+        ),
+    ),
+    control="O(n)",
+    sizes=tuple({"n": n, "N": 4, "d": 3} for n in (8, 16, 32, 64, 128)),
+    budget=Budget(samples=8, restarts=0, steps=0, batch=8),
+    source="Lemma 36",
+)
+
+
 def _separation_sample(key, size):
     key_x, key_v = jax.random.split(key)
     return {"x": jax.random.normal(key_x, (size["n"], size["d"])), "v": sphere(key_v, size["d"])}
@@ -251,4 +290,11 @@ BIAS = Statement(
 )
 
 
-STATEMENTS = (INTERPOLATING_NORM, SEPARATION, INTERPOLATOR_NORM, PASSES_THROUGH, BIAS)
+STATEMENTS = (
+    INTERPOLATING_NORM,
+    INTERPOLATING_ORDER,
+    SEPARATION,
+    INTERPOLATOR_NORM,
+    PASSES_THROUGH,
+    BIAS,
+)

@@ -8,7 +8,7 @@ from jaxbounds.claims.sets import Matrices, Reals, Sphere
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import link_networks
-from jaxbounds.qstr.links import LINKS
+from jaxbounds.qstr.links import LINKS, TwoLayer
 
 RADIUS = 2.0
 """r_x of Assumption 2."""
@@ -100,4 +100,49 @@ ASSUMPTION_2 = Statement(
     budget=Budget(samples=256, restarts=2, steps=20, batch=256),
 )
 
-STATEMENTS = (ASSUMPTION_2,)
+
+def _homogeneous(i, size):
+    network = TwoLayer(i["a"], i["W"], i["b"])
+    unit = network.with_unit_weights()
+    (r_a, r_w), (other_a, other_w) = network.radii(), unit.radii()
+    return Sides.pairs(
+        {
+            "printed": (unit(i["x"]), network(i["x"])),
+            "printed r_w": (other_w, 1.0),
+            "derived r_a": (other_a, r_a * r_w),
+            "control": (other_a, r_a),
+        },
+        error=1e-14 * r_a * r_w * (1.0 + vector_norm(i["x"].reshape(-1))),
+    )
+
+
+HOMOGENEITY = Statement(
+    id="qstr.asm2.homogeneity",
+    label="Assumption 2, r_w = 1",
+    formula="a^T relu(W x + b) = (r_w a)^T relu((W x + b)/r_w), of r_w = 1 and r_a r_w",
+    tex=r"a^\top \sigma(W x + b) = (r_w a)^\top \sigma\left(\frac{W x + b}{r_w}\right)",
+    judges=(TwoLayer.with_unit_weights, TwoLayer.radii),
+    over={
+        "a": Reals(("m",)), "W": Reals(("m", "q*d")), "b": Reals(("m",)), "x": Reals(("q", "d")),
+    },
+    evaluate=_homogeneous,
+    hypotheses=lambda i, size: {"(W, b) is not 0": jnp.sum(i["W"] ** 2) > 1e-6},
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 2, after Assumption 2: 'we can always have r_w = 1 by homogeneity'",
+        ),
+        Form(
+            name="printed r_w",
+            cites="Section 2, after Assumption 2: 'we can always have r_w = 1 by homogeneity'",
+        ),
+        Form(name="derived r_a", note="r_a takes the factor, so that r_a r_w stays."),
+    ),
+    control="r_a unchanged",
+    sizes=({"q": 2, "d": 2, "m": 3},),
+    source="Section 2, after Assumption 2",
+    kind="identity",
+    budget=Budget(samples=64),
+)  # fmt: skip
+
+STATEMENTS = (ASSUMPTION_2, HOMOGENEITY)

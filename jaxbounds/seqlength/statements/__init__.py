@@ -11,13 +11,15 @@ their logarithms and the orders of 4.3: `logarithms`; Lemma E.1: `scales`. 5, Ap
 the constants of Theorem 5.1: `contraction`. Appendix C: `peeling`, then `attention_norms`,
 `attention_cover` (Lemma C.1) and `entropy_integral`. Appendix E: `blocks` (Lemmas E.2, E.3), then
 `chain`. 6: `majority`. From how many samples on bounds say anything: `onset`. Trained networks:
-`certificates`. What statements share: `instances`. Where the text is wrong: `errata`. Every
+`certificates`. What statements share: `instances`. Where the text is wrong: `errata.toml`. Every
 numbered item: `items`. Edition, links and BibTeX: `reference`.
 """
 
+from pathlib import Path
 from types import ModuleType
 
 from jaxbounds.claims.statements import Paper, Statement
+from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.seqlength.statements import (
     appendix_f,
     appendix_f_levels,
@@ -50,7 +52,6 @@ from jaxbounds.seqlength.statements import (
     single_layer,
     sparsification,
 )
-from jaxbounds.seqlength.statements.errata import ERRATA, REMARKS, SURVIVES
 from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
@@ -58,6 +59,8 @@ from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJ
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:
     return tuple(statement for module in modules for statement in module.STATEMENTS)
 
+
+_ERRATA = load_errata(Path(__file__).with_name("errata.toml"))
 
 PAPER = Paper(
     id="seqlength",
@@ -71,9 +74,10 @@ PAPER = Paper(
         *_of(peeling, attention_norms, attention_cover, entropy_integral, blocks, chain),
         *_of(majority, onset, certificates),
     ),
-    errata=ERRATA,
-    survives=SURVIVES,
-    remarks=REMARKS,
+    errata=_ERRATA.errata,
+    survives=_ERRATA.survives,
+    remarks=_ERRATA.remarks,
+    unchecked=_ERRATA.unchecked,
     items=ITEMS,
     unjudged=UNJUDGED,
     edition=EDITION,

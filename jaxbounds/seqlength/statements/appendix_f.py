@@ -26,11 +26,11 @@ from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_4_leading
 from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
-    constants_F_0_2_leading,
+    constants_F_0_2_corrected_leading,
     covering_constant,
     terms_corrected,
     terms_derived,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.packings import (
@@ -86,12 +86,12 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
     ends = [number(outputs(*signs(instance, s, 1)))[0] for s in (1.0, -1.0)]
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
-    printed = theorem_4_2_printed(norms, C_1, C_Bx, size["L"]) / eps**2
+    printed = theorem_4_2(norms, C_1, C_Bx, size["L"]) / eps**2
     # The proof's own list, and the C of the d x d matrix W_QK for all: of E10 the terms, and E11
     # repaired; W_v's cover for inputs of norm 1 is left, with E9.
     C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
     derived = derived_size(norms, C_1, C_Bx, size["L"]) / eps**2
-    corrected = corrected_size(norms, constants_F_0_2_leading(1.0, d, 1), size["L"])
+    corrected = corrected_size(norms, constants_F_0_2_corrected_leading(1.0, d, 1), size["L"])
     return Sides(
         packing,
         {
@@ -123,7 +123,7 @@ def _halves(d: int, **changed: float) -> dict[str, Any]:
 
 
 COROLLARY_F_0_2 = Statement(
-    id="seqlength.cor-f.0.2-packing",
+    id="seqlength.corf.0.2.packing",
     label="Corollary F.0.2, as a number",
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
@@ -143,7 +143,7 @@ COROLLARY_F_0_2 = Statement(
     project=draw.positive("B_x", "epsilon"),
     evaluate=_corollary_F_0_2,
     judges=(
-        *(theorem_4_2_printed, terms_derived, terms_corrected, constants_F_0_2_leading),
+        *(theorem_4_2, terms_derived, terms_corrected, constants_F_0_2_corrected_leading),
         *(covering_constant, lemma_3_4_leading, block),
     ),
     assumptions="T = 3, one constant [CLS] token, sigma linear; 2^(d-2) networks that differ in"

@@ -14,11 +14,11 @@ from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_3
 from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
-    constants_F_0_1,
+    constants_F_0_1_corrected,
     covering_constant,
     terms_corrected,
     terms_derived,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.appendix_f import ON_PACKINGS, meets
@@ -50,8 +50,8 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 3) * xp.log(M), 0.0)
     # 1 is traced where B_x is: ln(2k + 1) is then enclosed with the rest.
     C_1, C_Bx = (lemma_3_3(x, k=1, d=d) for x in (1.0 + 0.0 * B_x, B_x))
-    printed = theorem_4_2_printed(norms, C_1, C_Bx, size["L"]) / eps**2
-    corrected = corrected_size(norms, constants_F_0_1(1.0, d, 1), size["L"])
+    printed = theorem_4_2(norms, C_1, C_Bx, size["L"]) / eps**2
+    corrected = corrected_size(norms, constants_F_0_1_corrected(1.0, d, 1), size["L"])
     return Sides(
         packing,
         {
@@ -91,7 +91,7 @@ LEVELS = {"d": 1000, "B_x": 3e9, "M": 1e13, "t": 0.0, "epsilon": 0.93}
 FAR = LEVELS | {"B_x": 1e63, "M": 1e120}
 
 COROLLARY_F_0_1 = Statement(
-    id="seqlength.cor-f.0.1-packing",
+    id="seqlength.corf.0.1.packing",
     label="Corollary F.0.1, as a number",
     tex=r"(d - 3) \ln M \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1, \ M \sim "
@@ -111,7 +111,7 @@ COROLLARY_F_0_1 = Statement(
     project=_whole,
     evaluate=_corollary_F_0_1,
     judges=(
-        *(theorem_4_2_printed, terms_derived, terms_corrected, constants_F_0_1),
+        *(theorem_4_2, terms_derived, terms_corrected, constants_F_0_1_corrected),
         *(covering_constant, lemma_3_3, block),
     ),
     assumptions="T = 3, one constant [CLS] token, sigma linear; M^(d-3) networks that differ in"

@@ -38,7 +38,7 @@ def _softmax(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_C_1 = Statement(
-    id="seqlength.lemma-c.1",
+    id="seqlength.lemmac.1",
     label="Lemma C.1",
     tex=r"\| \mathrm{softmax}(\theta_1) - \mathrm{softmax}(\theta_2) \|_1 \le 2 \|\theta_1 - "
     r"\theta_2\|_\infty",
@@ -116,7 +116,7 @@ def _attention_step(instance: Instance, size: Size) -> Sides:
 CHAIN = "Appendix C, the chain of norms before 'the log covering number of S'"
 
 ATTENTION_STEP = Statement(
-    id="seqlength.appc-cover",
+    id="seqlength.appc.cover",
     label="Appendix C, the cover of the attention class",
     tex=r"\left| e_j^\top X^\top \left( \mathrm{softmax}(X W x) - \mathrm{softmax}(X \hat{W} "
     r"x) \right) \right| \le 2 B_x^2 \left\| (W - \hat{W}) x \right\|_2",

@@ -44,7 +44,7 @@ def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 NORMS = Statement(
-    id="seqlength.appc-norms",
+    id="seqlength.appc.norms",
     label="Appendix C, ||Pv|| and ||X||_{2->inf}",
     tex=r"\|P v\|_2 \le \|P\|_{2,\infty} \|v\|_1, \quad \|X\|_{2 \to \infty} = "
     r"\|X^\top\|_{2,\infty}",
@@ -114,7 +114,7 @@ def _range(instance: Instance, size: Size) -> Sides:
 
 
 RANGE = Statement(
-    id="seqlength.appc-range",
+    id="seqlength.appc.range",
     label="Appendix C, the largest value",
     tex=r"\left| s \, e_j^\top X^\top \mathrm{softmax}(X W x) \right| \le B_x",
     formula="|s e_j^T X^T softmax(X W x)| <= B_x, ||x||_2 <= B_x for all tokens",

@@ -135,7 +135,7 @@ def _lemma_e_2(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_E_2 = Statement(
-    id="seqlength.lemma-e.2",
+    id="seqlength.lemmae.2",
     label="Lemma E.2, i >= 2",
     tex=r"\|\Delta g^{(i+1)\top}\|_{2,\infty} \le \|\Delta W_c^{(i)\top} "
     r"\sigma(\cdot)^\top\|_{2,\infty} + L_\sigma B_{c2} B_{v2} (1 + 4 B_{QK2}) \|\Delta "
@@ -208,7 +208,7 @@ def _first_block(instance: Instance, size: Size) -> Sides:
 
 
 FIRST_BLOCK = Statement(
-    id="seqlength.lemma-e.2-first",
+    id="seqlength.lemmae.2.first",
     label="Lemma E.2, i = 1",
     tex=r"\|\Delta g^{(2)\top}\|_{2,\infty} \le \|\Delta W_c^{(1)\top} "
     r"\sigma(\cdot)^\top\|_{2,\infty} + 2 L_\sigma B_{c2} B_{v2} \|\Delta "
@@ -256,7 +256,7 @@ def _along(size: Size) -> Instance:
 
 
 LEMMA_E_3 = Statement(
-    id="seqlength.lemma-e.3",
+    id="seqlength.lemmae.3",
     label="Lemma E.3",
     tex=r"|w^\top g - \hat{w}^\top \hat{g}| \le \|w\| \|g - \hat{g}\| + |(w - \hat{w})^\top "
     r"\hat{g}|",

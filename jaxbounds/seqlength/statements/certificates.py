@@ -72,7 +72,7 @@ def _norms_by_hand(instance: Instance, size: Size) -> Sides:
 
 
 NORMS = Statement(
-    id="seqlength.certificate-norms",
+    id="seqlength.certificate.norms",
     label="the norms of a network",
     tex=r"\|W_{QK}\|_{q,p}, \ \|W_v\|_{q,p}, \ \|W\|_{q,p} \ \text{of dense layers}, \ \max_t "
     r"\|x_t\|",
@@ -105,7 +105,7 @@ def _network_bound(instance: Instance, size: Size) -> Sides:
 
 
 NETWORK = Statement(
-    id="seqlength.certificate-complexity",
+    id="seqlength.certificate.complexity",
     label="the complexity of a network's class",
     tex=r"\frac{1}{m} \mathbb{E} \max_{f} \sum_{i=1}^m \sigma_i f(x_i) \le \text{the peeled "
     r"bound}",

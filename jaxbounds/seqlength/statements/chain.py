@@ -146,7 +146,7 @@ def _chain(instance: Instance, size: Size) -> Sides:
 
 
 CHAIN = Statement(
-    id="seqlength.appe-chain",
+    id="seqlength.appe.chain",
     label="Appendix E, the unrolled chain",
     tex=r"|g_{\mathrm{scalar}} - \hat{g}_{\mathrm{scalar}}| \le \epsilon_w + B_w \sum_{i=1}^L "
     r"\alpha_i \left( "
@@ -213,7 +213,7 @@ def _cover_of_network(instance: Instance, size: Size) -> Sides:
 
 
 COVER = Statement(
-    id="seqlength.appe-cover",
+    id="seqlength.appe.cover",
     label="Theorem 4.2, the cover",
     tex=r"|g_{\mathrm{scalar}} - \hat{g}_{\mathrm{scalar}}| \le \sum_i \beta_i \epsilon_i",
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
@@ -275,7 +275,7 @@ def _word_masking(instance: Instance, size: Size) -> Sides:
 
 
 WORD_MASKING = Statement(
-    id="seqlength.thm5.1-cover",
+    id="seqlength.thm5.1.cover",
     label="Theorem 5.1 by covers",
     tex=r"|\ell(V g) - \ell(\hat{V} \hat{g})| \le 2 \max_s \|v_s - \hat{v}_s\| + 2 B_w \sum_i "
     r"\beta_i \epsilon_i, \quad \ln \mathcal{N} = K \frac{C_w}{\epsilon_w^2} + \sum_i "

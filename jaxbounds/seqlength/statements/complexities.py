@@ -34,7 +34,7 @@ def _linear_rad(instance: Instance, size: Size) -> Sides:
 
 
 RADEMACHER = Statement(
-    id="seqlength.sec2.3-linear",
+    id="seqlength.sec2.3.linear",
     label="Section 2.3, Rademacher complexity of an l_1 ball",
     tex=r"\frac{1}{m} \mathbb{E}_\sigma \sup_{\|w\|_1 \le 1} \sum_{i=1}^m \sigma_i w^\top x_i "
     r"= \frac{1}{m} \mathbb{E}_\sigma \left\| \sum_{i=1}^m \sigma_i x_i \right\|_\infty",
@@ -64,7 +64,7 @@ def _monte_carlo(instance: Instance, size: Size) -> Sides:
 
 
 MONTE_CARLO = Statement(
-    id="seqlength.sec2.3-monte-carlo",
+    id="seqlength.sec2.3.signs",
     label="Section 2.3, Rademacher complexity by drawing signs",
     tex=r"\left| \frac{1}{400} \sum_{j=1}^{400} \sup_{h} \frac{1}{m} \sum_{i=1}^m "
     r"\sigma_i^{(j)} h(x_i) - \mathrm{Rad}_m(\mathcal{H}, S) \right| \le 2.75 \, s",
@@ -93,7 +93,7 @@ def _massart(instance: Instance, size: Size) -> Sides:
 
 
 MASSART = Statement(
-    id="seqlength.appc-massart",
+    id="seqlength.appc.massart",
     label="Appendix C, the term sqrt(ln 2d / m)",
     tex=r"\frac{1}{m} \mathbb{E}_\sigma \left\| \sum_{i=1}^m \sigma_i x_i \right\|_\infty \le "
     r"\max_j \|X_{:,j}\|_2 \frac{\sqrt{2 \ln(2d)}}{m}",
@@ -131,7 +131,7 @@ def _negation(instance: Instance, size: Size) -> Sides:
 
 
 NEGATION = Statement(
-    id="seqlength.appc-negation",
+    id="seqlength.appc.negation",
     label="Appendix C, Rad(F u -F) <= 2 Rad(F)",
     tex=r"\mathrm{Rad}_m(\mathcal{F} \cup -\mathcal{F}, S) \le 2 \, "
     r"\mathrm{Rad}_m(\mathcal{F}, S), \quad 0 \in \mathcal{F}",
@@ -161,7 +161,7 @@ def _contraction(instance: Instance, size: Size) -> Sides:
 
 
 CONTRACTION = Statement(
-    id="seqlength.appc-contraction",
+    id="seqlength.appc.contraction",
     label="Appendix C, contraction",
     tex=r"\mathrm{Rad}_m(\sigma \circ \mathcal{F}, S) \le L_\sigma "
     r"\mathrm{Rad}_m(\mathcal{F}, S)",
@@ -219,7 +219,7 @@ def _dudley_cases(size: Size) -> Instance:
 
 
 DUDLEY = Statement(
-    id="seqlength.sec2.4-dudley",
+    id="seqlength.sec2.4.dudley",
     label="Section 2.4, Dudley's integral",
     tex=r"\mathrm{Rad}_m(\mathcal{F}, S) \le c \inf_{\delta \ge 0} \left( \delta + "
     r"\int_\delta^B \sqrt{\frac{\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, m)}{m}} \, "

@@ -136,7 +136,7 @@ def _links(instance: Instance, size: Size) -> Sides:
 
 
 LINKS = Statement(
-    id="seqlength.thm5.1-links",
+    id="seqlength.thm5.1.links",
     label="Theorem 5.1, the links of its contraction",
     tex=r"n \le \frac{4 m R^2}{g^2}, \qquad |M| < 2 \left( n (b - 1)(b - 2) \right)^r, \quad 2^r > "
     r"\sum_{i=1}^d \binom{n}{i} (b - 2)^i",
@@ -181,7 +181,7 @@ def _constant_functions(instance: Instance, size: Size) -> Sides:
 
 
 WITH_CONSTANTS = Statement(
-    id="seqlength.thm5.1-constants",
+    id="seqlength.thm5.1.constants",
     label="Theorem 5.1 with constants",
     tex=r"\mathrm{Rad}_m(\ell \circ \mathcal{H}) \le \min\left( 2 K \max_s R_s, \ "
     r"\inf_\delta 4 \delta + 12 \int_\delta^{2B} \sqrt{\tfrac{K}{m} \ln \mathcal{N}(\epsilon / 2)} "

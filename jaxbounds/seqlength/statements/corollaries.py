@@ -8,13 +8,13 @@ from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Sta
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
     alpha_4_1_1,
-    alpha_4_1_1_printed,
+    alpha_4_1_1_corrected,
     alpha_D_0_1,
     alpha_D_0_2_leading,
-    attention_expectation_printed,
+    attention_expectation,
     corollary,
     entropy_terms,
-    theorem_4_1_printed,
+    theorem_4_1,
 )
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -28,9 +28,9 @@ PARAMETERS: dict[str, Any] = {
 def _corollary_4_1_1(instance: Instance, size: Size) -> Sides:
     B, B_x, B_QK, m, d = draw.numbers(instance, "B", "B_x", "B_QK", "m", "d")
     form = lambda alpha: float(corollary(B, B_x, alpha, m, d, exact_argument=False))
-    theorem = float(theorem_4_1_printed(B, B_x, _C(instance), m, d))
-    exact = form(alpha_4_1_1(B_QK, d)) / theorem
-    printed = form(alpha_4_1_1_printed(B_QK, d))
+    theorem = float(theorem_4_1(B, B_x, _C(instance), m, d))
+    exact = form(alpha_4_1_1_corrected(B_QK, d)) / theorem
+    printed = form(alpha_4_1_1(B_QK, d))
     return Sides.pairs(
         {
             "printed": (theorem, math.sqrt(2.0) * printed),
@@ -64,10 +64,10 @@ COROLLARY_4_1_1 = Statement(
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=2, steps=6)},
     **PARAMETERS,
     evaluate=_corollary_4_1_1,
-    judges=(theorem_4_1_printed, corollary, alpha_4_1_1, alpha_4_1_1_printed, lemma_3_6),
+    judges=(theorem_4_1, corollary, alpha_4_1_1_corrected, alpha_4_1_1, lemma_3_6),
     hypotheses=_informative,
     assumptions="m > d, m > ln(2d), and where Theorem 4.1 says something (E5); sqrt 2 stands for"
-    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1-class",
+    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1.class",
     forms=(
         Form(
             name="printed",
@@ -85,7 +85,7 @@ COROLLARY_4_1_1 = Statement(
 def _corollaries_d(instance: Instance, size: Size) -> Sides:
     B, B_x, B_QK, m, d = draw.numbers(instance, "B", "B_x", "B_QK", "m", "d")
     square, x = {"k": int(d), "d": int(d)}, B_QK * B_x
-    proof = lambda C: B * attention_expectation_printed(B_x, C, m, d)
+    proof = lambda C: B * attention_expectation(B_x, C, m, d)
     form = lambda alpha: corollary(B, B_x, alpha, m, d, exact_argument=True)
     columns, rows = proof(lemma_3_3(x, **square)), proof(lemma_3_4_leading(x, **square))
     return Sides.pairs(
@@ -98,7 +98,7 @@ def _corollaries_d(instance: Instance, size: Size) -> Sides:
 
 
 COROLLARIES_D = Statement(
-    id="seqlength.cor-d.0",
+    id="seqlength.cord.0",
     label="Corollaries D.0.1 and D.0.2",
     tex=r"B \left( \frac{B_x^3 \alpha}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m} - "
     r"\sqrt{\ln(2d)}}{B_x^2 \alpha} \right) + B_x \sqrt{\frac{\ln(2d)}{m}} \right), \quad "
@@ -108,7 +108,7 @@ COROLLARIES_D = Statement(
     **PARAMETERS,
     evaluate=_corollaries_d,
     judges=(
-        *(attention_expectation_printed, corollary, alpha_D_0_1, alpha_D_0_2_leading),
+        *(attention_expectation, corollary, alpha_D_0_1, alpha_D_0_2_leading),
         *(lemma_3_3, lemma_3_4_leading),
     ),
     assumptions="what stands inside O(.) in D.0.1 and inside O^(.) in D.0.2, with constant 1",
@@ -117,7 +117,7 @@ COROLLARIES_D = Statement(
             name="printed (D.0.1)",
             cites="Corollary D.0.1, alpha and the last display",
             note="with the proof's sqrt m - sqrt(ln 2d); which norm makes it so: see"
-            " seqlength.cor-d.0-orientation",
+            " seqlength.cord.0.orientation",
         ),
         Form(
             name="printed (D.0.2)",

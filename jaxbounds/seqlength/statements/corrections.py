@@ -14,8 +14,8 @@ from jaxbounds.seqlength.correction_covers import (
 )
 from jaxbounds.seqlength.linear_bounds import (
     RATIOS,
+    lemma_3_5_corrected_leading,
     lemma_3_5_explicit,
-    lemma_3_5_leading,
     lemma_3_5_sharp,
     packing_of_points,
 )
@@ -53,13 +53,13 @@ def _cover(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_3_5_COVER = Statement(
-    id="seqlength.lemma3.5-cover",
+    id="seqlength.lemma3.5.cover",
     label="Lemma 3.5, an explicit cover",
     tex=r"\max_i \left\| (W - \hat{W}) x_i \right\|_2 < \epsilon, \quad \text{at most } q x^2 "
     r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
     formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
     " within eps of W at every point, ||x_i||_2 <= B_x",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=4, steps=15)},
+    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=6, steps=40)},
     over={
         "W": Matrices(("k", "d"), norm="row sum"),
         "X": Matrices(("N", "d"), norm="rows"),
@@ -113,7 +113,7 @@ def _letters(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_3_5_COUNT = Statement(
-    id="seqlength.lemma3.5-count",
+    id="seqlength.lemma3.5.count",
     label="Lemma 3.5, the number of codes",
     tex=r"\ln \mathcal{N} = \lfloor q x^2 \rfloor \ln\left( 2 k N \left( \lceil \log_q(q x^2) "
     r"\rceil + 1 \right) + 1 \right)",
@@ -137,7 +137,7 @@ def _sizes(instance: Instance, size: Size) -> Sides:
     x, points = draw.numbers(instance, "x", "points")
     below, sharp = packing_of_points(x, points=points), lemma_3_5_sharp(x, k=1, points=points)
     above = lemma_3_5_explicit(x, k=1, points=points)
-    leading = lemma_3_5_leading(x, k=1, points=points)
+    leading = lemma_3_5_corrected_leading(x, k=1, points=points)
     return Sides.pairs(
         {
             "corrected, leading term": (below, leading),
@@ -149,7 +149,7 @@ def _sizes(instance: Instance, size: Size) -> Sides:
 
 
 LEMMA_3_5_SIZE = Statement(
-    id="seqlength.lemma3.5-size",
+    id="seqlength.lemma3.5.size",
     label="Lemma 3.5 with constants",
     tex=r"\ln \binom{N}{s} 2^s \le \ln \mathcal{N} \le \lfloor q x^2 \rfloor \ln\left( 2 k N "
     r"\left( \lceil \log_q(q x^2) \rceil + 1 \right) + 1 \right), \quad s = "
@@ -160,7 +160,7 @@ LEMMA_3_5_SIZE = Statement(
     over={"x": Box(1, 100), "points": Integers(1, 10**6)},
     cases=draw.grid(x=(1.0, 2.0, 3.0, 5.0, 10.0, 30.0), points=(1, 4, 100, 10**6)),
     evaluate=_sizes,
-    judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_leading, packing_of_points),
+    judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_corrected_leading, packing_of_points),
     sizes=({"largest": 10**6},),
     assumptions="one row on N orthonormal points, d >= N, from below",
     forms=(

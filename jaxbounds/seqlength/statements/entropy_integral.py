@@ -14,7 +14,7 @@ from jaxbounds.numerics.arrays import array_module, number, traced
 from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
-    attention_expectation,
+    attention_expectation_corrected,
     attention_lipschitz,
     attention_log_covering,
     entropy_terms,
@@ -32,7 +32,7 @@ def _cover_size(instance: Instance, size: Size) -> Sides:
 
 
 COVER_SIZE = Statement(
-    id="seqlength.appc-cover-size",
+    id="seqlength.appc.cover.size",
     label="Appendix C, the size of the cover S",
     tex=r"\ln |\mathcal{S}| = \ln(2d) + \frac{4 B_x^4 C}{\epsilon^2}",
     formula="ln |S| = ln(2d) + 4 B_x^4 C / eps^2, for ln N = C / eps^2 of x -> W_QK x",
@@ -95,7 +95,7 @@ def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 OPTIMUM = Statement(
-    id="seqlength.appc-optimum",
+    id="seqlength.appc.optimum",
     label="Appendix C, the minimum over delta",
     tex=r"\inf_{0 < \delta \le B_x} \left( \delta + (B_x - \delta) \sqrt{\frac{\ln(2d)}{m}} + "
     r"\frac{2 B_x^2 \sqrt{C}}{\sqrt{m}} \ln \frac{B_x}{\delta} \right) = \frac{2 B_x^2 "
@@ -115,6 +115,7 @@ OPTIMUM = Statement(
             name="printed",
             cites="Appendix C, the display of delta and the last display",
             erratum="E5",
+            reading="for every m > d",
             note="read over delta <= B_x, the range of the integral (over all delta it is an"
             " identity, but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1"
             " give -6.4 (Theorem 4.1's display: -5.17)",
@@ -158,11 +159,11 @@ def _integral(instance: Instance, size: Size) -> Sides:
         return min(inner.fun, area(bounds[0]), B_x)
 
     a, b, B = entropy_terms(B_x, C, m, d)
-    alone = least(0.0, 0.0) / attention_expectation(B_x, 0.0, m, d)
+    alone = least(0.0, 0.0) / attention_expectation_corrected(B_x, 0.0, m, d)
     both = least(C, 1e-6)
     return Sides.pairs(
         {
-            "corrected": (both, attention_expectation(B_x, C, m, d)),
+            "corrected": (both, attention_expectation_corrected(B_x, C, m, d)),
             "corrected, C = 0": (max(alone, 1.0 / alone), 1.0),
             "control": (both, with_offset(a / 4.0, b / 4.0, B)),
         }
@@ -170,7 +171,7 @@ def _integral(instance: Instance, size: Size) -> Sides:
 
 
 INTEGRAL = Statement(
-    id="seqlength.appc-dudley",
+    id="seqlength.appc.dudley",
     label="Appendix C, splitting Dudley's integral",
     tex=r"\inf_\delta \left( \delta + \int_\delta^{B_x} \sqrt{\frac{\ln(2d)}{m} + \frac{4 "
     r"B_x^4 C}{m \epsilon^2}} \, d\epsilon \right) \le b + B_x a + b \ln \frac{B_x (1 - "
@@ -180,7 +181,12 @@ INTEGRAL = Statement(
     **draw.ON_HOST,
     over={"m": Box(100, 1e7), "d": Integers(1, 200), "B_x": Box(0.3, 3), "C": Box(1, 150)},
     evaluate=_integral,
-    judges=(attention_expectation, attention_log_covering, attention_lipschitz, entropy_terms),
+    judges=(
+        attention_expectation_corrected,
+        attention_log_covering,
+        attention_lipschitz,
+        entropy_terms,
+    ),
     sizes=({},),
     forms=(
         Form(

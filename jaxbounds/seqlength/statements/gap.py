@@ -49,7 +49,7 @@ def _gap(instance: Instance, size: Size) -> Sides:
 
 
 GENERALIZATION = Statement(
-    id="seqlength.sec2.3-gap",
+    id="seqlength.sec2.3.gap",
     label="Section 2.3, generalization from Rademacher complexity",
     tex=r"\left| \mathbb{E} \, \ell(h(x), y) - \frac{1}{m} \sum_{i=1}^m \ell(h(x_i), y_i) "
     r"\right| \le 2 \, \mathrm{Rad}_m(\ell \circ \mathcal{H}, S) + 4 c \sqrt{\frac{2 "
@@ -94,7 +94,7 @@ def _tail(instance: Instance, size: Size) -> Sides:
 
 
 TAIL = Statement(
-    id="seqlength.sec2.3-tail",
+    id="seqlength.sec2.3.tail",
     label="Section 2.3, the tail",
     tex=r"\exp\left( - \frac{m t^2}{2 c^2} \right) = \frac{\delta}{4}, \quad t = c "
     r"\sqrt{\frac{2 \ln(4 / \delta)}{m}}",

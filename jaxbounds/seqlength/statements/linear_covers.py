@@ -92,6 +92,7 @@ LEMMA_3_2 = Statement(
             name="printed",
             cites="Lemma 3.2, its display, with Section 2.4's q",
             erratum="E13",
+            reading="any q > 0",
             note="Section 2.4 allows any q > 0; at q = 1/2 the identity's columns have norm 1, but"
             " its value at (1/2, 1/2) has 2",
             counterexample=Counterexample(

@@ -12,8 +12,8 @@ from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Sta
 from jaxbounds.seqlength.linear_bounds import lemma_3_4_explicit
 from jaxbounds.seqlength.logarithmic_entropy import (
     LogarithmicEntropy,
-    corollary_D_0_2,
-    corollary_F_0_2,
+    corollary_D_0_2_explicit,
+    corollary_F_0_2_explicit,
     entropy_D_0_2,
     entropy_F_0_2,
     entropy_integral,
@@ -24,11 +24,11 @@ from jaxbounds.seqlength.model import head_at
 from jaxbounds.seqlength.multi_layer import (
     Constants,
     NetworkNorms,
-    constants_4_2_1,
+    constants_4_2_1_corrected,
     covering_constant,
     divide_scale,
     terms_corrected,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.statements.packings import corrected_size
@@ -70,7 +70,7 @@ def _closed_form(instance: Instance, size: Size) -> Sides:
 
 
 CLOSED_FORM = Statement(
-    id="seqlength.sec4.3-logarithms",
+    id="seqlength.sec4.3.logarithms",
     label="Dudley's integral with the logarithms of Lemma 3.4",
     tex=r"\int_\delta^U \sqrt{\frac{A}{m} \ln s(\epsilon)} \, \frac{d\epsilon}{\epsilon} = "
     r"\sqrt{\frac{A}{m}} \, \frac{\ln 2}{2 l} \left( G(s(\delta)) - G(s(U)) \right), \quad s = l "
@@ -123,7 +123,7 @@ def _logarithms(instance: Instance, size: Size) -> Sides:
 
 
 WITH_LOGARITHMS = Statement(
-    id="seqlength.cor-d.0-logarithms",
+    id="seqlength.cord.0.logarithms",
     label="Corollaries D.0.2 and F.0.2 with their logarithms",
     tex=r"\sum_i \lfloor 2 x_i^2 \rfloor \ln\left( 2 d_i k_i \left( \lceil \log_2(2 x_i^2) "
     r"\rceil + 1 \right) + 1 \right) \le \frac{A}{\epsilon^2} \ln s(\epsilon)",
@@ -158,9 +158,11 @@ def _class(instance: Instance, size: Size) -> Sides:
     return Sides(
         complexity_below(instance, maps, 2**26),
         {
-            "corrected (D.0.2)": corollary_D_0_2(1.0, 1.0, 1.0, m, d),
-            "sharpened (D.0.2)": corollary_D_0_2(1.0, 1.0, 1.0, m, d, softmax_constant=1.0),
-            "corrected (F.0.2)": corollary_F_0_2(norms, 1.0, m, d, 1, 1),
+            "corrected (D.0.2)": corollary_D_0_2_explicit(1.0, 1.0, 1.0, m, d),
+            "sharpened (D.0.2)": corollary_D_0_2_explicit(
+                1.0, 1.0, 1.0, m, d, softmax_constant=1.0
+            ),
+            "corrected (F.0.2)": corollary_F_0_2_explicit(norms, 1.0, m, d, 1, 1),
             "control": 0.1 / math.sqrt(m),
         },
         trivial=1.0,
@@ -168,7 +170,7 @@ def _class(instance: Instance, size: Size) -> Sides:
 
 
 COROLLARY_CLASS = Statement(
-    id="seqlength.cor-d.0-class",
+    id="seqlength.cord.0.class",
     label="Corollaries D.0.2 and F.0.2, the classes",
     tex=r"\mathrm{Rad}_m \le 2 B \min(B_x, 12 E), \quad \mathrm{Rad}_m \le \min(B_w, 12 F), \quad "
     r"E, F \ \text{Dudley's integrals with the logarithms of Lemma 3.4}",
@@ -178,7 +180,7 @@ COROLLARY_CLASS = Statement(
     host=True,
     sample=functools.partial(class_sample, p=1.0),
     evaluate=_class,
-    judges=(corollary_D_0_2, corollary_F_0_2, head_at),
+    judges=(corollary_D_0_2_explicit, corollary_F_0_2_explicit, head_at),
     sizes=({"points": 16, "T": 8, "d": 2},),
     assumptions="all norms 1, W_QK = v e_i^T with ||v||_2 = 1, sigma = relu, k = 1, tokens on the"
     " l_1 sphere; networks at extreme points, from below; m = 2^30",
@@ -203,10 +205,10 @@ def _orders(instance: Instance, size: Size) -> Sides:
 
     def printed(norms: NetworkNorms, B: float = 1.0, log: float = log) -> float:
         C = B**2 * log
-        return float(theorem_4_2_printed(norms, C, C * norms.B_x**2, size["layers"]))
+        return float(theorem_4_2(norms, C, C * norms.B_x**2, size["layers"]))
 
     def proved(norms: NetworkNorms, d: int = 2) -> float:
-        return float(corrected_size(norms, constants_4_2_1(1.0, d, d), size["layers"]))
+        return float(corrected_size(norms, constants_4_2_1_corrected(1.0, d, d), size["layers"]))
 
     width = round(g)
     return Sides.pairs(
@@ -217,6 +219,10 @@ def _orders(instance: Instance, size: Size) -> Sides:
             "printed, B_c2": (printed(ones._replace(B_c=g)), g ** (2 * size["layers"])),
             "printed, B_QK2": (printed(ones._replace(B_QK=g)), g ** (2 * size["layers"] - 2)),
             "printed, d k": (printed(ones, log=math.log(2.0 * width**2 + 1.0)), math.log(width)),
+            "printed, B_c2 below one": (
+                printed(ones._replace(B_c=1 / g)),
+                g ** (-2 * size["layers"]),
+            ),
             "derived, B_x": (proved(ones._replace(B_x=g)), g**2),
             "corrected, B_x": (proved(ones._replace(B_x=g)), g**6),
             "corrected, d k": (proved(ones, d=width), math.log(width)),
@@ -232,7 +238,7 @@ def _rate(name: str, low: float, high: float, **options: Any) -> Form:
 SHOWN = "Section 4.3, 'ignoring polylog terms and constants'"
 
 ORDERS = Statement(
-    id="seqlength.sec4.3-order",
+    id="seqlength.sec4.3.order",
     label="Section 4.3, the order of the log covering number",
     tex=r"\epsilon^2 \ln \mathcal{N} = \tilde{O}\left( B^2 B_x^2 B_w^2 (L_\sigma B_{c2} B_{v2} "
     r"B_{QK2})^{O(L)} \right)",
@@ -241,7 +247,7 @@ ORDERS = Statement(
     host=True,
     cases=lambda size: {"g": 2.0 ** np.arange(8, 21)},
     evaluate=_orders,
-    judges=(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),
+    judges=(theorem_4_2, terms_corrected, constants_4_2_1_corrected, covering_constant),
     sizes=({"layers": 2},),
     assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm is"
     " the first power of ln(2dk + 1); orders of the two formulas, no network",
@@ -252,6 +258,16 @@ ORDERS = Statement(
         _rate("printed, B_c2", 0.95, 1.001, cites=SHOWN, note="O(L) = 2L; so for L_sigma, B_v2"),
         _rate("printed, B_QK2", 0.95, 1.001, cites=SHOWN, note="O(L) = 2L - 2"),
         _rate("printed, d k", 0.9, 1.001, cites=SHOWN, note="ln(dk)"),
+        Form(
+            name="printed, B_c2 below one",
+            sense="at least",
+            exponent=(-0.1, 0.1),
+            expected="inconsistent",
+            erratum="E20",
+            reading="of any size",
+            cites=SHOWN,
+            note="the cover of w does not shrink with B_c2: its term stays, the display tends to 0",
+        ),
         _rate(
             "derived, B_x",
             2.8,

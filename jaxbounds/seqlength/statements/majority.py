@@ -63,7 +63,7 @@ def _network(instance: Instance, size: Size) -> Sides:
 
 
 NETWORK = Statement(
-    id="seqlength.sec6-network",
+    id="seqlength.sec6.network",
     label="Section 6, the network",
     tex=r"\sum_{h=1}^H \mathrm{softmax}\left( q_h^\top K_h^\top \right) X W_{V,h} W_{O,h} + b "
     r"= \text{the [CLS] row of the dense network}",
@@ -120,7 +120,7 @@ def _task(instance: Instance, size: Size) -> Sides:
 
 
 TASK = Statement(
-    id="seqlength.sec6-task",
+    id="seqlength.sec6.task",
     label="Section 6, the task",
     tex=r"y = \mathbb{1}\left\{ \sum_{i \in I} S_i > \frac{|I|}{2} \right\}",
     formula="label 1 where most bits at I are 1; orthogonal symbols; sine code; the two losses",
@@ -159,7 +159,7 @@ def _trend(instance: Instance, size: Size) -> Sides:
 
 
 TREND = Statement(
-    id="seqlength.sec6-trend",
+    id="seqlength.sec6.trend",
     label="Section 6, no increasing trend",
     tex=r"\hat{b} = \frac{\sum_T (T - \bar{T}) v_T}{\sum_T (T - \bar{T})^2}",
     formula="least squares of the mean or maximum over runs, and the permutation p-value",

@@ -23,7 +23,7 @@ def _gradient(instance: Instance, size: Size) -> Sides:
 
 
 GRADIENT = Statement(
-    id="seqlength.appendix-g",
+    id="seqlength.appg",
     label="Appendix G, the gradient",
     tex=r"\|\nabla_x L(x, y)\|_1 = 2 \left( 1 - \mathrm{softmax}(x)_i \right), \quad y = e_i",
     formula="||grad_x CE(x, i)||_1 = 2 (1 - softmax(x)_i)",
@@ -77,7 +77,7 @@ TWO_WORDS = Domain(
 )
 
 LIPSCHITZ = Statement(
-    id="seqlength.sec5-lipschitz",
+    id="seqlength.sec5.lipschitz",
     label="Section 5, the loss is 2-Lipschitz in l_infinity",
     tex=r"|\ell_i(y, x) - \ell_i(y, x')| \le 2 \|x - x'\|_\infty",
     formula="|CE(x, i) - CE(y, i)| <= 2 ||x - y||_infinity",
@@ -177,7 +177,7 @@ def _binary(instance: Instance, size: Size) -> Sides:
 
 
 BINARY = Statement(
-    id="seqlength.thm5.1-binary",
+    id="seqlength.thm5.1.binary",
     label="Theorem 5.1 for two words",
     tex=r"\mathrm{Rad}_m(\ell \circ \mathcal{H}, S) \le \mathrm{Rad}_m\left( \{ x \mapsto "
     r"(w_1 - w_0)^\top Y(x) \}, S \right), \quad K = 2",
@@ -215,7 +215,7 @@ def _clipping(instance: Instance, size: Size) -> Sides:
 
 
 CLIPPING = Statement(
-    id="seqlength.sec5-clipping",
+    id="seqlength.sec5.clipping",
     label="Section 5, clipped cross entropy",
     tex=r"\mathrm{Rad}_m(\min(\ell, c) \circ \mathcal{H}, S) \le \mathrm{Rad}_m(\ell \circ "
     r"\mathcal{H}, S)",

@@ -53,7 +53,7 @@ def _shapes(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 CLS_ROW = Statement(
-    id="seqlength.sec4.1-cls",
+    id="seqlength.sec4.1.cls",
     label="Section 4.1, Y_[CLS]",
     tex=r"\left( \sigma\left( \mathrm{RowSoftmax}(X W_{QK} X^\top) X W_v \right) W_c "
     r"\right)_{\mathrm{[CLS]}} = W_c^\top \sigma\left( W_v^\top X^\top \mathrm{softmax}(X "
@@ -100,7 +100,7 @@ def _block_norm(instance: Instance, size: Size) -> Sides:
 
 
 BLOCK_NORM = Statement(
-    id="seqlength.sec2.6-block",
+    id="seqlength.sec2.6.block",
     label="Section 2.6, the projections",
     tex=r"\max_t \left\| g_{\mathrm{block}}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
@@ -141,7 +141,7 @@ def _networks(instance: Instance, size: Size) -> Sides:
 
 
 NETWORKS = Statement(
-    id="seqlength.sec4.2-networks",
+    id="seqlength.sec4.2.networks",
     label="Sections 4.2 and 4.3, the scalar outputs",
     tex=r"w^\top \sum_{h=1}^H Y_h(X)_{\mathrm{[CLS]}}, \quad g_{\mathrm{scalar}}(X) = w^\top "
     r"g_{\mathrm{block}}^{(L+1)}(X)_{\mathrm{[CLS]}}",

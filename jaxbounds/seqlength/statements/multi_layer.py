@@ -21,15 +21,15 @@ from jaxbounds.seqlength.linear_bounds import (
 from jaxbounds.seqlength.multi_layer import (
     Constants,
     NetworkNorms,
-    constants_4_2_1,
-    constants_F_0_1,
-    constants_F_0_2_leading,
+    constants_4_2_1_corrected,
+    constants_F_0_1_corrected,
+    constants_F_0_2_corrected_leading,
     covering_constant,
     downstream_factors,
     rademacher_multi_layer,
     terms_corrected,
     terms_derived,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -50,7 +50,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     return Sides(
         covering_constant(listed.C, listed.beta),
         {
-            "printed": theorem_4_2_printed(norms, C_1, C_Bx, L),
+            "printed": theorem_4_2(norms, C_1, C_Bx, L),
             "derived": sum_**3,
             "control": (sum_ - jnp.cbrt(C_1)) ** 3,
         },
@@ -78,9 +78,9 @@ THEOREM_4_2 = Statement(
     **draw.IDENTITY,
     over=dict.fromkeys((*NAMES, "C_1", "C_Bx"), Box(0, math.inf)),
     evaluate=_theorem_4_2,
-    judges=(theorem_4_2_printed, terms_derived, covering_constant, downstream_factors),
+    judges=(theorem_4_2, terms_derived, covering_constant, downstream_factors),
     sizes=({"L": 1}, {"L": 3}),
-    assumptions="formulas only, the theorem's and the proof's; networks: seqlength.thm4.2-packing",
+    assumptions="formulas only, the theorem's and the proof's; networks: seqlength.thm4.2.packing",
     forms=(
         Form(
             name="printed",
@@ -110,7 +110,7 @@ def _per_matrix(instance: Instance, size: Size) -> Sides:
     xp = array_module(x, d, k)
     # The covers that Lemma 3.6 builds for w, W_c, W_v, W_QK.
     built = xp.stack([lemma_3_6_sharp(x, k=a, d=b) for a, b in ((d, 1), (d, k), (d, k), (d, d))])
-    own = xp.stack(constants_4_2_1(1.0, d, k)) * x**2
+    own = xp.stack(constants_4_2_1_corrected(1.0, d, k)) * x**2
     worst = xp.max(built / own)
     return Sides.pairs(
         {
@@ -138,10 +138,10 @@ COROLLARY_4_2_1 = Statement(
     **draw.ON_HOST,
     cases=draw.grid(x=(1.0, 2.0), d=(2, 4, 16, 64), k=(1, 4, 64)),
     evaluate=_per_matrix,
-    judges=(constants_4_2_1, lemma_3_6, lemma_3_6_sharp),
+    judges=(constants_4_2_1_corrected, lemma_3_6, lemma_3_6_sharp),
     sizes=({"d": 64},),
     assumptions="sizes of the proof's covers against the printed C, one matrix at a time; that they"
-    " cover: seqlength.lemma3.6; networks: seqlength.cor4.2.1-packing",
+    " cover: seqlength.lemma3.6; networks: seqlength.cor4.2.1.packing",
     forms=(
         Form(
             name="derived",
@@ -171,9 +171,9 @@ def _shapes(instance: Instance, size: Size) -> Sides:
     columns = np.array([B**2 * b * math.log(2 * a + 1) for a, b in shapes])
     return Sides.pairs(
         {
-            "corrected (F.0.1)": (np.array(constants_F_0_1(B, d, k), float), columns),
+            "corrected (F.0.1)": (np.array(constants_F_0_1_corrected(B, d, k), float), columns),
             "corrected (F.0.2)": (
-                np.array(constants_F_0_2_leading(B, d, k), float),
+                np.array(constants_F_0_2_corrected_leading(B, d, k), float),
                 np.array([B**2 * math.log(a * b) for a, b in shapes]),
             ),
             "control": (columns[::-1], columns),
@@ -182,7 +182,7 @@ def _shapes(instance: Instance, size: Size) -> Sides:
 
 
 SHAPES = Statement(
-    id="seqlength.cor-f.0-shapes",
+    id="seqlength.corf.0.shapes",
     label="Corollaries F.0.1 and F.0.2, one C for each matrix",
     tex=r"C = b \, B^2 \ln(2a + 1), \quad C = B^2 \ln(ab) \quad \text{for maps from } "
     r"\mathbb{R}^b \text{ to } \mathbb{R}^a",
@@ -190,9 +190,14 @@ SHAPES = Statement(
     **draw.SAME_ON_HOST,
     cases=draw.grid(B=(0.2, 1.0, 1.5), d=(1, 2, 5, 64), k=(1, 2, 7, 300)),
     evaluate=_shapes,
-    judges=(constants_F_0_1, constants_F_0_2_leading, lemma_3_3, lemma_3_4_leading),
+    judges=(
+        constants_F_0_1_corrected,
+        constants_F_0_2_corrected_leading,
+        lemma_3_3,
+        lemma_3_4_leading,
+    ),
     sizes=({},),
-    assumptions="formulas only; what is refuted by matrices: seqlength.cor-f.0.1-one-constant",
+    assumptions="formulas only; what is refuted by matrices: seqlength.corf.0.1.constant",
     forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
     control="in reverse order",
 )
@@ -216,7 +221,7 @@ def _rademacher(instance: Instance, size: Size) -> Sides:
 
 
 RADEMACHER = Statement(
-    id="seqlength.sec4.3-dudley",
+    id="seqlength.sec4.3.dudley",
     label="Section 4.3, Dudley after Theorem 4.2",
     tex=r"\min_\delta \left( \delta + \int_\delta^B \frac{1}{\epsilon} \sqrt{\frac{A}{m}} \, "
     r"d\epsilon \right) = b + b \ln \frac{B}{b}, \quad b = \sqrt{\frac{A}{m}} \le B",
@@ -249,7 +254,7 @@ def _many_heads(instance: Instance, size: Size) -> Sides:
 
 
 MANY_HEADS = Statement(
-    id="seqlength.sec4.3-heads",
+    id="seqlength.sec4.3.heads",
     label="Section 4.3, several heads",
     tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}, \quad L = 1, \ B_x = 1, \ C_w = 0",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",

@@ -50,7 +50,7 @@ def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 MATRIX_NORM = Statement(
-    id="seqlength.sec2.1-norm",
+    id="seqlength.sec2.1.norm",
     label="Section 2.1, ||W||_{q,p}",
     tex=r"\|W\|_{q,p} = \left\| \left( \|W_{:,1}\|_q, \ldots, \|W_{:,d}\|_q \right) \right\|_r",
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
@@ -105,7 +105,7 @@ def _operator_cases(size: Size) -> Instance:
 
 
 OPERATOR_NORM = Statement(
-    id="seqlength.sec2.1-operator",
+    id="seqlength.sec2.1.operator",
     label="Section 2.1, ||W||_{q->p}",
     tex=r"\|W x\|_p \le \|W\|_{q \to p} \|x\|_q",
     formula="||Wx||_p <= ||W||_{q->p} ||x||_q, closed forms for l_1 to l_3, l_3 to"
@@ -147,7 +147,7 @@ def _rank_one(size: Size) -> Instance:
 
 
 SPECTRAL = Statement(
-    id="seqlength.sec2.1-frobenius",
+    id="seqlength.sec2.1.frobenius",
     label="Section 2.1, ||W||_{2->2} <= ||W||_F",
     tex=r"\|W\|_{2 \to 2} \le \|W\|_F",
     formula="the largest singular value is at most ||W||_F",
@@ -217,7 +217,7 @@ STRONGER = (
 )
 
 CONVERTED = Statement(
-    id="seqlength.sec3.4-converted",
+    id="seqlength.sec3.4.converted",
     label="Section 3.4, the lemmas converted",
     tex=r"d \, x^2 \ln(2k + 1) \le (d x)^2 \ln(2dk + 1), \quad d \, x^2 \ln(2k + 1) \le (d "
     r"x)^2 \ln(dk), \quad x = \frac{B_w B_x}{\epsilon}",

@@ -8,7 +8,7 @@ import numpy as np
 from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.numerics.arrays import array_module, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, volumetric_lower_cube
-from jaxbounds.seqlength.multi_layer import constants_F_0_1
+from jaxbounds.seqlength.multi_layer import constants_F_0_1_corrected
 from jaxbounds.seqlength.statements import instances as draw
 
 
@@ -24,7 +24,7 @@ def _packing(columns: Any, rows: Any, eps: Any) -> Any:
 def _one_constant(instance: Instance, size: Size) -> Sides:
     d, k, eps = draw.numbers(instance, "d", "k", "epsilon")
     xp = array_module(d, k, eps)
-    one, own = lemma_3_3(1.0 / eps, k=k, d=d), constants_F_0_1(1.0 / eps, d, k)
+    one, own = lemma_3_3(1.0 / eps, k=k, d=d), constants_F_0_1_corrected(1.0 / eps, d, k)
     W_c, W_QK = _packing(k, d, eps), _packing(d, d, eps)
     # Rows of the map bounded instead: the images of e_1 fill a cube in R^d.
     x = 4.0 / xp.sqrt(d)
@@ -77,7 +77,7 @@ def _meets(instance: Instance, size: Size) -> dict[str, Any]:
 WIDE, NARROW = {"d": 2, "k": 1000, "epsilon": 0.5}, {"d": 1024, "k": 1, "epsilon": 0.5}
 
 ONE_CONSTANT = Statement(
-    id="seqlength.cor-f.0.1-one-constant",
+    id="seqlength.corf.0.1.constant",
     label="Corollary F.0.1, one C for all matrices",
     tex=r"k \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ \text{for } "
     r"W_c, \quad d \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ "
@@ -88,7 +88,7 @@ ONE_CONSTANT = Statement(
     cases=draw.grid(d=(1, 2, 16, 64, 1024), k=(1, 2, 64, 1000), epsilon=(0.1, 0.5, 0.7)),
     project=draw.positive("epsilon"),
     evaluate=_one_constant,
-    judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
+    judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 1024},),
     assumptions="one matrix's C, for inputs in the l_1 ball, where the corollary prints the"
     " network's (gamma + eta)^3; packings from below, so that a form that holds is not refuted, no"

@@ -21,7 +21,7 @@ from jaxbounds.seqlength.linear_bounds import (
     volumetric_lower_column,
     volumetric_lower_cube,
 )
-from jaxbounds.seqlength.multi_layer import constants_F_0_1
+from jaxbounds.seqlength.multi_layer import constants_F_0_1_corrected
 from jaxbounds.seqlength.statements import instances as draw
 
 
@@ -74,7 +74,7 @@ def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
 
 
 ORIENTATION = Statement(
-    id="seqlength.cor-d.0-orientation",
+    id="seqlength.cord.0.orientation",
     label="Corollaries D.0.1 and D.0.2, the orientation",
     tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2d + 1) \ \text{for } \|W_{QK}\|_{1,\infty} \le "
     r"B_{W_{QK}}, \quad \ln \mathcal{N} \lesssim x^2 \ln(d^2) \ \text{for } "
@@ -96,6 +96,7 @@ ORIENTATION = Statement(
             name="derived (D.0.1), W_QK^T x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
             erratum="E3",
+            reading="columns",
             note="the map of Y_[CLS]; ||W_QK||_{1,inf} are columns of W_QK, rows of the map",
             counterexample=_at(256, 1.7270307750957843),
         ),
@@ -115,6 +116,7 @@ ORIENTATION = Statement(
             cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, the display of the Rademacher"
             " complexity",
             erratum="E3",
+            reading="columns",
             note="the map of the display of the Rademacher complexity: Lemma 3.4 for columns",
             counterexample=_at(1024, 12.799999999999999),
         ),
@@ -123,6 +125,7 @@ ORIENTATION = Statement(
             cites="Corollary D.0.2 with Lemma 3.4, and 'hides logarithmic dependencies'; Section"
             " 4.1, the display of the Rademacher complexity",
             erratum="E3",
+            reading="columns",
             note="no constant helps: d against ln d",
             counterexample=_at(10**6, 62.714582429996085, largest=10**6),
         ),
@@ -135,9 +138,9 @@ def _cube(instance: Instance, size: Size) -> Sides:
     (n,) = draw.numbers(instance, "n")
     x = 4.0 / array_module(n).sqrt(n)  # eps = sqrt(n) / 4
     cube = volumetric_lower_cube(x, k=n)
-    on_l2_ball = constants_F_0_1(x, n, 1).QK
+    on_l2_ball = constants_F_0_1_corrected(x, n, 1).QK
     # W_c^T = u^T, from R^n to R^1: n is its k, and d is 1.
-    of_W_c = constants_F_0_1(x, 1, n).c
+    of_W_c = constants_F_0_1_corrected(x, 1, n).c
     return Sides.pairs(
         {
             "derived": (cube, on_l2_ball),
@@ -182,7 +185,7 @@ def _at_n(n: int, ratio: float) -> Counterexample:
 
 
 COROLLARY_F_0_1 = Statement(
-    id="seqlength.cor-f.0.1",
+    id="seqlength.corf.0.1",
     label="Corollary F.0.1",
     tex=r"\ln \mathcal{N} \le \frac{d B^2 \ln(2k + 1)}{\epsilon^2}, \quad \|W\|_{1,\infty} "
     r"\le B, \ \|x\|_2 \le 1",
@@ -191,7 +194,7 @@ COROLLARY_F_0_1 = Statement(
     **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=6, steps=20)},
     cases=lambda size: {"n": np.array([1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 100, 256])},
     evaluate=_cube,
-    judges=(constants_F_0_1, lemma_3_3, volumetric_lower_cube),
+    judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 256},),
     assumptions="one matrix's C, where the corollary prints the network's (gamma + eta)^3; the"
     " inputs are the whole l_2 unit ball, of which fine enough nets of N points do as well",
@@ -200,6 +203,7 @@ COROLLARY_F_0_1 = Statement(
             name="derived",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
+            reading="l_2 ball",
             note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume; C of this one"
             " matrix, with ln(2d + 1) where the corollary prints ln(2k + 1)",
             counterexample=_at_n(256, 1.7270307750957843),
@@ -208,6 +212,7 @@ COROLLARY_F_0_1 = Statement(
             name="derived, W_c^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
+            reading="l_2 ball",
             note="W_c^T = u^T, a map from R^k to R^1: d = 1 times its own C, k x^2 ln(2d + 1), is"
             " too small as well",
             counterexample=_at_n(256, 9.809783251889826),
@@ -216,6 +221,7 @@ COROLLARY_F_0_1 = Statement(
             name="derived, W_v^T x",
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
+            reading="columns",
             note="C of this one matrix: columns of W_v are rows of the map, d = 1, k = n, 68.9"
             " against 0.85 at n = 100",
             counterexample=_at_n(100, 81.23108929577391),

@@ -28,11 +28,11 @@ from jaxbounds.seqlength.model import block
 from jaxbounds.seqlength.multi_layer import (
     Constants,
     NetworkNorms,
-    constants_4_2_1,
+    constants_4_2_1_corrected,
     covering_constant,
     terms_corrected,
     terms_derived,
-    theorem_4_2_printed,
+    theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -94,7 +94,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     # Lemma 3.6 for the one matrix that varies; the others are single points.
     C_1, C_Bx = (lemma_3_6(c * x, k=2, d=2) for x in (1.0, B_x))
     derived = derived_size(norms, C_1, C_Bx, L) / eps**2
-    printed = theorem_4_2_printed(norms, C_1, C_Bx, L) / eps**2
+    printed = theorem_4_2(norms, C_1, C_Bx, L) / eps**2
     return Sides(packing, {"printed": printed, "derived": derived, "control": derived / 15.0})
 
 
@@ -134,7 +134,7 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
 FOUR = {"B_x": 100.0, "c": 0.01, "epsilon": 0.5}
 
 THEOREM_4_2 = Statement(
-    id="seqlength.thm4.2-packing",
+    id="seqlength.thm4.2.packing",
     label="Theorem 4.2, as a number",
     tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \frac{1}{2} \right) "
     r"\le 4 (\gamma + \eta)^3, \quad L = 1",
@@ -143,7 +143,7 @@ THEOREM_4_2 = Statement(
     cases=draw.grid(B_x=(1.0, 10.0, 100.0, 1000.0), c=(0.01, 0.1, 1.0), epsilon=(0.5,)),
     project=draw.positive("B_x", "c", "epsilon"),
     evaluate=_theorem_4_2,
-    judges=(theorem_4_2_printed, terms_derived, covering_constant, lemma_3_6, block),
+    judges=(theorem_4_2, terms_derived, covering_constant, lemma_3_6, block),
     sizes=({"L": 1},),
     assumptions="d = k = 2, T = 2, one constant [CLS] token, sigma linear; C_1 and C_Bx of"
     " Lemma 3.6 for ||W_c||_{1,1} <= c, the other matrices fixed",
@@ -203,9 +203,9 @@ def _corollary_4_2_1(instance: Instance, size: Size) -> Sides:
 
     def bound(k: Any) -> Any:
         C_1, C_Bx = (lemma_3_6(x, k=k, d=d) for x in (1.0, B_x))
-        return theorem_4_2_printed(norms, C_1, C_Bx, 1) / eps**2
+        return theorem_4_2(norms, C_1, C_Bx, 1) / eps**2
 
-    corrected = corrected_size(norms, constants_4_2_1(1.0, d, 1), 1) / eps**2
+    corrected = corrected_size(norms, constants_4_2_1_corrected(1.0, d, 1), 1) / eps**2
     return Sides(
         packing,
         {
@@ -244,7 +244,7 @@ def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
 _REFUTED = functools.partial(Counterexample, meets=_meets_4_2_1)
 SIGNS = {"d": 600, "B_x": 1e4, "epsilon": 0.7}
 COROLLARY_4_2_1 = Statement(
-    id="seqlength.cor4.2.1-packing",
+    id="seqlength.cor4.2.1.packing",
     label="Corollary 4.2.1, as a number",
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
@@ -263,7 +263,7 @@ COROLLARY_4_2_1 = Statement(
     project=draw.positive("B_x", "epsilon"),
     evaluate=_corollary_4_2_1,
     judges=(
-        *(theorem_4_2_printed, terms_corrected, constants_4_2_1, covering_constant),
+        *(theorem_4_2, terms_corrected, constants_4_2_1_corrected, covering_constant),
         *(lemma_3_6, block),
     ),
     sizes=({"L": 1},),

@@ -26,7 +26,7 @@ def _holder_meets(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 HOLDER = Statement(
-    id="seqlength.appc-holder",
+    id="seqlength.appc.holder",
     label="Appendix C, the first display",
     tex=r"v^\top u \le B_v \max_j |u_j| = \max_{j, s} s \, e_j^\top u, \quad \|v\|_1 \le B_v",
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
@@ -94,7 +94,7 @@ def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 PEELING = Statement(
-    id="seqlength.appc-peeling",
+    id="seqlength.appc.peeling",
     label="Appendix C, removing w, W_c and W_v",
     tex=r"|w^\top W_c^\top W_v^\top z| \le \|w\|_1 \|W_c^\top\|_{1,\infty} "
     r"\|W_v^\top\|_{1,\infty} \max_j |z_j|",
@@ -114,6 +114,7 @@ PEELING = Statement(
             name="derived",
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
             erratum="E4",
+            reading="columns",
             note="the first display is applied to e_j^T W_c^T, a column of W_c",
             counterexample=Counterexample(
                 instance={
@@ -155,7 +156,7 @@ def _one_linear(size: Size) -> Instance:
 
 
 SIGN = Statement(
-    id="seqlength.appc-sign",
+    id="seqlength.appc.sign",
     label="Appendix C, removing s and sigma",
     tex=r"\mathbb{E} \sup_{s, f} \sum_{i=1}^m s \, \epsilon_i \sigma(f(x_i)) \le 2 L_\sigma "
     r"\mathbb{E} \sup_f \sum_{i=1}^m \epsilon_i f(x_i), \quad s \in \{-1, 1\}",

@@ -21,7 +21,7 @@ from jaxbounds.seqlength.comparisons import covering_crossover
 from jaxbounds.seqlength.linear_bounds import (
     lemma_3_4_explicit,
     lemma_3_4_leading,
-    lemma_3_5_leading,
+    lemma_3_5_corrected_leading,
     lemma_3_6,
     volumetric,
     volumetric_lower_column,
@@ -99,7 +99,7 @@ def _codes(instance: Instance, size: Size) -> Sides:
 
 
 CODES = Statement(
-    id="seqlength.lemma3.4-count",
+    id="seqlength.lemma3.4.count",
     label="Lemma 3.4, the number of codes",
     tex=r"\ln \mathcal{N} = \lfloor 2 x^2 \rfloor \ln\left( 2 k d \left( \lceil \log_2(2 x^2) "
     r"\rceil + 1 \right) + 1 \right)",
@@ -165,7 +165,7 @@ BY_COLUMNS: dict[str, Any] = {
 NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
 
 LEMMA_3_4_SIZE = Statement(
-    id="seqlength.lemma3.4-size",
+    id="seqlength.lemma3.4.size",
     label="Lemma 3.4",
     tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_2) \lesssim \frac{B_w^2 "
     r"B_x^2}{\epsilon^2} \ln(dk), \quad \|W\|_{2,1} \le B_w, \ \|x\|_1 \le B_x",
@@ -178,6 +178,7 @@ LEMMA_3_4_SIZE = Statement(
             name="printed",
             cites="Lemma 3.4, its display",
             erratum="E3",
+            reading="columns",
             note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
             counterexample=_spread(100, 3.2706005161953193),
         ),
@@ -185,6 +186,7 @@ LEMMA_3_4_SIZE = Statement(
             name="printed, constant 100",
             cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
             erratum="E3",
+            reading="columns",
             note=NO_CONSTANT,
             counterexample=_spread(10**6, 119.43682059565394),
         ),
@@ -201,7 +203,7 @@ def _lemma_3_5(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
     # One of the points e_1, .., e_d, 0 already separates the matrices v e_1^T; d stands where k
     # should.
-    printed = lemma_3_5_leading(x, k=d, points=d + 1)
+    printed = lemma_3_5_corrected_leading(x, k=d, points=d + 1)
     counted = volumetric(x, parameters=k * d)
     return Sides(
         volumetric_lower_column(x, k=k),
@@ -223,12 +225,13 @@ LEMMA_3_5 = Statement(
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
     **BY_COLUMNS,
     evaluate=_lemma_3_5,
-    judges=(lemma_3_5_leading, volumetric_lower_column, volumetric),
+    judges=(lemma_3_5_corrected_leading, volumetric_lower_column, volumetric),
     forms=(
         Form(
             name="printed",
             cites="Lemma 3.5, its display",
             erratum="E3",
+            reading="columns",
             note="the same transposition, with n = d + 1 points; true is ln(kn) with row norms",
             counterexample=_spread(100, 9.67132018086354),
         ),
@@ -236,6 +239,7 @@ LEMMA_3_5 = Statement(
             name="printed, constant 100",
             cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
             erratum="E3",
+            reading="columns",
             note=NO_CONSTANT,
             counterexample=_spread(10**6, 967.1320180863539),
         ),
@@ -264,7 +268,7 @@ def _parameters(instance: Instance, size: Size) -> Sides:
 
 
 COUNTING = Statement(
-    id="seqlength.sec2.5-counting",
+    id="seqlength.sec2.5.counting",
     label="Section 2.5, parameter counting",
     tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",

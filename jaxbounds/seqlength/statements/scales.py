@@ -47,7 +47,7 @@ def _lemma_e_1_meets(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 LEMMA_E_1 = Statement(
-    id="seqlength.lemma-e.1",
+    id="seqlength.lemmae.1",
     label="Lemma E.1",
     tex=r"\min_{\sum_i \beta_i \epsilon_i = \epsilon} \sum_{i=1}^n \frac{C_i}{\epsilon_i^2} = "
     r"\frac{\gamma^3}{\epsilon^2}, \quad \gamma = \sum_{i=1}^n C_i^{1/3} \beta_i^{2/3}",
@@ -67,6 +67,7 @@ LEMMA_E_1 = Statement(
             name="printed",
             cites="Lemma E.1, the first four displays",
             erratum="E8",
+            reading="any real numbers",
             note="eps_i > 0 is missing: eps = 1 = 100 - 99 costs 2e-4; C_i = 0 or beta_i = 0, which"
             " are allowed, have no such minimiser either",
             counterexample=Counterexample(
@@ -103,7 +104,7 @@ def _minimiser(instance: Instance, size: Size) -> Sides:
 
 
 MINIMISER = Statement(
-    id="seqlength.lemma-e.1-minimiser",
+    id="seqlength.lemmae.1.minimiser",
     label="Lemma E.1, the minimiser",
     tex=r"\epsilon_i = \frac{\epsilon}{\gamma} \left( \frac{C_i}{\beta_i} \right)^{1/3}: "
     r"\quad \sum_i \beta_i \epsilon_i = \epsilon, \quad \sum_i \frac{C_i}{\epsilon_i^2} = "

@@ -24,7 +24,7 @@ from jaxbounds.seqlength.single_layer import (
     entropy_terms,
     single_layer_bound,
     theorem_4_1,
-    theorem_4_1_printed,
+    theorem_4_1_corrected,
 )
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -50,7 +50,7 @@ def _transposed(instance: Instance, size: Size) -> Sides:
 
 
 TRANSPOSED = Statement(
-    id="seqlength.thm4.1-norms",
+    id="seqlength.thm4.1.norms",
     label="Theorem 4.1, the norms of W_c and W_v",
     tex=r"\mathrm{Rad}_m = O\left( \sqrt{\frac{\ln(2d)}{m}} \right), \quad "
     r"\|W_c^\top\|_{1,\infty} \le B_{W_c}, \ \|W_v^\top\|_{1,\infty} \le B_{W_v}, \ "
@@ -64,7 +64,7 @@ TRANSPOSED = Statement(
     sizes=({"m": 2000},),
     assumptions="||x||_2 <= 1, m > d, m > ln(2d), one constant [CLS] token, C = 0 (W_QK = 0);"
     " k = 1, W_c = e_1^T, w = e_1, sigma(z) = z: of the class W_v alone varies, so both are bounds"
-    " from below; the second term alone of the two; from above: seqlength.thm4.1-class",
+    " from below; the second term alone of the two; from above: seqlength.thm4.1.class",
     forms=(
         Form(
             name="printed",
@@ -73,6 +73,7 @@ TRANSPOSED = Statement(
             sense="at most",
             exponent=(4.5, 5.5),
             erratum="E4",
+            reading="columns",
             note="with ||W_v^T||_{1,inf} <= 1 the class contains x -> s.x for every sign vector s:"
             " Rad = E ||sum sigma_i x_i||_1 / m",
         ),
@@ -126,7 +127,7 @@ THEOREM_4_1 = Statement(
     ),
     control="a tenth of 1 / sqrt m",
     budget=Budget(samples=40, restarts=0, steps=0, batch=10),
-    source="Theorem 4.1; the factor 2 B_w B_Wc L B_Wv around E is seqlength.appc-peeling",
+    source="Theorem 4.1; the factor 2 B_w B_Wc L B_Wv around E is seqlength.appc.peeling",
 )
 
 
@@ -164,8 +165,8 @@ def _class(instance: Instance, size: Size) -> Sides:
     return Sides(
         complexity_below(instance, maps, 2**16),
         {
-            "corrected O(.)": float(theorem_4_1_printed(1.0, 1.0, C, m, d)),
-            "corrected": float(theorem_4_1(1.0, 1.0, C, m, d)),
+            "corrected O(.)": float(theorem_4_1(1.0, 1.0, C, m, d)),
+            "corrected": float(theorem_4_1_corrected(1.0, 1.0, C, m, d)),
             "control": 0.1 / math.sqrt(m),
         },
         trivial=1.0,
@@ -173,7 +174,7 @@ def _class(instance: Instance, size: Size) -> Sides:
 
 
 THEOREM_4_1_CLASS = Statement(
-    id="seqlength.thm4.1-class",
+    id="seqlength.thm4.1.class",
     label="Theorem 4.1",
     tex=r"\mathrm{Rad}_m = O\left( B_w B_{W_c} L_\sigma B_{W_v} \left( \frac{2 B_x^2 "
     r"\sqrt{C}}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m}}{2 B_x \sqrt{C}} \right) + B_x "
@@ -184,7 +185,7 @@ THEOREM_4_1_CLASS = Statement(
     host=True,
     sample=class_sample,
     evaluate=_class,
-    judges=(theorem_4_1, theorem_4_1_printed, head_at, lemma_3_6),
+    judges=(theorem_4_1_corrected, theorem_4_1, head_at, lemma_3_6),
     sizes=({"points": 16, "T": 8, "d": 2},),
     assumptions="column norms 1 (E4) and ||W_QK||_{1,1} <= 1; sigma = relu, k = 1, networks at"
     " extreme points, from below; the O(.) has constant 1",
@@ -267,7 +268,7 @@ def _all_bounds(s: comparisons.Setting) -> Sides:
 
 
 CONSTANT_TOKENS = Statement(
-    id="seqlength.sec4.2-bounds",
+    id="seqlength.sec4.2.bounds",
     label="Section 4.2, the bounds beside others",
     tex=r"H B_w B_{W_c} L_\sigma B_{W_v} B_x \frac{1}{m} \mathbb{E} \left| \sum_{i=1}^m "
     r"\sigma_i \right| \le \text{each bound on } \mathrm{Rad}_m",

@@ -21,8 +21,8 @@ from jaxbounds.seqlength import counting
 from jaxbounds.seqlength.linear_covers import l1_ball_cover
 from jaxbounds.seqlength.sparsification import (
     best_squared_error,
+    maurey,
     maurey_corrected,
-    maurey_printed,
     shrinkage,
     sparsify,
     sparsify_radius,
@@ -78,7 +78,7 @@ def _maurey(instance: Instance, size: Size) -> Sides:
     best, s = best_squared_error(vectors, weights, k), shrinkage(k)
     shrunk = best_squared_error(vectors, weights, k, scale=s)
     rescaled = best_squared_error(vectors, weights, k, use_all=True)
-    printed, corrected = maurey_printed(gamma, b, f, k), maurey_corrected(gamma, b, f, k)
+    printed, corrected = maurey(gamma, b, f, k), maurey_corrected(gamma, b, f, k)
     return Sides.pairs(
         {
             "printed": (best, printed),
@@ -107,9 +107,9 @@ MAUREY = Statement(
     project=_maurey_project,
     hypotheses=_simplex,
     evaluate=_maurey,
-    judges=(best_squared_error, maurey_printed, maurey_corrected, shrinkage, sparsify_radius),
+    judges=(best_squared_error, maurey, maurey_corrected, shrinkage, sparsify_radius),
     sizes=({"n": 3, "dim": 2, "k": 1},),
-    assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1-greedy",
+    assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1.greedy",
     forms=(
         Form(
             name="printed",
@@ -163,7 +163,7 @@ def _greedy(instance: Instance, size: Size) -> Sides:
             "derived": (jnp.maximum(error(combined), chosen.squared_error), corrected),
             "derived rescaled": (
                 error(sparsify(vectors, weights, k, use_all=True).approximation),
-                maurey_printed(gamma, b, f, k),
+                maurey(gamma, b, f, k),
             ),
             "control": (error(combined), corrected / 40.0),
         },
@@ -172,7 +172,7 @@ def _greedy(instance: Instance, size: Size) -> Sides:
 
 
 GREEDY = Statement(
-    id="seqlength.lemma3.1-greedy",
+    id="seqlength.lemma3.1.greedy",
     label="Lemma 3.1, without drawing",
     tex=r"\left\| f - \frac{1}{k} \sum_i k_i V_i \right\|^2 \le \frac{\gamma b^2 - \|f\|^2}{k}",
     formula="choosing each V_i by conditional expectations has at most the mean error",
@@ -181,7 +181,7 @@ GREEDY = Statement(
     cases=_maurey_cases,
     hypotheses=_simplex,
     evaluate=_greedy,
-    judges=(sparsify, maurey_corrected, maurey_printed),
+    judges=(sparsify, maurey_corrected, maurey),
     sizes=({"n": 3, "dim": 2, "k": 1}, {"n": 3, "dim": 2, "k": 3}),
     forms=(
         Form(name="derived", note="(1/k) sum k_i V_i", equality="one vector, gamma = 1/2, k = 1"),
@@ -212,7 +212,7 @@ def _naturals(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 COUNT = Statement(
-    id="seqlength.lemma3.1-count",
+    id="seqlength.lemma3.1.count",
     label="after Lemma 3.1, the number of (k_1, .., k_d)",
     tex=r"\left| \left\{ (k_1, \ldots, k_d) \in \mathbb{Z}_{\ge 0}^d : \sum_i k_i \le k "
     r"\right\} \right| \le d^k",
@@ -252,7 +252,7 @@ def _signed_count(instance: Instance, size: Size) -> Sides:
 
 
 SIGNED_COUNT = Statement(
-    id="seqlength.lemma3.3-count",
+    id="seqlength.lemma3.3.count",
     label="Lemmas 3.3 and 3.6, the number of signed sparsifications",
     tex=r"\left| \left\{ z \in \mathbb{Z}^n : \|z\|_1 \le K \right\} \right| = \sum_j 2^j "
     r"\binom{n}{j} \binom{K}{j}",
@@ -283,7 +283,7 @@ def _radius(instance: Instance, size: Size) -> Sides:
 
 
 RADIUS = Statement(
-    id="seqlength.lemma3.3-radius",
+    id="seqlength.lemma3.3.radius",
     label="Lemmas 3.3 and 3.6, the cover of the l_1 ball",
     tex=r"\max_{\|v\|_1 \le B} \ \min_{\|z\|_1 \le K} \left\| v - \frac{s B}{K} z \right\|_2 "
     r"= \frac{B}{1 + \sqrt{K}}, \quad s = \frac{1}{1 + K^{-1/2}}",

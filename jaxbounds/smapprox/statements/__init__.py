@@ -11,14 +11,16 @@ other losses, with constants). Section 4: `machine` (Theorem 4.1, step by step),
 Appendix C: `appendix_c` (Lemmas C.1, C.2, C.7, C.8), `appendix_c_search` (Lemma C.3, Claims C.4 to
 C.6), `appendix_c_scores` (their scores), `appendix_c_norms` (all norms). Appendix D: `appendix_d`,
 `appendix_d_margin` (Theorem D.6), `appendix_d_lemmas` (D.7, D.8), `appendix_d_sharing` (D.9). What
-statements share: `margin_cases`. Where the text is wrong: `errata`; what is no erratum: `remarks`;
+statements share: `margin_cases`. Where the text is wrong, and what is no erratum: `errata.toml`;
 where each item of it is taken up: `items`; the edition read, how to cite it, and the functions that
 no statement judges: `reference`.
 """
 
+from pathlib import Path
 from types import ModuleType
 
 from jaxbounds.claims.statements import Paper, Statement
+from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.smapprox.statements import (
     appendix_b,
     appendix_c,
@@ -45,15 +47,15 @@ from jaxbounds.smapprox.statements import (
     section3_margins,
     section3_rounding,
 )
-from jaxbounds.smapprox.statements.errata import ERRATA
 from jaxbounds.smapprox.statements.items import ITEMS
 from jaxbounds.smapprox.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
-from jaxbounds.smapprox.statements.remarks import REMARKS, SURVIVES
 
 
 def _of(*modules: ModuleType) -> tuple[Statement, ...]:
     return tuple(statement for module in modules for statement in module.STATEMENTS)
 
+
+_ERRATA = load_errata(Path(__file__).with_name("errata.toml"))
 
 PAPER = Paper(
     id="smapprox",
@@ -72,9 +74,10 @@ PAPER = Paper(
             appendix_c_norms, appendix_d, appendix_d_margin, appendix_d_lemmas, appendix_d_sharing
         ),
     ),
-    errata=ERRATA,
-    survives=SURVIVES,
-    remarks=REMARKS,
+    errata=_ERRATA.errata,
+    survives=_ERRATA.survives,
+    remarks=_ERRATA.remarks,
+    unchecked=_ERRATA.unchecked,
     items=ITEMS,
     unjudged=UNJUDGED,
     edition=EDITION,

@@ -71,7 +71,7 @@ def _bits(i: Instance, size: Size) -> dict[str, Any]:
 
 
 NOT = Statement(
-    id="smapprox.lemmab.1-not",
+    id="smapprox.lemmab.1.not",
     label="Lemma B.1, the NOT gate",
     formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
     tex=r"\mathrm{NOT}(h_j) = \phi(1 - h_j)",
@@ -87,6 +87,7 @@ NOT = Statement(
             name="printed diagonal",
             cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
             erratum="E24",
+            reading="wherever its parent is",
             note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
             "reads the gate's own index.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
@@ -161,7 +162,7 @@ def _as_in_section_3(i: Instance, size: Size) -> dict[str, Any]:
 
 
 NORM = Statement(
-    id="smapprox.lemmab.1-norm",
+    id="smapprox.lemmab.1.norm",
     label="Lemma B.1 and the proof of Theorem 3.1, norms",
     formula="|theta|_1 of the uncorrected network <= s, of each layer = O(r_i)",
     tex=r"\|\theta\|_1 \le s, \quad \|\theta_i\|_1 = O(r_i)",

@@ -91,7 +91,7 @@ LEMMA_C1 = Statement(
         Form(name="printed", cites="(C.4) and the sentence after it: all other coordinates are 0"),
     ),
     control="left and right exchanged",
-    assumptions="the machine for a^n b^n, all pairs of state and symbol; norm: smapprox.appc-norms",
+    assumptions="the machine for a^n b^n, all pairs of state and symbol; norm: smapprox.appc.norms",
     **IN_C2,
 )
 
@@ -138,7 +138,7 @@ LEMMA_C2 = Statement(
         ),
     ),
     control="the head does not move",
-    assumptions="all positions of five bits, both moves; norm: smapprox.appc-norms",
+    assumptions="all positions of five bits, both moves; norm: smapprox.appc.norms",
     **IN_C2,
 )
 
@@ -208,7 +208,7 @@ LEMMA_C7 = Statement(
         ),
     ),
     control="the complement of the flag",
-    assumptions="four-bit cells, inputs of length 0 to 5; norm: smapprox.appc-norms",
+    assumptions="four-bit cells, inputs of length 0 to 5; norm: smapprox.appc.norms",
     **IN_C2,
 )
 
@@ -253,7 +253,7 @@ LEMMA_C8 = Statement(
     sizes=({"bits": 3},),
     forms=(Form(name="printed", cites="(C.16) and the sentence after it"),),
     control="the input before the last visit",
-    assumptions="all flags and symbols; norm: smapprox.appc-norms",
+    assumptions="all flags and symbols; norm: smapprox.appc.norms",
     **IN_C2,
 )
 

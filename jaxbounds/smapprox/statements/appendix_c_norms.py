@@ -69,7 +69,7 @@ ORDERS = {
 """What each of them says about |theta|_1."""
 
 NORMS = Statement(
-    id="smapprox.appc-norms",
+    id="smapprox.appc.norms",
     label="Lemmas C.1-C.3, C.7, C.8 and Claims C.4-C.6, norms",
     formula="|theta|_1 <= 6 (|Z||A| + w_pos), 14 w_pos (|Z| + |A| + w_pos), ..., one by one",
     tex=r"\|\theta_{C.1}\|_1 = O(|\mathcal{Z}| |\mathcal{A}| + w_{\mathrm{pos}}), \; "

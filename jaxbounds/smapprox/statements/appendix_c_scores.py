@@ -47,7 +47,7 @@ def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
 
 
 CASE_2 = Statement(
-    id="smapprox.claimc.5-case2",
+    id="smapprox.claimc.5.case2",
     label="Claim C.5, Case 2",
     formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
     tex=r"t \le i', \; \mathrm{Bin}(i')_{j+1} = 0 \Rightarrow \mathrm{Bin}(t)_{j+1} = 0",
@@ -90,7 +90,7 @@ def _gaps(i: Instance, size: Size) -> Sides:
 
 
 GAPS = Statement(
-    id="smapprox.claimc.4-gap",
+    id="smapprox.claimc.4.gap",
     label="Claims C.4-C.6, score levels",
     formula="1 <= the distance between different scores, in every layer of the search",
     tex=r"\tau_s \ne \tau_t \Rightarrow |\tau_s - \tau_t| \ge 1",

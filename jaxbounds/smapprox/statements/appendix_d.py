@@ -88,7 +88,7 @@ def _rounding_lipschitz(i: Instance, size: Size) -> Sides:
 
 
 ROUNDING_LIPSCHITZ = Statement(
-    id="smapprox.condd.3-rounding",
+    id="smapprox.condd.3.rounding",
     label="Condition D.3, kappa_xi of rounding",
     formula="|zeta(h, xi') - zeta(h, xi)| <= kappa_xi max(|h|, 1) |xi' - xi|",
     tex=r"\|\zeta_i(h, \xi_i) - \zeta_i(h, \hat\xi)\|_2 \le \kappa_\xi \max\{\|h\|_2, 1\} "
@@ -247,7 +247,7 @@ def _stored(ratio: float) -> Counterexample:
 
 
 TIES = Statement(
-    id="smapprox.condd.3-ties",
+    id="smapprox.condd.3.ties",
     label='Proof of Theorem 4.1, "the positions attended to by the layer will not change"',
     formula="the positions attended to at (theta-hat, H-hat) are those at (theta, H); "
     "|f(H, theta-hat) - f(H-hat, theta-hat)| <= mu |H - H-hat|",

@@ -43,7 +43,7 @@ THEOREM_D6 = Statement(
     forms=(
         Form(
             name="printed",
-            cites="(D.5)",
+            cites="Theorem D.6, (D.5)",
             note="Constants measured on the ball of the trust radius (E23).",
         ),
         Form(

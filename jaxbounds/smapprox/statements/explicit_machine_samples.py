@@ -75,7 +75,7 @@ def _machines(i: Instance, size: Size) -> Sides:
 
 
 THEOREM_41 = Statement(
-    id="smapprox.thm4.1-explicit",
+    id="smapprox.thm4.1.explicit",
     label="Theorem 4.1, with its constants",
     formula="n <= (p log(1 + 4 A) + log 100) / epsilon, A = 1200 (w_pos + 10) w_pos (k|A| + "
     "w_pos)^2 >= alpha / gamma",
@@ -99,7 +99,7 @@ THEOREM_41 = Statement(
     cases=_machine_cases,
     sizes=({},),
     forms=(
-        Form(name="derived", note="alpha by smapprox.thm4.1-width; the rest as in Theorem 3.1."),
+        Form(name="derived", note="alpha by smapprox.thm4.1.width; the rest as in Theorem 3.1."),
         Form(name="sharpened", note="(2A)^2 log 2p in a network 2^30 times as wide."),
         Form(
             name="sharpened counting",

@@ -44,7 +44,7 @@ def _theorem(i: Instance, size: Size) -> Sides:
 
 
 THEOREM_31 = Statement(
-    id="smapprox.thm3.1-explicit",
+    id="smapprox.thm3.1.explicit",
     label="Theorem 3.1, with its constants",
     formula="n <= ((1800 s r)^2 log(4 w^2 d) + log 100) / epsilon for the corrected network of a "
     "circuit",
@@ -111,7 +111,7 @@ def _alternatives(i: Instance, size: Size) -> Sides:
 
 
 ALTERNATIVES = Statement(
-    id="smapprox.sec3-explicit",
+    id="smapprox.sec3.explicit",
     label="Section 3, other surrogate losses, with constants",
     formula="n by one cover of the margins <= n by VC dimension; p <= epsilon n_VC / 2; "
     "2^(layers - 1) <= n by the product of norms",

@@ -147,7 +147,7 @@ def _in_class(i: Instance, size: Size) -> dict[str, Any]:
 
 
 POSITIONS = Statement(
-    id="smapprox.thm4.1-positions",
+    id="smapprox.thm4.1.positions",
     label="Appendix C.1, w_pos = ceil(log2 T)",
     formula="the symbols at steps 0..T are right with w_pos position bits",
     tex=r"w_{\mathrm{pos}} = \lceil \log_2 T \rceil \Rightarrow o_i^{\mathrm{sym}_1} = "
@@ -199,7 +199,7 @@ def _maps(i: Instance, size: Size) -> Sides:
 
 
 MAPS = Statement(
-    id="smapprox.claimc.6-maps",
+    id="smapprox.claimc.6.maps",
     label="Claim C.6 and Lemma C.7, read off the attention maps",
     formula="the weights of the last search layer tell where each symbol comes from",
     tex=r"\mathcal{J} = \{i'\} \text{ if } i' > 0, \quad "
@@ -258,7 +258,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
 
 
 DESCRIPTIONS = Statement(
-    id="smapprox.sec4-descriptions",
+    id="smapprox.sec4.descriptions",
     label="Section 4, machines as text",
     formula="a machine written as JSON, YAML or 1RB1LB_1LA1RH and read again runs alike",
     tex=r"\mathrm{TM}_{\text{read back}}(x) = \mathrm{TM}(x), \text{ step by step}",
@@ -278,4 +278,41 @@ DESCRIPTIONS = Statement(
     **(BY_MACHINE | {"source": "library: its machines and file formats"}),
 )
 
-STATEMENTS = (DESCRIPTIONS, THEOREM_41, POSITIONS, MAPS)
+
+def _longer_inputs(i: Instance, size: Size) -> Sides:
+    """How many states, heads and symbols differ between a long word and its first T symbols."""
+    machine, T = EXAMPLES[i["machine"]].machine, size["T"]
+    long = [word for word in words(machine, T + 2) if len(word) > T]
+
+    def off(kept: int) -> float:
+        pairs = ((simulate(machine, w, T), simulate(machine, w[:kept], T)) for w in long)
+        parts = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])
+        return float(sum(np.sum(parts(a) != parts(b)) for a, b in pairs))
+
+    return Sides.pairs({"printed": (off(T), 0.0), "control": (off(0), 0.0)})
+
+
+INPUTS = Statement(
+    id="smapprox.sec4.inputs",
+    label="Section 4, inputs of length at most T",
+    formula="TM run for T steps on x does what it does on x_1 ... x_T",
+    tex=r"\mathrm{TM}_T(x) = \mathrm{TM}_T(x_1 \cdots x_T)",
+    evaluate=_longer_inputs,
+    judges=(simulate,),
+    cases=lambda size: {"machine": np.arange(len(EXAMPLES))},
+    enumerates="the nine machines of the library, each on all words of 4 and 5 symbols",
+    sizes=({"T": 3},),
+    forms=(
+        Form(
+            name="printed",
+            cites="Section 4, below (4.1): 'we can assume the input sequences x also have length "
+            "at most T'",
+            note="The head starts on cell 1 and moves by one cell a step: before step T it reads "
+            "cells 1 to T, and what it reads at step T decides nothing.",
+        ),
+    ),
+    control="the empty word",
+    **BY_MACHINE,
+)
+
+STATEMENTS = (DESCRIPTIONS, INPUTS, THEOREM_41, POSITIONS, MAPS)

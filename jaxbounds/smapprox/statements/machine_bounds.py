@@ -45,7 +45,7 @@ def _size(i: Instance, size: Size) -> Sides:
 
 
 SIZE = Statement(
-    id="smapprox.thm4.1-size",
+    id="smapprox.thm4.1.size",
     label="Theorem 4.1, d ~ log T, alpha = poly(k, |A|, log T)",
     formula="depth and l1 norm grow at most as log T and w_pos (k|A| + w_pos)",
     tex=r"d \asymp \log T, \quad \alpha = O(w_{\mathrm{pos}} (k |\mathcal{A}| + w_{\mathrm{pos}}))",
@@ -72,7 +72,7 @@ SIZE = Statement(
     ),
     control="unary positions: T against log T",
     assumptions="the palindrome machine, T from 7 to 2^20 - 1; k and |A| vary in "
-    "smapprox.thm4.1-width; for the printed depth the other half of d ~ log T, by D = 3 w_pos + 8 "
+    "smapprox.thm4.1.width; for the printed depth the other half of d ~ log T, by D = 3 w_pos + 8 "
     "and identity layers, is not checked",
     source="Section 4",
 )
@@ -99,7 +99,7 @@ def _width(i: Instance, size: Size) -> Sides:
 
 
 WIDTH = Statement(
-    id="smapprox.thm4.1-width",
+    id="smapprox.thm4.1.width",
     label="Theorem 4.1, w >~ k|A| + log T, alpha = poly(k, |A|, log T)",
     formula="w <= 4 (k|A| + w_pos), alpha <= 60 (w_pos + 10) (k|A| + w_pos)",
     tex=r"w \gtrsim k |\mathcal{A}| + \log T: \quad "
@@ -177,7 +177,7 @@ def _parity_in_class(i: Instance, size: Size) -> dict[str, Any]:
 
 
 NORMS = Statement(
-    id="smapprox.thm4.1-norms",
+    id="smapprox.thm4.1.norms",
     label="Condition D.4 for Theorem 4.1",
     formula="every state of the network has at most |Z| + |A| + log T entries that are not 0",
     tex=r"\|h\|_0 \le |\mathcal{Z}| + |\mathcal{A}| + \log T, \quad "
@@ -195,6 +195,7 @@ NORMS = Statement(
             cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
             '|Z| + |A| + log T nonzero entries"',
             erratum="E20",
+            reading="that number",
             note="pos1, pos2, pos3 and scr3 each hold w_pos bits, by (C.11): 15 entries against "
             "4 + 3 + 5 on the parity machine at T = 31, of which 4, 4 and 5 are Bin(30), Bin(30) "
             "and Bin(31).",

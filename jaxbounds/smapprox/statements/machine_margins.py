@@ -95,7 +95,7 @@ def _restored(i: Instance, size: Size) -> Sides:
 
 
 MARGIN = Statement(
-    id="smapprox.thm4.1-margin",
+    id="smapprox.thm4.1.margin",
     label="Theorem 4.1, the margin",
     formula="|delta| at the certified radius moves no output coordinate by more than 1/3",
     tex=r"\|\delta\|_2 \le \gamma \Rightarrow \|o_i(\theta + \delta) - o_i(\theta)\|_\infty \le "
@@ -158,7 +158,7 @@ def _margin_rate(i: Instance, size: Size) -> Sides:
 
 
 MARGIN_RATE = Statement(
-    id="smapprox.thm4.1-margin-rate",
+    id="smapprox.thm4.1.margin.rate",
     label="Theorem 4.1, margin 1/poly(k, |A|, log T)",
     formula="the certified 1/rho grows at most as k|A| w_pos^1.5",
     tex=r"\rho \ge \frac{c}{k |\mathcal{A}| w_{\mathrm{pos}}^{3/2}}",
@@ -243,7 +243,7 @@ def _softmax(i: Instance, size: Size) -> Sides:
 ALL_ONE_BELOW = "no match, all keys one below, with values one"
 
 SOFTMAX = Statement(
-    id="smapprox.thm4.1-softmax",
+    id="smapprox.thm4.1.softmax",
     label="Theorem 4.1 with softmax attention (not in the paper)",
     formula="inverse temperature ln(2T+2) keeps the softmax mass off the best key below 1/3",
     tex=r"\frac{T e^{-\beta}}{1 + T e^{-\beta}} \le \frac{1}{3} \quad \text{at } "

@@ -59,7 +59,7 @@ def _l1_cover(i: Instance, size: Size) -> Sides:
 
 
 L1_COVER = Statement(
-    id="smapprox.lemma2.4-l1-cover",
+    id="smapprox.lemma2.4.cover.l1",
     label="Appendix A, proof of Lemma 2.4, covers of l_1 balls",
     formula="log N(r, {|theta|_1 <= alpha}) <= log C(2p + K - 1, K) <= (alpha/r)^2 log 2p, "
     "K = floor((alpha/r - 1)^2) + 1",
@@ -143,7 +143,7 @@ def _rademacher(i: Instance, size: Size) -> Sides:
 
 
 RADEMACHER = Statement(
-    id="smapprox.lemma2.4-rademacher",
+    id="smapprox.lemma2.4.rademacher",
     label="Appendix A, proof of Lemma 2.4, the Rademacher complexity",
     formula="Rad_n(L_G) <= sqrt(A/n) (7.8 + 2.63 log(n/A)), A = (alpha/gamma)^2 log 2p",
     tex=r"\mathrm{Rad}_{n,P}(\mathcal{L}_G) \le \sqrt{\frac{A}{n}} \left( 7.8 + 2.63 "

@@ -37,7 +37,7 @@ def _profile(i: Instance, size: Size) -> Sides:
 
 
 PROFILE = Statement(
-    id="smapprox.cora.1-chain",
+    id="smapprox.cora.1.chain",
     label="Corollary A.1, its constants",
     formula="min_k P_k <= 8.83 alpha sqrt(log(2p)/n) sqrt(mean 1/rho_i^2) + xi, "
     "n kl(q_k, P_k) = log N(gamma_k/2) + log(1/delta_k)",
@@ -59,7 +59,7 @@ PROFILE = Statement(
     forms=(
         Form(
             name="printed",
-            cites="(A.2), and its xi",
+            cites="Corollary A.1, (A.2), and its xi",
             note="With 12.5 and 16 for the hidden constants, for p >= 2, n >= 8 and alpha/n <= "
             "rho_i <= alpha n: sqrt(log 2p) <= sqrt(2 log p), sqrt(2 l/n) + 2 l/n <= 4 l / sqrt n.",
         ),
@@ -67,7 +67,7 @@ PROFILE = Statement(
     ),
     control="a twentieth of the printed bound",
     assumptions="formulas are compared, at margins drawn: no class and no sample stands behind "
-    "them; the corollary on a class is smapprox.cora.1-explicit",
+    "them; the corollary on a class is smapprox.cora.1.explicit",
     source="Appendix A",
 )
 
@@ -89,7 +89,7 @@ def _all_at_once(i: Instance, size: Size) -> Sides:
 
 
 COROLLARY = Statement(
-    id="smapprox.cora.1-explicit",
+    id="smapprox.cora.1.explicit",
     label="Corollary A.1",
     formula="E l_01 <= 8.83 alpha sqrt(log(2p)/n) sqrt(mean 1/rho_i^2) + xi for all theta without "
     "training error, with probability 1 - delta",

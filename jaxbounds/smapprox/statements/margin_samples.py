@@ -100,7 +100,7 @@ def _realizable(i: Instance, size: Size) -> Sides:
 
 
 REALIZABLE = Statement(
-    id="smapprox.lemma2.4-realizable",
+    id="smapprox.lemma2.4.realizable",
     label="Lemma 2.4 with epsilon = 0 in (2.3)",
     formula="margin gamma on all samples  =>  risk <= (log N(gamma/2) + log(1/delta)) / n with "
     "probability 1 - delta",
@@ -174,7 +174,7 @@ def _constants(i: Instance, size: Size) -> Sides:
 
 
 CONSTANTS = Statement(
-    id="smapprox.lemma2.4-constants",
+    id="smapprox.lemma2.4.constants",
     label="Lemma 2.4, its sample sizes",
     formula="at the stated n: N (1 - epsilon)^n = delta; 4 Rad + 2 sqrt(log(2/delta)/n) = epsilon",
     tex=r"\mathcal{N} (1 - \epsilon)^n = \delta, \quad 4 \mathrm{Rad}_n + "

@@ -194,7 +194,7 @@ def _alternatives(i: Instance, size: Size) -> Sides:
 
 
 ALTERNATIVES = Statement(
-    id="smapprox.sec3-alternatives",
+    id="smapprox.sec3.alternatives",
     label="Section 3, other surrogate losses",
     formula="VC dimension asks for w^2 d^2 samples, norm products for 2^(layers with AND or OR)",
     tex=r"w^2 (d - 1) d \log p \le p d \log p, \quad 2^{\#\text{layers with AND or OR}} \le "

@@ -154,7 +154,7 @@ def _tails(i: Instance, size: Size) -> Sides:
 
 
 TAILS = Statement(
-    id="smapprox.eqa.1-tails",
+    id="smapprox.eqa.1.tails",
     label="(A.1) and Proposition 2.3, their constants",
     formula="2 exp(-2 n t^2) = delta^2 / 2 at t = sqrt(log(2/delta)/n)",
     tex=r"2 \exp(-2 n t^2) = \frac{\delta^2}{2} \quad \text{at } "

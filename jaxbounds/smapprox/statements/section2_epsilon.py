@@ -104,7 +104,7 @@ HIDDEN = Over({"eta": Box(1e-12, 0.45), "constant": Box(1, 1e6), "log_power": Bo
 """Masses, hidden constants and logarithms to try; the claim leaves them open."""
 
 ONE_EPSILON = Statement(
-    id="smapprox.lemma2.4-epsilon",
+    id="smapprox.lemma2.4.epsilon",
     label="Lemma 2.4, one epsilon for the margin and for the risk",
     formula="(2.3) with epsilon  =>  risk <= epsilon with probability 0.99 at "
     "n = C polylog (alpha^2 log p / gamma^2 + 1) / epsilon^2",

@@ -79,7 +79,7 @@ LEAST = Statement(
     ),
     control="|F|, without the norm of the gradient",
     search="random",
-    budget=Budget(samples=10, restarts=2, steps=5),
+    budget=Budget(samples=10, restarts=4, steps=15),
     source="Section 2.1",
 )
 
@@ -192,7 +192,7 @@ IN_LEMMA_24: dict[str, Any] = ON_BALLS | {
 }
 
 LIPSCHITZ = Statement(
-    id="smapprox.lemma2.4-lipschitz",
+    id="smapprox.lemma2.4.lipschitz",
     formula="|rho(theta) - rho(theta')| <= |theta - theta'|",
     tex=r"|\rho(\theta, x, y) - \rho(\theta', x, y)| \le \|\theta - \theta'\|_2",
     evaluate=_lipschitz,
@@ -208,7 +208,7 @@ LIPSCHITZ = Statement(
 )
 
 COVER = Statement(
-    id="smapprox.lemma2.4-cover",
+    id="smapprox.lemma2.4.cover",
     formula="a gamma epsilon cover of Theta gives an epsilon cover of the losses: "
     "|l-bar(theta) - l-bar(theta')| <= |theta - theta'| / gamma",
     tex=r"|\bar\ell_\gamma(\theta, x, y) - \bar\ell_\gamma(\theta', x, y)| \le "
@@ -251,7 +251,7 @@ def _predicts(i: Instance, size: Size) -> dict[str, Any]:
 
 
 POSITIVE = Statement(
-    id="smapprox.sec2.1-positive",
+    id="smapprox.sec2.1.positive",
     label='Section 2.1, "strictly positive if and only if F predicts the correct label"',
     formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
     tex=r"\rho_F(\theta, x, y) > 0 \Leftrightarrow (y - 0.5) F(x, \theta) > 0",
@@ -266,6 +266,7 @@ POSITIVE = Statement(
             cites='Section 2.1, before (2.2): "strictly positive if and only if F(x, theta) '
             'predicts the correct label"',
             erratum="E12",
+            reading="a general parameterized",
             note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
             "attention towards a value of the other sign: rho = 0 as an infimum.",
             counterexample=Counterexample(

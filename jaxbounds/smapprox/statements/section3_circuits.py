@@ -156,7 +156,7 @@ def _layered(i: Instance, size: Size) -> Sides:
 
 
 LAYERED = Statement(
-    id="smapprox.sec3-layered",
+    id="smapprox.sec3.layered",
     label="Section 3, layered circuits",
     formula="identity gates make any acyclic circuit layered, and change no output",
     tex=r"G_{\text{layered}}(x) = G(x) \quad (x \in \{0, 1\}^m)",

@@ -119,7 +119,7 @@ LEMMA_33 = Statement(
     ),
     control="the attack's radius divided by 10",
     assumptions="an identity chain and a random circuit; upper estimates by attack; how the bound "
-    "falls with s: smapprox.lemma3.3-rate",
+    "falls with s: smapprox.lemma3.3.rate",
     source="Section 3.1",
 )
 
@@ -142,7 +142,7 @@ def _margin_rate(i: Instance, size: Size) -> Sides:
 
 
 LEMMA_33_RATE = Statement(
-    id="smapprox.lemma3.3-rate",
+    id="smapprox.lemma3.3.rate",
     label="Lemma 3.3 and Theorem 3.1, 1/poly(s) and 1/poly(r, q)",
     formula="1/rho grows at most as s; the certified 1/rho at most as the width r",
     tex=r"\rho \ge \frac{c}{s}, \quad \rho \ge \frac{c}{r}",

@@ -78,7 +78,7 @@ CHAINS = Domain(
 )
 
 NAIVE_CHAIN = Statement(
-    id="smapprox.claim3.5-naive",
+    id="smapprox.claim3.5.naive",
     label="Section 3.1, the example before Proposition 3.4",
     formula="rho(f, (1,..,1), 1, 1) <= 1/sqrt(d) for f(x) = w_d ... w_1 x - 0.5",
     tex=r"\rho_f((1, \ldots, 1), 1, 1) \lesssim \frac{1}{\sqrt{d}}, \quad "

@@ -96,7 +96,7 @@ def softmax_derivative(w: Witness) -> Sides:
 
 
 @checks(
-    "multihead.sec5.2-phi0",
+    "multihead.sec5.2.phi0",
     "printed",
     ("phi'(0)", "=", "I - (1/T) 1 1^T"),
     formula="phi'(0) = I - (1/T) 1 1^T",
@@ -132,7 +132,7 @@ def pooled_gradient(w: Witness) -> Sides:
 
 
 @checks(
-    "multihead.footnote1.pooling-w",
+    "multihead.footnote1.pooling.w",
     "printed",
     ("||grad_W Phi|| for U = 1_T u^T", "<=", "2 sqrt(T) R^3 ||u||"),
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",

@@ -44,14 +44,14 @@ ORDER: Any = {
 
 
 @checks(
-    "multihead.sec5.3-order",
+    "multihead.sec5.3.order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
     text="4dd50ea6c8bae8f2ad0d3f705595315f",
     **ORDER,
 )
 @checks(
-    "multihead.sec5.3-order",
+    "multihead.sec5.3.order",
     "printed, gamma* >= gamma_lin",
     ("gamma_lin", "<=", "gamma*"),
     text="5ce7b6e49a4646f05c973f4416644d6d",
@@ -84,7 +84,7 @@ def margins_in_order(w: Witness) -> Sides:
 
 
 @checks(
-    "multihead.sec5.3-sparsity",
+    "multihead.sec5.3.sparsity",
     "derived, gamma* - gamma_lin",
     ("gamma* - gamma_lin at zeta", "<=", "gamma* - gamma_lin at zeta' < zeta"),
     formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
@@ -118,7 +118,7 @@ def gap_below(w: Witness) -> Sides:
 
 
 @checks(
-    "multihead.sec5.3-exponent",
+    "multihead.sec5.3.exponent",
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
@@ -146,7 +146,7 @@ def solved_for_C(w: Witness) -> Sides:
 
 
 @checks(
-    "multihead.sec5.3-target",
+    "multihead.sec5.3.target",
     "printed, as per (3)",
     ("min(S^2 C / H^p, sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3))^{1/8}", "<=", "1"),
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",

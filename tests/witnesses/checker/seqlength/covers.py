@@ -49,7 +49,7 @@ ORIENTATION: Any = {
 
 
 @checks(
-    "seqlength.cor-d.0-orientation",
+    "seqlength.cord.0.orientation",
     "derived (D.0.1), W_QK^T x",
     ("ln(least cover of x -> W_QK^T x, by volume)", "<=", "d x^2 ln(2 d + 1), x = 4 / sqrt(d)"),
     size="largest=1024",
@@ -68,7 +68,7 @@ def rows_for_columns(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.cor-d.0-orientation",
+    "seqlength.cord.0.orientation",
     "derived (D.0.2), W_QK x",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "x^2 ln(d^2), x = 2"),
     size="largest=1024",
@@ -76,7 +76,7 @@ def rows_for_columns(w: Witness) -> Sides:
     **ORIENTATION,
 )
 @checks(
-    "seqlength.cor-d.0-orientation",
+    "seqlength.cord.0.orientation",
     "derived (D.0.2), W_QK x, constant 100",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "100 x^2 ln(d^2), x = 2"),
     size="largest=1000000",
@@ -104,21 +104,21 @@ TOKENS: Any = {
 
 
 @checks(
-    "seqlength.cor-f.0.1",
+    "seqlength.corf.0.1",
     "derived",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "n x^2 ln(2 n + 1), x = 4 / sqrt(n)"),
     text="2af681d75df8b15ceef98bec9cd96132",
     **TOKENS,
 )
 @checks(
-    "seqlength.cor-f.0.1",
+    "seqlength.corf.0.1",
     "derived, W_c^T x",
     ("ln(least cover of x -> W_c^T x, by volume)", "<=", "n x^2 ln 3, x = 4 / sqrt(n)"),
     text="71b71ed3451552759135c261990573a5",
     **TOKENS,
 )
 @checks(
-    "seqlength.cor-f.0.1",
+    "seqlength.corf.0.1",
     "derived, W_v^T x",
     ("ln(least cover of x -> W_v^T x, by volume)", "<=", "x^2 ln(2 n + 1), x = 4 / sqrt(n)"),
     text="b631c1523579ab85583d33d999c9be9d",
@@ -150,14 +150,14 @@ LEMMA_3_4: Any = {
 
 
 @checks(
-    "seqlength.lemma3.4-size",
+    "seqlength.lemma3.4.size",
     "printed",
     ("ln(least cover of ||W||_{2,1} <= B_w, by volume)", "<=", "x^2 ln(d k)"),
     text="22dfe07e19c27ff775ebfb3e867abc6e",
     **LEMMA_3_4,
 )
 @checks(
-    "seqlength.lemma3.4-size",
+    "seqlength.lemma3.4.size",
     "printed, constant 100",
     ("ln(least cover of ||W||_{2,1} <= B_w, by volume)", "<=", "100 x^2 ln(d k)"),
     text="7a7da8594060da35d90f008653845eb3",
@@ -208,7 +208,7 @@ def lemma_3_5(w: Witness) -> Sides:
         "the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1), x = B "
         "B_x / eps"
     ),
-    text="f503114ee2eaf00b16d486468d0fb946",
+    text="88e6befe84008d0f5037f5b2ce685cb0",
     size="d=64",
     leaves={"d": "i", "k": "i", "x": "f"},
 )
@@ -276,28 +276,28 @@ SHAPES: Any = {
 
 
 @checks(
-    "seqlength.cor-f.0.1-one-constant",
+    "seqlength.corf.0.1.constant",
     "derived, W_c^T x",
     ("k ln(2 d), of maps W_c^T with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
     text="344f9ad4c2d0a679e091e29640dadbbf",
     **SHAPES,
 )
 @checks(
-    "seqlength.cor-f.0.1-one-constant",
+    "seqlength.corf.0.1.constant",
     "derived, W_c^T x, constant 10",
     ("k ln(2 d), of maps W_c^T with columns +-e_i", "<=", "10 d x^2 ln(2 k + 1), x = 1 / eps"),
     text="d268b79dff0918eb8cf7b2ffed145bca",
     **SHAPES,
 )
 @checks(
-    "seqlength.cor-f.0.1-one-constant",
+    "seqlength.corf.0.1.constant",
     "derived, W_c^T x, rows",
     ("ln(least cover of x -> u x_1, by volume)", "<=", "d x^2 ln(2 k + 1), x = 4 / sqrt(d)"),
     text="f077000460f82cd9527f474e5c4b0a51",
     **SHAPES,
 )
 @checks(
-    "seqlength.cor-f.0.1-one-constant",
+    "seqlength.corf.0.1.constant",
     "derived, W_QK x",
     ("d ln(2 d), of maps W_QK with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
     text="22a1a0a0ed7f0797a74988b6735f2610",

@@ -13,7 +13,7 @@ from ..witness import Witness
 
 
 @checks(
-    "seqlength.sec2.1-norm",
+    "seqlength.sec2.1.norm",
     "printed",
     ("||W||_{q,p} with the outer l_r", "=", "||W||_{q,p} with the outer l_p"),
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
@@ -35,7 +35,7 @@ def printed_norm(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.lemma3.1-count",
+    "seqlength.lemma3.1.count",
     "printed",
     ("binom(n + K, K)", "<=", "n^K"),
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
@@ -58,7 +58,7 @@ def number_of_sparse(w: Witness) -> Sides:
     formula=(
         "exists k_i >= 0, sum k_i <= k: ||f - (1/k) sum k_i V_i||^2 <= (gamma^2 b^2 - ||f||^2) / k"
     ),
-    text="675ce5af3a10cddecca3444be8f6b83b",
+    text="45057aa85d03c99384e166dddf293a94",
     size="n dim k=1",
     leaves={"vectors": "f n dim", "weights": "f n"},
 )
@@ -82,7 +82,7 @@ def sparsification(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.appc-norms",
+    "seqlength.appc.norms",
     "derived, over rows",
     ("||P v||_2", "<=", "max_i ||P_{i,:}||_2 ||v||_1"),
     formula=(
@@ -101,7 +101,7 @@ def longest_row(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.appc-holder",
+    "seqlength.appc.holder",
     "printed",
     ("v.u", "<=", "max_{j, s} s u_j"),
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
@@ -116,7 +116,7 @@ def second_expression(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.appc-peeling",
+    "seqlength.appc.peeling",
     "derived",
     ("|w.W_c^T W_v^T z|", "<=", "||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max |z_j|"),
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
@@ -136,7 +136,7 @@ def peeled(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.appc-optimum",
+    "seqlength.appc.optimum",
     "printed",
     (
         "min over 0 < delta <= B of delta + (B - delta) a + b ln(B/delta)",
@@ -173,7 +173,7 @@ def entropy_minimum(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.lemma-e.1",
+    "seqlength.lemmae.1",
     "printed",
     ("(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2", "<=", "sum C_i / eps_i^2"),
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
@@ -193,7 +193,7 @@ def least_cost(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.sec4.1-cls",
+    "seqlength.sec4.1.cls",
     "printed (complexity)",
     (
         "row [CLS] of RowSoftmax(X W_QK X^T) X W_v W_c",

@@ -90,7 +90,7 @@ def _measured(X: np.ndarray, own: dict, moved: dict) -> dict[str, Any]:
 
 
 @checks(
-    "seqlength.lemma-e.2-first",
+    "seqlength.lemmae.2.first",
     "printed",
     (
         "||(g - g^)^T||_{2,inf} after the first block",
@@ -137,7 +137,7 @@ def _unit(w: Witness) -> dict[str, bool]:
 
 
 @checks(
-    "seqlength.appe-chain",
+    "seqlength.appe.chain",
     "printed",
     ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK, as measured"),
     formula=(
@@ -162,7 +162,7 @@ def chain(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.appe-cover",
+    "seqlength.appe.cover",
     "derived",
     ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK of the covers"),
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
@@ -190,7 +190,7 @@ def cover_at_norm_one(w: Witness) -> Sides:
     "printed",
     ("eps^2 ln N of the proof's last display", "=", "(gamma + eta)^3"),
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
-    text="f1102283833d5296afee6a32e1dd738a",
+    text="03a94e317103a8f02658da8068c0d5d9",
     size="L=1",
     leaves={
         "B_QK": "f",

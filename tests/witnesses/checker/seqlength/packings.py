@@ -42,21 +42,21 @@ NETWORKS: Any = {
 
 
 @checks(
-    "seqlength.cor4.2.1-packing",
+    "seqlength.cor4.2.1.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2"),
     text="bc94ac1d3242360a4d23e32e536205c8",
     **NETWORKS,
 )
 @checks(
-    "seqlength.cor4.2.1-packing",
+    "seqlength.cor4.2.1.packing",
     "printed, constant 100",
     ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2"),
     text="2edb802531c360562ed6e85357ac0ffa",
     **NETWORKS,
 )
 @checks(
-    "seqlength.cor4.2.1-packing",
+    "seqlength.cor4.2.1.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with ln(2 d d + 1)"),
     text="7fa25da30f7a98a27838bcba0c144fb2",
@@ -88,7 +88,7 @@ def saturated_networks(w: Witness) -> Sides:
 
 
 @checks(
-    "seqlength.thm4.2-packing",
+    "seqlength.thm4.2.packing",
     "printed",
     ("ln 4", "<=", "(gamma + eta)^3 / eps^2"),
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
@@ -126,21 +126,21 @@ IN_L1_SIGNS: Any = {
 
 
 @checks(
-    "seqlength.cor-f.0.2-packing",
+    "seqlength.corf.0.2.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with C_1 = ln d"),
     text="64fa34166cf8db9dd869b9219684b308",
     **IN_L1_SIGNS,
 )
 @checks(
-    "seqlength.cor-f.0.2-packing",
+    "seqlength.corf.0.2.packing",
     "printed, constant 100",
     ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2 with C_1 = ln d"),
     text="23eeea8f261260d8c75f400905460401",
     **IN_L1_SIGNS,
 )
 @checks(
-    "seqlength.cor-f.0.2-packing",
+    "seqlength.corf.0.2.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = ln(d^2)"),
     text="c3bea9c1bdd877f8c58bc109b14eff46",
@@ -179,21 +179,21 @@ IN_L1_LEVELS: Any = {
 
 
 @checks(
-    "seqlength.cor-f.0.1-packing",
+    "seqlength.corf.0.1.packing",
     "printed",
     ("(d - 3) ln M", "<=", "(gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
     text="e25b041782f542cf6b6a9d896b2902f1",
     **IN_L1_LEVELS,
 )
 @checks(
-    "seqlength.cor-f.0.1-packing",
+    "seqlength.corf.0.1.packing",
     "printed, constant 10",
     ("(d - 3) ln M", "<=", "10 (gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
     text="2dc6931e5eabdb4a30bc268491351e85",
     **IN_L1_LEVELS,
 )
 @checks(
-    "seqlength.cor-f.0.1-packing",
+    "seqlength.corf.0.1.packing",
     "derived",
     ("(d - 3) ln M", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = d ln 3"),
     text="fbf425c15e2606efaf89bce9acf8a247",

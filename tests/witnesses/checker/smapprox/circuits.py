@@ -14,7 +14,7 @@ def relu(x: int) -> int:
 
 
 @checks(
-    "smapprox.lemmab.1-norm",
+    "smapprox.lemmab.1.norm",
     "printed",
     ("|theta|_1 of the network of one OR gate", "<=", "s"),
     formula="|theta|_1 of the uncorrected network <= s, of each layer = O(r_i)",
@@ -42,7 +42,7 @@ def parameter_norm(w: Witness) -> Sides:
 
 
 @checks(
-    "smapprox.lemmab.1-not",
+    "smapprox.lemmab.1.not",
     "printed diagonal",
     ("NOT x_0", "=", "relu(relu(1 - x_1))"),
     formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",

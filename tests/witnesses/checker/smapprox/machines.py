@@ -23,7 +23,7 @@ def position_bits(T: int) -> int:
 
 
 @checks(
-    "smapprox.claimc.5-case2",
+    "smapprox.claimc.5.case2",
     "printed",
     ("bit j + 1 of t", "=", "0"),
     formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
@@ -48,7 +48,7 @@ def bit_of_earlier(w: Witness) -> Sides:
 
 
 @checks(
-    "smapprox.thm4.1-norms",
+    "smapprox.thm4.1.norms",
     "printed",
     ("the most entries of a state that are not 0", "<=", "|Z| + |A| + w_pos"),
     formula="every state of the network has at most |Z| + |A| + log T entries that are not 0",
@@ -73,7 +73,7 @@ def entries_of_states(w: Witness) -> Sides:
 
 
 @checks(
-    "smapprox.thm4.1-positions",
+    "smapprox.thm4.1.positions",
     "printed",
     ("a_0, .., a_T as the network reads them", "=", "a_0, .., a_T"),
     formula="the symbols at steps 0..T are right with w_pos position bits",
@@ -141,14 +141,14 @@ TIES: Any = {
 
 
 @checks(
-    "smapprox.condd.3-ties",
+    "smapprox.condd.3.ties",
     "printed",
     ("1 + the number of positions no longer attended to", "<=", "1"),
     text="68a2408f7b68d43a5da047a25bda98b2",
     **TIES,
 )
 @checks(
-    "smapprox.condd.3-ties",
+    "smapprox.condd.3.ties",
     "printed condition",
     ("|f(H) - f(H^)|", "<=", "(|Z| |A| w_pos)^3 epsilon"),
     text="9e92bea1ab174075048a6f2178cf9757",

@@ -9,7 +9,7 @@ from ..witness import Witness
 
 
 @checks(
-    "smapprox.sec2.1-positive",
+    "smapprox.sec2.1.positive",
     "printed",
     ("whether rho(theta, x, y) > 0", "=", "whether F predicts y"),
     formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
@@ -33,7 +33,7 @@ def positive_margin(w: Witness) -> Sides:
 
 
 @checks(
-    "smapprox.lemma2.4-epsilon",
+    "smapprox.lemma2.4.epsilon",
     "printed",
     ("P(risk > epsilon)", "<=", "1/100"),
     formula=(

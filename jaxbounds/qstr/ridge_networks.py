@@ -1,0 +1,98 @@
+"""Lemma 42 on the disc: the least network of two layers that approximates a function within eps."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from jaxtyping import Float
+
+
+class RidgeNetwork(NamedTuple):
+    """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1.
+
+    Attributes:
+        a: outer weights.
+        W: rows of norm 1/R.
+        b: biases.
+    """
+
+    a: Float[np.ndarray, "m"]
+    W: Float[np.ndarray, "m d"]
+    b: Float[np.ndarray, "m"]
+
+    def __call__(self, x: Float[np.ndarray, "n d"], /) -> Float[np.ndarray, "n"]:
+        """The values at points, one a row."""
+        return np.maximum(x @ self.W.T + self.b, 0.0) @ self.a
+
+
+def disc(*, radius: float, spacing: float) -> Float[np.ndarray, "n 2"]:
+    """The points of a square lattice within a disc."""
+    ticks = np.arange(-radius, radius + spacing / 2, spacing)
+    square = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    return square[np.linalg.norm(square, axis=1) <= radius]
+
+
+def least_ridge_network(
+    x: Float[np.ndarray, "n 2"],
+    values: Float[np.ndarray, "n"],
+    /,
+    *,
+    eps: float,
+    radius: float,
+    directions: int,
+    biases: int,
+) -> RidgeNetwork:
+    """The network of least |a|_1 among these units that is within eps at the points, then split.
+
+    A linear program over units of all directions and biases. A unit of weight a_i is split into
+    copies of equal weight, about as many as |a_i| asks for, so that |a|_2 sqrt(m) is at most
+    sqrt 2 |a|_1 for m units.
+
+    Args:
+        x: points of the disc.
+        values: of the function there.
+        eps: the error allowed at the points.
+        radius: R of the disc.
+        directions: how many directions of the half-circle and their opposites.
+        biases: how many biases from -1 to 1.
+
+    Raises:
+        ValueError: if no network of these units is that near; more of them may be.
+    """
+    angles = np.linspace(0.0, 2 * np.pi, 2 * directions, endpoint=False)
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1) / radius
+    shifts = np.linspace(-1.0, 1.0, biases)
+    W, b = np.repeat(rows, biases, axis=0), np.tile(shifts, len(rows))
+    units = np.maximum(x @ W.T + b, 0.0)
+    both = np.concatenate([units, -units], axis=1)
+    found = scipy.optimize.linprog(
+        np.ones(both.shape[1]),
+        A_ub=np.concatenate([both, -both]),
+        b_ub=np.concatenate([values + eps, eps - values]),
+        method="highs",
+    )
+    if not found.success:
+        raise ValueError(
+            f"no network of {len(b)} units is within eps={eps} at the points. Try a larger eps, "
+            "more directions or more biases"
+        )
+    a = found.x[: len(b)] - found.x[len(b) :]
+    used = np.flatnonzero(np.abs(a) > 1e-12)
+    if not len(used):
+        return RidgeNetwork(np.zeros(1), W[:1], b[:1])
+    share = np.abs(a[used]) / np.sum(np.abs(a[used]))
+    copies = np.ceil(len(used) * share).astype(int)
+    each = np.repeat(used, copies)
+    return RidgeNetwork(np.repeat(a[used] / copies, copies), W[each], b[each])
+
+
+def printed_lipschitz_norms(
+    *, lipschitz: float, radius: float, eps: float, dimension: int
+) -> tuple[float, float]:
+    """Lemma 42's m and |a|_2 sqrt(m) with C_1 = C_2 = 1. Rate.
+
+    m <= C_1 (L R (1 + log(L R/eps))/eps)^d, |a|_2 sqrt(m) <= C_2 L R (..)^{(d + 1)/2}.
+    """
+    reach = lipschitz * radius
+    unit = reach * (1 + np.log(reach / eps)) / eps
+    return float(unit**dimension), float(reach * unit ** ((dimension + 1) / 2))

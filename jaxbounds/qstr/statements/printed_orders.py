@@ -1,0 +1,402 @@
+"""The orders of growth that the paper prints, against its own chain with every constant.
+
+Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, Theorems 4, 7 and 10 hide their
+constants. A form moves one letter of the problem and compares the explicit bound, which the lemmas
+prove, with the printed order: were the explicit bound of a larger order, the lemmas would not prove
+what is printed. No data stand behind a form.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Sides, Statement
+from jaxbounds.qstr import bounds, covers, excess, theorems
+from jaxbounds.qstr.links import LINKS
+
+STEPS = 8
+"""How often a letter is doubled, or n is multiplied by four."""
+SAMPLES = 2.0**80
+"""So many prompts leave every bound below its trivial value."""
+
+Pair = tuple[float, float]
+
+
+def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
+    """The problem after k doublings of one letter; n is multiplied by four, eps is halved."""
+    factor = {"n": 4.0, "eps": 0.5, "delta": 0.5}.get(letter, 2)
+    return base | {letter: base[letter] * factor**k}
+
+
+def _forms(
+    letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
+) -> tuple[Any, ...]:
+    """A printed form for each letter, with the band of its exponent."""
+    return tuple(
+        Form(
+            name=f"printed {prefix}{letter}",
+            cites=cites,
+            sense="at least" if letter == "n" else "at most",
+            exponent=band,
+        )
+        for letter, band in letters.items()
+    )
+
+
+_SHARED: dict[str, Any] = {
+    "kind": "rate",
+    "host": True,
+    "cases": lambda size: {"k": np.arange(STEPS)},
+    "sizes": ({},),
+}
+_CLASS = {"m": 64, "H": 4, "De": 64, "eps": 2.0**-20, "n": SAMPLES, "tau": 4.0}
+
+
+def _class(g: dict[str, float]) -> covers.TransformerClass:
+    return covers.TransformerClass(
+        m=int(g["m"]), H=int(g["H"]), De=int(g["De"]), r_a=1.0, R_w=1.0, r_QK=8.0, r_z=16.0
+    )
+
+
+def _log_covering(g: dict[str, float]) -> Pair:
+    f = _class(g)
+    printed = bounds.transformer_log_covering_rate(
+        g["eps"], m=f.m, H=f.H, De=f.De, R=f.reach, r_a=f.r_a, R_w=f.R_w, r_z=f.r_z, r_QK=f.r_QK
+    )
+    return float(covers.transformer_log_covering(g["eps"], f)), printed
+
+
+def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
+    """Rademacher complexity and gap of the class, and the printed sqrt with one logarithm."""
+    f = _class(g)
+    covering = lambda eps: covers.transformer_log_covering(eps, f)
+    sizes = f.m * f.H * f.De + f.H * f.De**2
+    printed = g["tau"] * math.sqrt(sizes * math.log(g["n"] * sizes) / g["n"])
+    rademacher = excess.truncated_rademacher(covering, g["n"], tau=g["tau"])
+    gap = excess.truncated_gap(covering, g["n"], tau=g["tau"], delta=0.01, sharp=False)
+    return rademacher, gap, printed
+
+
+def _transformers(i, size):
+    k, pairs = int(i["k"]), dict[str, Pair]()
+    for letter in ("m", "H", "De", "eps"):
+        pairs[f"printed Proposition 17, {letter}"] = _log_covering(_moved(_CLASS, letter, k))
+    for letter in ("n", "m", "H", "De", "tau"):
+        rademacher, gap, printed = _uniform(_moved(_CLASS, letter, k))
+        pairs[f"printed Lemma 18, {letter}"] = rademacher, printed
+        pairs[f"printed Corollary 19, {letter}"] = gap, printed
+    grown = pairs["printed Corollary 19, m"][0]
+    return Sides.pairs(pairs | {"control": (grown, 2.0 ** (k / 8))})
+
+
+TRANSFORMERS = Statement(
+    id="qstr.prop17.order",
+    label="Proposition 17, Lemma 18, Corollary 19 (orders)",
+    formula="log C = O(m_g H De log + H De^2 log), Rad_n and the gap = O~(tau sqrt((m_g H De + H "
+    "De^2) / n))",
+    tex=r"\log \mathcal{C} \lesssim m_g H D_e \log(1 + R/\epsilon) + H D_e^2 \log(\cdot), \quad "
+    r"\mathfrak{R}_n(\mathcal{L}_\tau) \le \tilde O\left(\tau \sqrt{\frac{m_g H D_e + H D_e^2}{n}}"
+    r"\right)",
+    judges=(
+        bounds.transformer_log_covering_rate,
+        covers.transformer_log_covering,
+        excess.truncated_rademacher,
+        excess.truncated_gap,
+    ),
+    evaluate=_transformers,
+    forms=(
+        *_forms(
+            {"m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "eps": (0.9, 1.02)},
+            "Proposition 17, Appendix A.1",
+            "Proposition 17, ",
+        ),
+        *_forms(
+            {"n": (1.0, 1.05), "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02),
+             "tau": (0.9, 1.05)},
+            "Lemma 18, Appendix A.1", "Lemma 18, ",
+        ),
+        *_forms(
+            {"n": (1.0, 1.05), "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02),
+             "tau": (0.9, 1.05)},
+            "Corollary 19, Appendix A.1", "Corollary 19, ",
+        ),
+    ),
+    control="the gap at most of the order m^{1/8}",
+    assumptions="formulas only; C_1 + C_3, the branch of Lemma 16 that is true, and one logarithm; "
+    "poly(R) = (H r_z^2 + 1)^{1/2}",
+    source="Proposition 17, Lemma 18, Corollary 19",
+    **_SHARED,
+)  # fmt: skip
+
+
+_RNN = {"p": 256, "N": 64, "R": 4.0, "eps": 2.0**-20, "n": SAMPLES, "tau": 4.0, "delta": 2.0**-4}
+
+
+def _recurrent_covering(g: dict[str, float]) -> Callable[[Any], Any]:
+    lipschitz = covers.recurrent_lipschitz(
+        g["R"], N=int(g["N"]), r_z=g["R"], r_h=g["R"], depth_y=2, depth_h=2
+    )
+    return lambda eps: covers.ball_log_covering(
+        eps, parameters=int(g["p"]), radius=g["R"], lipschitz=float(lipschitz)
+    )
+
+
+def _recurrent(i, size):
+    k, pairs = int(i["k"]), dict[str, Pair]()
+    for letter in ("p", "N", "R", "eps"):
+        g = _moved(_RNN, letter, k)
+        printed = g["p"] * math.log1p(g["R"] ** 6 * g["N"] / g["eps"])
+        pairs[f"printed Corollary 31, {letter}"] = float(_recurrent_covering(g)(g["eps"])), printed
+    for letter in ("n", "p", "tau"):
+        g = _moved(_RNN, letter, k)
+        rademacher = excess.truncated_rademacher(_recurrent_covering(g), g["n"], tau=g["tau"])
+        gap = excess.truncated_gap(
+            _recurrent_covering(g), g["n"], tau=g["tau"], delta=g["delta"], sharp=False
+        )
+        printed = bounds.rnn_excess_rate(
+            g["n"], parameters=int(g["p"]), N=int(g["N"]), R=g["R"], tau=g["tau"]
+        )
+        tail = g["tau"] * math.sqrt(math.log(1 / g["delta"]) / g["n"])
+        pairs[f"printed Lemma 32, {letter}"] = rademacher, printed
+        pairs[f"printed Corollary 33, {letter}"] = gap, printed + tail
+    flat = pairs["printed Lemma 32, p"][0]
+    return Sides.pairs(pairs | {"control": (flat, 2.0 ** (k / 4))})
+
+
+RECURRENT = Statement(
+    id="qstr.cor31.order",
+    label="Corollary 31, Lemma 32, Corollary 33 (orders)",
+    formula="log C <= p log(1 + poly(R) N/eps), Rad_n and the gap = O(tau sqrt(p log(R N n tau) / "
+    "n))",
+    tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{RNN}}, d_\infty, \epsilon) \le p \log(1 + "
+    r"\mathrm{poly}(R) N / \epsilon), \quad \hat{\mathfrak{R}}_n \le O\left(\tau \sqrt{\frac{p "
+    r"\log(R N n \tau)}{n}}\right)",
+    judges=(
+        bounds.rnn_excess_rate,
+        covers.recurrent_lipschitz,
+        covers.ball_log_covering,
+        excess.truncated_rademacher,
+        excess.truncated_gap,
+    ),
+    evaluate=_recurrent,
+    forms=(
+        *_forms(
+            {"p": (0.99, 1.01), "N": (0.5, 1.1), "R": (0.5, 1.1), "eps": (0.9, 1.02)},
+            "Corollary 31, Appendix C.2",
+            "Corollary 31, ",
+        ),
+        *_forms(
+            {"n": (0.98, 1.05), "p": (0.9, 1.02), "tau": (0.9, 1.05)},
+            "Lemma 32, Appendix C.2",
+            "Lemma 32, ",
+        ),
+        *_forms(
+            {"n": (0.98, 1.05), "p": (0.9, 1.02), "tau": (0.9, 1.05)},
+            "Corollary 33, Appendix C.2",
+            "Corollary 33, ",
+        ),
+    ),
+    control="the complexity at most of the order p^{1/4}",
+    assumptions="formulas only; depth 2, r_z = r_h = R, poly(R) = R^6",
+    source="Corollary 31, Lemma 32, Corollary 33",
+    **_SHARED,
+)  # fmt: skip
+
+_PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
+_WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
+"""Each letter starts where its own term leads."""
+_EPS = 2.0**-80
+
+
+def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:
+    g = _moved(_PROBLEM | _WIDE.get(letter, {}), letter, k)
+    return excess.Setting(N=int(g["N"]), d=int(g["d"]), q=int(g["q"])), g
+
+
+_NETWORK = {"de": 32, "r_a": 1.0, "r_w": 1.0, "eps": _EPS}
+
+
+def _shape(setting: excess.Setting, m: int) -> dict[str, Any]:
+    return {"q": setting.q, "d": setting.d, "m_g": m, "eps_2nn": 0.0, "approximation": 1.0}
+
+
+def _theorem_10(i, size):
+    k, pairs = int(i["k"]), dict[str, Pair]()
+    for letter in ("n", "q", "d", "m"):
+        setting, g = _problem(letter, k)
+        n, m = g["n"], int(g["m"])
+        r_x = bounds.token_radius(n=int(n), N=setting.N, d=setting.d)
+        found = theorems.theorem_10_explicit(n, setting, m=m, **_NETWORK)
+        logs = math.log(n * setting.N * setting.q * setting.d * m)
+        pairs[f"printed {letter}"] = (
+            found,
+            theorems.theorem_10(
+                n, r_a=1.0, r_w=1.0, r_x=r_x, estimation=logs, **_shape(setting, m)
+            ),
+        )
+    slow = pairs["printed n"][0]
+    return Sides.pairs(pairs | {"control": (slow, 1 / (4.0**k * SAMPLES))})
+
+
+def _theorem_4(i, size):
+    k, pairs = int(i["k"]), dict[str, Pair]()
+    for letter in ("n", "q", "d", "m"):
+        setting, g = _problem(letter, k)
+        n, m = g["n"], int(g["m"])
+        R, _ = theorems.least_radius(n, setting, m=m, **_NETWORK)
+        found = theorems.theorem_4_explicit(n, setting, m=m, **_NETWORK)
+        logs = math.log(n * setting.N * setting.q * setting.d * m)
+        pairs[f"printed {letter}"] = (
+            found,
+            theorems.theorem_4(n, R=R, estimation=logs**2, power=4, **_shape(setting, m)),
+        )
+    slow = pairs["printed n"][0]
+    return Sides.pairs(pairs | {"control": (slow, 1 / (4.0**k * SAMPLES))})
+
+
+_FORMULAS = (
+    "formulas only: no data and no minimiser stands behind them; r_a = r_w = 1, de = 32, eps_2NN = "
+    "0; within O~ "
+)
+_TEX = (
+    r"R^{\mathrm{TR}}(\hat\Theta) \lesssim \epsilon_{\mathrm{2NN}} + \tilde O\left(C_1 "
+    r"\sqrt{\frac{m_g q (d + q) + q^3 + q d^2}{n}}\right)"
+)
+
+THEOREM_10 = Statement(
+    id="qstr.thm10.order",
+    label="Theorem 10 (orders in n, q, d and m_g)",
+    formula="R = O(eps_2NN) + O~(C_1 sqrt((m_g q (d + q) + q (q^2 + d^2)) / n)), C_1 = q r_a^2 "
+    "r_w^2 r_x^2",
+    tex=_TEX,
+    judges=(
+        theorems.theorem_10,
+        theorems.theorem_10_explicit,
+        bounds.transformer_excess_rate,
+        bounds.token_radius,
+    ),
+    evaluate=_theorem_10,
+    forms=_forms(
+        {"n": (1.0, 1.05), "q": (0.9, 1.02), "d": (0.7, 1.02), "m": (0.2, 1.0)},
+        "Theorem 10, Appendix A.1",
+    ),
+    control="1/n",
+    assumptions=_FORMULAS + "one logarithm",
+    source="Theorem 10",
+    **_SHARED,
+)
+
+THEOREM_4 = Statement(
+    id="qstr.thm4.order",
+    label="Theorem 4 (orders in n, q, d and m_g)",
+    formula="R = O(eps_2NN) + O~(C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n)), C_1 = R^4 q d",
+    tex=_TEX,
+    judges=(theorems.theorem_4, theorems.theorem_4_explicit, theorems.least_radius),
+    evaluate=_theorem_4,
+    forms=_forms(
+        {"n": (1.0, 1.1), "q": (0.9, 1.02), "d": (0.5, 1.02), "m": (0.2, 1.0)},
+        "Theorem 4, Section 3.2; R^4 as Appendix A has it, where the text at hand reads R^2 (E12)",
+    ),
+    control="1/n",
+    assumptions=_FORMULAS + "two logarithms; the least R at which the class holds Lemma 11's "
+    "network",
+    source="Theorem 4",
+    **_SHARED,
+)
+
+
+@functools.lru_cache
+def _rnn_class(setting: excess.Setting, de: int) -> excess.RecurrentClass:
+    link = LINKS["linear"]
+    assert link.two_layer is not None
+    network = link.two_layer(link.init(jax.random.key(0), setting.q, setting.d))
+    return excess.recurrent_class(setting, network, de=de)
+
+
+def _recurrent_theorem(i, size):
+    k, pairs = int(i["k"]), dict[str, Pair]()
+    degrees = {"n": (20, 0), "N": (28, 0), "q": (20, 16), "d": (20, 26)}
+    for letter, (of_logs, of_size) in degrees.items():
+        base = {"n": SAMPLES, "N": 64, "q": 1, "d": 2}
+        g = _moved(base, letter, k if letter == "n" else k // (1 if letter == "N" else 2))
+        setting = excess.Setting(N=int(g["N"]), d=int(g["d"]), q=int(g["q"]))
+        de = math.ceil(16 * math.log(g["N"]))
+        found = theorems.theorem_7_explicit(g["n"], setting, _rnn_class(setting, de))
+        unit = g.get(letter, 1.0) ** of_size if of_size else 1.0
+        pairs[f"printed {letter}"] = found, theorems.theorem_7(
+            g["n"], N=setting.N, eps_2nn=0.0, approximation=1.0,
+            polynomial=lambda logs, unit=unit, of_logs=of_logs: unit * logs**of_logs,
+        )  # fmt: skip
+    slow = pairs["printed n"][0]
+    return Sides.pairs(pairs | {"control": (slow, 1 / (4.0**k * SAMPLES))})
+
+
+RECURRENT_THEOREM = Statement(
+    id="qstr.thm7.order",
+    label="Theorem 7 (orders in n, N, q and d)",
+    formula="R = O(eps_2NN) + sqrt(poly(d, q, m_g, r_a, r_w, log(nN)) / n)",
+    tex=r"R^{\mathrm{RNN}}(\hat\Theta) \lesssim \epsilon_{\mathrm{2NN}} + \sqrt{\frac{\mathrm{poly}"
+    r"(d, q, m_g, \epsilon_{\mathrm{2NN}}^{-1}, r_a, r_w, \log(nN))}{n}}",
+    judges=(theorems.theorem_7, theorems.theorem_7_explicit, excess.recurrent_class),
+    evaluate=_recurrent_theorem,
+    forms=_forms(
+        {"n": (1.0, 1.2), "N": (0.5, 1.0), "q": (0.5, 1.0), "d": (0.5, 1.0)},
+        "Theorem 7, Section 5.1",
+    ),
+    control="1/n",
+    assumptions="formulas only; the linear link, de = 16 log N; polynomials of degree 20 in log n, "
+    "28 in log N, 16 in q and 26 in d",
+    source="Theorem 7",
+    **_SHARED,
+)
+
+_LAST = {"n": SAMPLES, "N": 64, "q": 2, "d": 4}
+
+
+def _truncations(i, size):
+    k = int(i["k"])
+    g = _moved(_LAST, "n", k)
+    setting = excess.Setting(N=g["N"], d=g["d"], q=g["q"])
+    tail = 2.0 * math.log(g["n"])
+    of_transformer = excess.prediction_moment(setting, heads=setting.q, slope=4.0)
+    tokens = excess.largest_token_moment(N=setting.N, d=setting.d)
+    of_rnn = 4.0**2 * math.sqrt(2.0 * setting.q * tokens + tokens + setting.q + 1) + 4.0
+    lost = lambda fourth: excess.truncation_error(setting, tail=tail, fourth=fourth)
+    root = g["n"] ** -0.5
+    return Sides.pairs(
+        {
+            "printed Lemma 20": (lost(of_transformer), root),
+            "printed Lemma 34": (lost(of_rnn), root),
+            "control": (lost(of_transformer) * g["n"] ** 0.6, root),
+        }
+    )
+
+
+TRUNCATIONS = Statement(
+    id="qstr.lem20.order",
+    label="Lemmas 20 and 34 (the order in n)",
+    formula="R - R_tau = O(n^{-1/2}) where the radii are exceeded with probability n^-2",
+    tex=r"R(\hat\Theta) - R_\tau(\hat\Theta) \lesssim \sqrt{1/n}",
+    judges=(excess.truncation_error, excess.prediction_moment, excess.largest_token_moment),
+    evaluate=_truncations,
+    forms=tuple(
+        Form(
+            name=f"printed {lemma}", cites=f"{lemma}, its display", sense="at least",
+            exponent=(1.9, 2.1),
+            note="tau of order log(n): Cauchy-Schwarz gives exp(-tail/2) = 1/n.",
+        )
+        for lemma in ("Lemma 20", "Lemma 34")
+    ),
+    control="the loss as a share of n^{-3/5}",
+    assumptions="formulas only; the radii of qstr.lem20, slope 4, R = 4 for the RNN",
+    source="Lemmas 20 and 34",
+    **_SHARED,
+)  # fmt: skip
+
+STATEMENTS = (
+    TRANSFORMERS, RECURRENT, THEOREM_10, THEOREM_4, RECURRENT_THEOREM, TRUNCATIONS,
+)  # fmt: skip

@@ -1,0 +1,225 @@
+"""Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
+
+The paper prints orders of growth. Each function takes the constants that the order hides, so that
+a caller says which he means; the function of the name `_explicit` takes those that the paper's own
+chain of lemmas gives, every one of them. The chain is in `excess`.
+"""
+
+import math
+from collections.abc import Callable
+
+from jaxbounds.qstr.bounds import transformer_excess_rate
+from jaxbounds.qstr.covers import TransformerClass, ball_log_covering, transformer_lipschitz
+from jaxbounds.qstr.excess import (
+    RecurrentClass,
+    Setting,
+    minimiser_risk,
+    prediction_moment,
+    recurrent_risk,
+    transformer_risk,
+)
+from jaxbounds.qstr.retrieval import inverse_temperature
+
+
+def theorem_4(
+    n: float,
+    /,
+    *,
+    q: int,
+    d: int,
+    m_g: int,
+    R: float,
+    eps_2nn: float,
+    approximation: float,
+    estimation: float,
+    power: int = 2,
+) -> float:
+    """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
+
+    C_1 = R^2 q d as the text at hand reads; Appendix A gives R^4 q d (erratum E12). Explicit in
+    its arguments.
+
+    Args:
+        n: prompts, with one position each.
+        q: relevant tokens of each position.
+        d: dimension of a token.
+        m_g: width of the network in Assumption 2.
+        R: the radius of the class {|vec Theta| <= R}.
+        eps_2nn: the squared error of Assumption 2.
+        approximation: the constant that the sign of inequality hides.
+        estimation: the constant and the logarithms that O~ hides.
+        power: of R in C_1, 2 or 4.
+    """
+    sizes = m_g * q * (d + q) + q**3 + q * d**2
+    return approximation * eps_2nn + estimation * R**power * q * d * math.sqrt(sizes / n)
+
+
+def theorem_7(
+    n: float,
+    /,
+    *,
+    N: int,
+    eps_2nn: float,
+    approximation: float,
+    polynomial: Callable[[float], float],
+) -> float:
+    """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n). Explicit in its arguments.
+
+    Args:
+        n: prompts, with one position each.
+        N: tokens in a prompt.
+        eps_2nn: the squared error of Assumption 2.
+        approximation: the constant that the sign of inequality hides.
+        polynomial: the polynomial as a function of log(nN), at the d, q, m_g, 1/eps_2NN, r_a and
+            r_w of the problem.
+    """
+    return approximation * eps_2nn + math.sqrt(polynomial(math.log(n * N)) / n)
+
+
+def theorem_10(
+    n: float,
+    /,
+    *,
+    q: int,
+    d: int,
+    m_g: int,
+    r_a: float,
+    r_w: float,
+    r_x: float,
+    eps_2nn: float,
+    approximation: float,
+    estimation: float,
+) -> float:
+    """Theorem 10: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
+
+    C_1 = q r_a^2 r_w^2 r_x^2, and the smaller of r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
+    Explicit in its arguments.
+
+    Args:
+        n: prompts, with one position each.
+        q: relevant tokens of each position.
+        d: dimension of a token.
+        m_g: width of the network in Assumption 2.
+        r_a: of Assumption 2.
+        r_w: of Assumption 2.
+        r_x: the radius sqrt(3 C_x e d log(nN)) of the tokens.
+        eps_2nn: the squared error of Assumption 2.
+        approximation: the constant that the first O hides.
+        estimation: the constant and the logarithms that O~ hides.
+    """
+    excess = transformer_excess_rate(n, q=q, d=d, m_g=m_g, r_a=r_a, r_w=r_w, r_x=r_x)
+    return approximation * eps_2nn + estimation * excess
+
+
+def theorem_4_explicit(
+    n: float,
+    setting: Setting,
+    /,
+    *,
+    de: int,
+    m: int,
+    r_a: float,
+    r_w: float,
+    eps: float,
+    eps_2nn: float = 0.0,
+    delta: float = 0.01,
+) -> float:
+    """Theorem 4 by the paper's chain with every constant, for the least R of Lemma 11. Explicit.
+
+    R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de, the norm of Lemma 11's network; the ball {|vec Theta|
+    <= R} is covered as in Corollary 19, and |a| |(W, b)|_F <= R^2 / 2 there.
+
+    Args:
+        n: prompts, with one position each.
+        setting: the model, with as many heads as q.
+        de: dimension of an encoding, of coherence at most 1/2.
+        m: width of the network in Assumption 2.
+        r_a: of Assumption 2.
+        r_w: of Assumption 2.
+        eps: the squared error allowed to attention.
+        eps_2nn: the squared error of Assumption 2.
+        delta: the probability that the bound may fail, but for 2 n^-3.
+    """
+    tail, (_, d, q, *_) = 4.0 * math.log(n), setting
+    r_x = setting.token_radius(tail)
+    R, _ = least_radius(n, setting, de=de, m=m, r_a=r_a, r_w=r_w, eps=eps)
+    r_z, slope = math.sqrt(r_x**2 + d + d / q), R**2 / 2
+    f = TransformerClass(m=m, H=q, De=d + (q + 1) * de, r_a=slope, R_w=1.0, r_QK=R, r_z=r_z)
+    lipschitz = transformer_lipschitz(R, H=q, r_z=r_z)
+    of = {"parameters": sum(f.parameters), "radius": R, "lipschitz": lipschitz}
+    return minimiser_risk(
+        lambda scale: ball_log_covering(scale, **of),
+        n,
+        setting=setting,
+        largest=f.largest_prediction,
+        fourth=prediction_moment(setting, heads=q, slope=slope),
+        fitted=(math.sqrt(eps_2nn) + math.sqrt(eps)) ** 2,
+        tail=tail,
+        delta=delta,
+    )
+
+
+def least_radius(
+    n: float, setting: Setting, /, *, de: int, m: int, r_a: float, r_w: float, eps: float
+) -> tuple[float, float]:
+    """The R of Theorem 4 at which its class holds Lemma 11's network, and the alpha of its heads.
+
+    Args:
+        n: prompts, with one position each; the radius of tokens is exceeded with probability n^-4.
+        setting: the model, with as many heads as q.
+        de: dimension of an encoding.
+        m: width of the network in Assumption 2.
+        r_a: of Assumption 2.
+        r_w: of Assumption 2.
+        eps: the squared error allowed to attention.
+    """
+    N, d, q, *_ = setting
+    r_x = setting.token_radius(4.0 * math.log(n))
+    alpha = float(inverse_temperature(N=N, q=q, d=d, r_a=r_a, r_w=r_w, r_x=r_x, eps=eps))
+    return math.sqrt(r_a**2 / m + m * r_w**2 + q * alpha**2 * de), alpha
+
+
+def theorem_7_explicit(
+    n: float, setting: Setting, f: RecurrentClass, /, *, delta: float = 0.01
+) -> float:
+    """Theorem 7 by the paper's chain with every constant: `recurrent_risk`. Explicit.
+
+    Args:
+        n: prompts, with one position each.
+        setting: the model.
+        f: the class, from `recurrent_class`.
+        delta: the probability that the bound may fail, but for 2 n^-3.
+    """
+    return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
+
+
+def theorem_10_explicit(
+    n: float,
+    setting: Setting,
+    /,
+    *,
+    de: int,
+    m: int,
+    r_a: float,
+    r_w: float,
+    eps: float,
+    eps_2nn: float = 0.0,
+    delta: float = 0.01,
+) -> float:
+    """Theorem 10 by the paper's chain with every constant: `transformer_risk`. Explicit.
+
+    Args:
+        n: prompts, with one position each.
+        setting: the model, with as many heads as q.
+        de: dimension of an encoding, of coherence at most 1/2.
+        m: width of the network in Assumption 2.
+        r_a: of Assumption 2.
+        r_w: of Assumption 2.
+        eps: the squared error allowed to attention.
+        eps_2nn: the squared error of Assumption 2.
+        delta: the probability that the bound may fail, but for 2 n^-3.
+    """
+    return transformer_risk(
+        n, setting, de=de, m=m, r_a=r_a, r_w=r_w, eps=eps, eps_2nn=eps_2nn, delta=delta,
+        form="symmetrised",
+    )  # fmt: skip

@@ -1,0 +1,105 @@
+"""The columns of a verdict, declared once: terminal, page, notebook and audit read `COLUMNS`."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jaxbounds.falsification import Verdict
+from jaxbounds.falsification.evidence import CLOSE
+
+
+def number(value: float, /) -> str:
+    """A ratio in at most eight characters, never rounded to one when it is not one."""
+    if value is None or math.isnan(value):
+        return "-"
+    if 0 < abs(value) < 1e-3 or abs(value) >= 1e4:
+        return f"{value:.2g}"
+    if value != 1 and abs(value - 1) < 5e-4:
+        return f"1{value - 1:+.0e}"
+    return f"{value:.3f}"
+
+
+def closeness(verdict: Verdict, /) -> str:
+    """The worst ratio in words, by kind: how loose, how exact, which exponent, how often."""
+    ratio = verdict.worst_ratio
+    if math.isnan(ratio):
+        return "-"
+    if verdict.kind == "rate":
+        return f"exponent {ratio:.2f}"
+    if verdict.kind == "limit":
+        return f"{number(ratio)} apart"
+    if verdict.kind == "probability":
+        return f"{number(ratio)} of the level"
+    if verdict.relation == "=":
+        if verdict.status == "fails" or ratio >= 0.1:
+            return f"off by {ratio:.1%}" if ratio < 10 else f"off x{ratio:.2g}"
+        return "exact" if ratio == 0 else f"{-math.log10(ratio):.0f} digits"
+    if math.isinf(ratio):
+        return "unbounded"
+    if ratio <= 0:
+        smaller = "right" if verdict.relation == ">=" else "left"
+        return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
+    if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
+        return "attained"
+    factor = ratio if ratio > 1 else 1 / ratio
+    words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
+    if factor < 1.005:
+        words = f"(1{factor - 1:+.0e})"
+    beyond = "short" if verdict.relation == ">=" else "over"
+    return f"x{words} {beyond if ratio > 1 else 'loose'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of the table of verdicts.
+
+    Attributes:
+        name: its head, in lower case.
+        text: the words of a cell.
+        width: columns of the screen that the terminal gives it; 0 is the rest, None hides it there.
+        screen: columns of the screen from which the terminal shows it.
+        right: whether the terminal aligns it to the right.
+        brief: whether notebooks and audits, which are narrow, show it.
+        css: the class of its cells on the page; the head has the class `column-<last word>`.
+        sort: the key by which the page sorts it; empty where the page does not.
+    """
+
+    name: str
+    text: Callable[[Verdict], str]
+    width: int | None
+    screen: int = 0
+    right: bool = False
+    brief: bool = False
+    css: str = ""
+    sort: str = ""
+
+
+def _status(verdict: Verdict) -> str:
+    recorded = "" if verdict.as_expected else f" (recorded: {verdict.expected})"
+    return verdict.status + recorded
+
+
+COLUMNS = (
+    Column(name="statement", text=lambda v: v.id, width=29, brief=True, css="name", sort="name"),
+    Column(name="kind", text=lambda v: v.kind, width=12, screen=124, css="kind", sort="kind"),
+    Column(name="form", text=lambda v: v.form, width=0, brief=True, css="form-name"),
+    Column(name="verdict", text=_status, width=12, brief=True, css="status", sort="verdict"),
+    Column(name="how close", text=closeness, width=16, right=True, brief=True, css="ratio"),
+    Column(
+        name="evidence", text=lambda v: v.evidence, width=10, screen=100, brief=True, css="evidence"
+    ),
+    Column(name="draws", text=lambda v: "", width=None, css="spread"),
+    Column(
+        name="samples",
+        text=lambda v: str(v.instances),
+        width=8,
+        screen=112,
+        right=True,
+        css="count",
+        sort="samples",
+    ),
+)
+"""The order of every table; `report.rows` draws the cells of the page that are more than text."""
+
+BRIEF = tuple(column for column in COLUMNS if column.brief)
+"""The columns of notebooks and audits."""

@@ -1,0 +1,91 @@
+"""A claim for a test: two sides, and a plain value for every other field of a `Statement`."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from jaxbounds.claims.statements import (
+    Budget,
+    Form,
+    Instance,
+    Kind,
+    Relation,
+    Sides,
+    Size,
+    Statement,
+)
+from jaxbounds.claims.statements.sides import CONTROL
+
+Side = Callable[[Any], ArrayLike] | float
+"""A function of the instance, or of one of its entries; or a number."""
+
+
+def claim(
+    lhs: Side,
+    rhs: Side,
+    *,
+    entry: str = "",
+    sample: Callable[..., Instance] | None = None,
+    over: Mapping[str, Any] | None = None,
+    hypotheses: Callable[..., Mapping[str, ArrayLike]] | None = None,
+    error: Side = 0.0,
+    control: Side | None = None,
+    kind: Kind = "inequality",
+    relation: Relation | None = None,
+    form: Form | None = None,
+    sizes: tuple[Mapping[str, float], ...] = ({},),
+    budget: Budget | None = None,
+    id: str = "mine.claim",
+) -> Statement:
+    """The statement lhs <= rhs, or another relation.
+
+    ```python
+    from jaxbounds.testing import claim
+
+    square = claim(lambda x: 2 * x, lambda x: 1.5 + x**2, entry="x", over={"x": jb.Reals()})
+    (verdict,) = jb.verify(square)
+    ```
+
+    Args:
+        lhs: the left side.
+        rhs: the right side of the form.
+        entry: the sides take this entry of the instance; they take the instance itself unless
+            given.
+        sample: `sample(key, size) -> instance`; the claim needs it or `over`.
+        over: sets by the name of an entry.
+        hypotheses: `hypotheses(instance, size) -> {name: bool}`.
+        error: the bound on the rounding of both sides.
+        control: the right side of the control; a right side that no instance meets unless given.
+        kind: of the statement.
+        relation: "<=", ">=" or "="; that of the kind unless given.
+        form: the form of the right side; `Form(name="printed")` unless given.
+        sizes: static parts to try.
+        budget: draws and searches; that of every statement unless given.
+        id: of the statement; the part before the first dot is its paper.
+
+    Raises:
+        ValueError: as `Statement`.
+    """
+    chosen = Form(name="printed") if form is None else form
+
+    def value(side: Side, instance: Instance) -> Any:
+        if not callable(side):
+            return side
+        return side(instance[entry] if entry else instance)
+
+    def evaluate(instance: Instance, size: Size) -> Sides:
+        left, right = jnp.asarray(value(lhs, instance)), value(rhs, instance)
+        never = left - (-1.0 if relation == ">=" else 1.0) * (1.0 + jnp.abs(left))
+        wrong = never if control is None else value(control, instance)
+        sides = {chosen.name: right, CONTROL: wrong}
+        return Sides(lhs=left, rhs=sides, error=value(error, instance))
+
+    optional = {"sample": sample, "over": over, "relation": relation, "budget": budget}
+    given: dict[str, Any] = {name: it for name, it in optional.items() if it is not None}
+    return Statement(
+        id=id, label="Claim", formula=f"lhs {relation or '<='} rhs", kind=kind, evaluate=evaluate,
+        sizes=sizes, forms=(chosen,), control="no instance meets it", hypotheses=hypotheses,
+        **given,
+    )  # fmt: skip

@@ -1,0 +1,82 @@
+"""A column of the verdicts is declared once: `report.columns.COLUMNS`."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import jaxbounds as jb
+from jaxbounds.report.columns import BRIEF, COLUMNS
+
+PAPER = """
+import jax
+from jaxbounds import Form, Paper, Sides, Statement
+
+def evaluate(instance, size):
+    x = instance["x"]
+    return Sides(x, {"printed": 2 * x, "control": x / 2, "sharpened": x})
+
+PAPER = Paper(id="columned", title="Columns", statements=(Statement(
+    id="columned.one", label="Lemma 1", formula="x <= 2 x", kind="inequality",
+    evaluate=evaluate, sample=lambda key, size: {"x": jax.random.uniform(key)}, sizes=({},),
+    forms=(Form(name="printed"), Form(name="sharpened", equality="every x")), control="half"),))
+"""
+PROGRAM = """
+import sys
+from jaxbounds.report import columns
+added = columns.Column(name="planted", text=lambda v: f"<{v.form}!", width=11, brief=True)
+import jaxbounds as jb
+from jaxbounds.report import audit, page, rows, terminal, verdict_table
+for module in (columns, audit, page, rows, terminal):
+    for name in {"COLUMNS", "BRIEF"} & vars(module).keys():
+        setattr(module, name, (*getattr(module, name), added))
+from rich.console import Console
+found = jb.verify("columned.py", out="here", jobs=1)
+print("--- terminal")
+Console(width=150).print(verdict_table(found, width=150))
+print("--- notebook")
+print(found._repr_html_())
+print("--- audit")
+print(jb.audit("columned.py", certify=False, out="audited"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "columned.py").write_text(PAPER)
+    return tmp_path
+
+
+def test_a_new_column_is_everywhere(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    page = (folder / "here" / "report.html").read_text()
+    places = dict(part.split("\n", 1) for part in done.stdout.split("--- ")[1:])
+    for name, text in places.items() | {("page", page)}:
+        assert "planted" in text.lower(), name
+        assert re.search(r"(<|&lt;)printed!", text), name
+
+
+def test_each_row_of_the_page_has_as_many_cells_as_there_are_heads(folder):
+    jb.verify(str(folder / "columned.py"), out=folder / "out", jobs=1)
+    page = (folder / "out" / "report.html").read_text()
+    table = page.split('id="verdicts"')[1]
+    heads = re.findall(r"<th[ >]", table.split("</thead>")[0])
+    assert len(heads) == len(COLUMNS)
+    rows = re.findall(r'<tr class="judged".*?</tr>', table, re.DOTALL)
+    spanned = 0
+    for row in rows:
+        own = re.sub(r"<svg.*?</svg>", "", row, flags=re.DOTALL)
+        assert len(re.findall(r"<t[hd][ >]", own)) + spanned == len(COLUMNS)
+        spanned = len(re.findall("rowspan", own)) or spanned
+    assert len(rows) == 2
+    assert f'colspan="{len(COLUMNS)}"' in table
+
+
+def test_notebooks_and_audits_have_the_brief_columns(folder):
+    found = jb.verify(str(folder / "columned.py"), jobs=1)
+    heads = re.findall("<th>(.*?)</th>", found._repr_html_())
+    assert heads == [column.name for column in BRIEF]

@@ -1,0 +1,124 @@
+"""Completeness: a thing that is exported, declared or documented in one place is there in all."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import jaxbounds as jb
+from jaxbounds.claims.sets import Set
+from jaxbounds.claims.sets.reading import sets_in
+from jaxbounds.cli.guide import TOPICS
+from jaxbounds.falsification.decide import ON_AVERAGE
+from jaxbounds.programs.balls.coverage import coverage
+from jaxbounds.programs.primitives import PRIMITIVES
+from jaxbounds.report.terminal import PAPER_COLUMNS, paper_rows
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "jaxbounds"
+GUIDE = PACKAGE / "guide"
+SETS = [name for name in dir(jb) if inspect.isclass(getattr(jb, name))
+        and issubclass(getattr(jb, name), Set)]  # fmt: skip
+PAGES = [*sorted(GUIDE.glob("*.md")), ROOT / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
+WRITTEN_BY_RUNS = {"claims.py", "mine.py", "verdicts.json"}
+"""Files that CONTRIBUTING names and a contributor or a run writes."""
+WITHOUT_A_RULE = {
+    "bessel_i0e", "bessel_i1e", "clz", "complex", "conj", "empty", "empty2", "igamma_grad_a",
+    "imag", "polygamma", "population_count", "random_seed", "real", "reduce_precision",
+    "regularized_incomplete_beta", "scatter-sub", "zeta",
+}  # fmt: skip
+"""Primitives in the table that neither NumPy nor ball arithmetic runs; the set may only shrink."""
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_exported_set_is_in_say_and_in_the_tests_of_sets(name):
+    assert re.search(rf"\b{name}\b", (GUIDE / "say.md").read_text()), "guide/say.md"
+    tests = (ROOT / "tests" / "test_sets.py").read_text()
+    assert f"jb.{name}(" in tests.split("UNBOUNDED]")[0], "the lists of tests/test_sets.py"
+    shape = {"Each": "jb.Reals(), 2", "OneOf": "[1.0]", "Integers": "0, 1"}.get(name, "")
+    assert sets_in(f"{{'x': jb.{name}({shape})}}"), "claims/sets/reading.py"
+
+
+def test_the_parameters_of_public_functions_stand_under_args():
+    unsaid = []
+    for name in dir(jb):
+        found = getattr(jb, name)
+        if not inspect.isfunction(found):
+            continue
+        said = re.findall(r"^ {4,}\**(\w+(?:, \w+)*):", inspect.getdoc(found) or "", re.MULTILINE)
+        names = {one for line in said for one in line.split(", ")}
+        unsaid += [f"{name}({p})" for p in inspect.signature(found).parameters if p not in names]
+    assert unsaid == []
+
+
+def test_args_name_parameters_that_exist():
+    invented = []
+    for name in dir(jb):
+        found = getattr(jb, name)
+        if not inspect.isfunction(found):
+            continue
+        args = re.search(r"\nArgs:\n(.*?)(\n\w+:|\Z)", inspect.getdoc(found) or "", re.DOTALL)
+        said = re.findall(r"^ {4}\**(\w+):", args[1], re.MULTILINE) if args else []
+        there = inspect.signature(found).parameters
+        invented += [f"{name}({p})" for p in said if p not in there]
+    assert invented == []
+
+
+def test_each_primitive_of_the_table_has_a_rule():
+    rules = {row.name: row.numpy or row.balls or row.slopes for row in coverage()}
+    lacking = {name for name in PRIMITIVES if not rules.get(name, False)}
+    assert lacking == WITHOUT_A_RULE
+
+
+def test_each_option_of_a_sweep_is_in_its_page():
+    page = (GUIDE / "sweeps.md").read_text()
+    for name in inspect.signature(jb.sweep).parameters:
+        assert re.search(rf"\b{name}\b", page), name
+
+
+def test_each_kind_says_its_words_on_the_page_and_has_a_way_to_decide():
+    from typing import get_args
+
+    from jaxbounds.claims.statements.statement import Kind
+    from jaxbounds.report.rows import _WORDS
+
+    assert {*ON_AVERAGE} <= {*get_args(Kind)}
+    assert {*_WORDS} == {*ON_AVERAGE}, "report/rows.py: the words of a kind that is an average"
+
+
+def test_each_page_of_the_guide_is_a_topic():
+    assert sorted(TOPICS) == sorted(file.stem for file in GUIDE.glob("*.md"))
+
+
+def _cells(line):
+    inner = re.sub(r"`[^`]*`", "code", line).strip()
+    return len(re.split(r"(?<!\\)\|", inner.strip("|")))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_of_pages_have_as_many_cells_as_heads(page):
+    heads = None
+    for number, line in enumerate(page.read_text(encoding="utf8").splitlines(), 1):
+        if not line.startswith("|"):
+            heads = None
+            continue
+        heads = _cells(line) if heads is None else heads
+        assert _cells(line) == heads, f"{page.name}:{number}"
+
+
+def test_the_row_of_a_paper_has_as_many_cells_as_heads():
+    from jaxbounds.falsification import unmeasured
+
+    paper = jb.load_paper("smapprox")
+    verdicts = unmeasured(paper.statements[0], "not tried")
+    assert [len(row) for row in paper_rows([paper], verdicts)] == [len(PAPER_COLUMNS)]
+
+
+def test_contributing_names_files_that_exist():
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`((?:[\w.<>-]+/)*[\w<>.-]+\.(?:py|md|json|toml|css|js|pyi|txt))`", text)
+    rooms = [ROOT, PACKAGE, ROOT / "tests", *(path for path in PACKAGE.iterdir() if path.is_dir())]
+    given = [name for name in named if "<" not in name and name not in WRITTEN_BY_RUNS]
+    lost = [name for name in given if not any((room / name).exists() for room in rooms)]
+    assert given and lost == []

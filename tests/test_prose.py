@@ -1,0 +1,83 @@
+"""A test that teaches prose: the count of today's faults, by room and rule, may only fall."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("prose", Path(__file__).with_name("prose.py"))
+prose = sys.modules.setdefault("prose", importlib.util.module_from_spec(_spec))
+_spec.loader.exec_module(prose)
+FOUND = prose.faults()
+
+
+@pytest.mark.parametrize("room", FOUND)
+def test_a_room_has_no_more_faults_than_on_record(room):
+    """On failure: the place, the rule and the words of each fault. New rooms start without any."""
+    allowed = prose.recorded().get(room, {})
+    for rule, count in prose.counts(FOUND)[room].items():
+        shown = "\n".join(str(fault) for fault in FOUND[room] if fault.rule == rule)
+        assert count <= allowed.get(rule, 0), (
+            f"{room} has {count} faults of the rule {rule!r}, and {allowed.get(rule, 0)} are on "
+            f"record. Rewrite your sentence:\n{shown}"
+        )
+
+
+def test_the_record_never_rises(tmp_path, monkeypatch):
+    monkeypatch.setattr(prose, "COUNTS", tmp_path / "prose.json")
+    fault = prose.Fault("jaxbounds/cli/x.py:1", "opening", "What is it.")
+    monkeypatch.setattr(prose, "faults", lambda: {"cli": [fault]})
+    prose.record()
+    assert prose.recorded() == {"cli": {"opening": 1}}
+    longer = fault._replace(rule="length")
+    monkeypatch.setattr(prose, "faults", lambda: {"cli": [fault, fault, longer], "new": [fault]})
+    prose.record()
+    assert prose.recorded() == {"cli": {"length": 0, "opening": 1}, "new": {"opening": 1}}
+    monkeypatch.setattr(prose, "faults", lambda: {"cli": []})
+    prose.record()
+    assert prose.recorded() == {"cli": {}}
+
+
+def _rules(text):
+    return [fault.rule for fault in prose.in_python(text, "x.py")]
+
+
+@pytest.mark.parametrize("word", ["What", "Of", "By", "Where", "With"])
+def test_openings_are_found_in_docstrings(word):
+    assert _rules(f'"""{word} the run keeps."""') == ["opening"]
+    assert _rules(f'def f(x):\n    """A line.\n\n    {word} others go.\n    """') == ["opening"]
+    assert _rules(f'def f(x):\n    """A line.\n\n    Args:\n        x: {word} it is.\n    """') == [
+        "opening"
+    ]
+    assert _rules(f'"""The run keeps {word.lower()} it can."""') == []
+    assert _rules(f'"""A run.\n\n```\n{word} code.\n```\n"""') == []
+
+
+def test_long_sentences_are_found():
+    words = " ".join(["word"] * 31)
+    assert _rules(f'"""{words}."""') == ["length"]
+    assert _rules(f'"""{words[:-5]}."""') == []
+    assert _rules(f'"""One {words[:70]}. Two {words[:70]}."""') == []
+
+
+def test_constants_give_their_unit_and_effect():
+    assert _rules("LIMIT = 3") == ["constant"]
+    assert _rules('LIMIT = 3\n"""The limit."""') == ["constant"]
+    assert _rules('LIMIT = 3\n"""Seconds; a larger limit waits longer."""') == []
+    assert _rules('_LIMIT: float = -2**9\n"""Bytes."""') == ["constant"]
+    assert _rules('NAME = "a"') == _rules("limit = 3") == []
+
+
+def test_messages_give_a_value_and_a_cure():
+    assert _rules('raise ValueError("no steps")') == ["value", "cure"]
+    assert _rules('raise ValueError(f"steps={steps} is below 1")') == ["cure"]
+    assert _rules('raise ValueError(f"steps={steps} is below 1. " f"Try {1}")') == []
+    assert _rules('raise ValueError("a=" + repr(a) + ". Try b")') == []
+    assert _rules("raise ValueError(words)") == _rules('raise StopIteration("x")') == []
+
+
+def test_a_fault_says_its_place_its_rule_and_its_words():
+    (fault,) = prose.in_python('"""What it is."""', "jaxbounds/cli/x.py")
+    assert str(fault).startswith("jaxbounds/cli/x.py:1: a sentence opens with What, Of, By")
+    assert "'What it is.'" in str(fault)
