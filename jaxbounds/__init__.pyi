@@ -2,6 +2,7 @@
 # ruff: noqa: I001 - grouped by theme, not by module
 
 # Declare a claim, and the paper that makes it.
+from .claims.statements.claim import claim as claim
 from .claims.statements.statement import Statement as Statement
 from .claims.statements.form import Form as Form
 from .claims.statements.sides import Sides as Sides
@@ -10,6 +11,8 @@ from .claims.statements.domain import Domain as Domain
 from .claims.statements.statement import Budget as Budget
 from .claims.statements.paper import Paper as Paper
 from .claims.statements.paper import Erratum as Erratum
+from .claims.statements.item import Item as Item
+from .claims.statements.item import Items as Items
 
 # Sets for `over=`: the arguments of a claim.
 from .claims.sets.vectors import Reals as Reals
@@ -85,7 +88,7 @@ from .networks.curvature.monitor import CurvatureMonitor as CurvatureMonitor
 # Experiments and sweeps.
 from .runs.experiment import run as run
 from .experiments.experiment import Experiment as Experiment
-from .experiments.experiment import Claim as Claim
+from .experiments.experiment import Finding as Finding
 from .experiments.sweeps.sweep import sweep as sweep
 from .experiments.sweeps.swept import lanes_of as lanes_of
 

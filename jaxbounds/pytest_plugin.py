@@ -165,7 +165,9 @@ class StatementItem(pytest.Item):
                 return
             place = Path(store).joinpath
             lines = [
-                f"{v.form}: {v.status}, recorded {v.expected}" for v in found if not v.as_expected
+                f"{v.form}: {v.status}" + (f", {v.aside}" if v.aside else "")
+                for v in found
+                if not v.as_expected
             ]
             lines += remarks(found, place, self.statement.judged)
         raise NotAsRecorded("\n".join([f"{self.name}: {self.statement.formula}", *lines]))

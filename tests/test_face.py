@@ -192,7 +192,7 @@ def test_verify_does_what_the_command_does(claims, tmp_path, capsys, monkeypatch
     assert without(ours) == without(theirs) and found.status == 0
     for name in ("report.html", "run.json", "worst/facenotes.cauchy.printed.npz"):
         assert (tmp_path / "door" / name).is_file()
-    assert "1 statement, 1 form: 1 holds; all as recorded" in repr(found)
+    assert "1 statement, 1 form: 1 holds\n" in repr(found)
     assert "<table>" in found._repr_html_()
     x, y = (found.instance().instance[name] for name in "xy")
     assert abs(x @ y) == pytest.approx(np.linalg.norm(x) * np.linalg.norm(y), rel=1e-9)

@@ -1,5 +1,6 @@
 """What the front page and the guide say is true: counts, names, commands, snippets, the picture."""
 
+import json
 import re
 import runpy
 import shlex
@@ -162,12 +163,43 @@ def test_every_experiment_is_in_the_table():
     assert rows == [(e.id, "*" * e.resumable, ", ".join(e.presets)) for e in experiments().values()]
 
 
-def test_an_inequality_of_ones_own(tmp_path, monkeypatch, capsys):
-    """The file, the command and the Python of the front page; and how the guide counts."""
+def test_the_first_lines_find_a_violation(capsys):
+    first = _python(README)[0]
+    assert sum(bool(line) for line in first.splitlines()) == 3
+    exec(first, {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("violated") and "d=4" in printed
+
+
+def test_a_table_says_which_function_one_wants():
+    """One screen; every name of it exists."""
+    table = README.split("## Which function do I want?")[1].split("\n\n")[1]
+    assert len(table.splitlines()) <= 24 and max(map(len, table.splitlines())) <= 100
+    for name in ("claim", "Statement", "find_violation", "sharp_constant", "Curvature", "sweep"):
+        assert f"`jb.{name}`" in table and hasattr(jb, name)
+
+
+def test_a_paper_of_ones_own(tmp_path, monkeypatch, capsys):
+    """The file, the commands and the Python of the front page."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    mine, door, _ = _python(README)
-    assert sum(bool(line) for line in mine.splitlines()) <= 25
+    mine, door = _python(README)[2:]
+    assert sum(bool(line) for line in mine.splitlines()) <= 10
+    Path("mine.py").write_text(mine)
+    assert main(["verify", "mine.py", "--jobs", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"printed +holds +x2 loose", printed)
+    assert re.search(r"false 1\.9 +fails", printed)
+    exec(door, {"ThreadPoolExecutor": ThreadPoolExecutor})
+    assert "mine.one" in capsys.readouterr().out
+    assert Path("results/mine/verdicts.json").is_file()
+
+
+def test_the_statement_of_the_guide(tmp_path, monkeypatch, capsys):
+    """The file of the page; and how the guide counts its evidence."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (mine,) = [code for code in _python(GUIDE["say"]) if "jb.Statement(" in code]
     Path("mine.py").write_text(mine)
     assert main(["verify", "mine.py", "--jobs", "1"]) == 0
     printed = capsys.readouterr().out
@@ -176,17 +208,48 @@ def test_an_inequality_of_ones_own(tmp_path, monkeypatch, capsys):
     counted = _python(GUIDE["evidence"])
     exec(counted[0], {})
     assert capsys.readouterr().out.startswith("Counter({'searched': 1, 'attained': 1})\n1 0 2")
-    exec(door, {"ThreadPoolExecutor": ThreadPoolExecutor})
-    assert "mine.inequality1" in capsys.readouterr().out
-    assert Path("results/mine/verdicts.json").is_file()
+
+
+def test_the_claim_of_the_guide(capsys):
+    (code,) = [code for code in _python(GUIDE["say"]) if "jb.claim(" in code]
+    exec(code, {"__name__": "say"})
+    printed = capsys.readouterr().out
+    assert re.search(r"mine\.cs +.*printed +.*holds", printed) and "half the bound" in printed
+
+
+def test_the_page_for_programs(tmp_path, monkeypatch, capsys):
+    """Its claim file and its command give what it says, as a schema describes it."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    claims, python = _python(GUIDE["programs"])
+    Path("claims.py").write_text(claims)
+    (line,) = re.findall(
+        r"^jaxbounds (verify .*) > verdicts\.json$", GUIDE["programs"], re.MULTILINE
+    )
+    assert main([*shlex.split(line), "--jobs", "1"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert [(v["id"], v["form"], v["status"]) for v in found] == [
+        ("job.norms", "printed", "holds"), ("job.norms", "false 1.0", "fails"),
+        ("job.wrong", "printed", "fails"), ("job.slip", "printed", "error"),
+    ]  # fmt: skip
+    (said,) = re.findall(r'"(statement \'job\.slip\'.*?)"', GUIDE["programs"])
+    assert found[-1]["reason"] == said and found[2]["size"] == {"d": 4}
+    assert main(["schema", "verdicts"]) == 0
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(found, json.loads(capsys.readouterr().out))
+    rows = re.findall(r"^\| ((?:`\w+`,? ?)+) \|", GUIDE["programs"], re.MULTILINE)
+    fields = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert len(fields) >= 9 and fields <= set(found[0])
+    exec(python, {})
+    assert "job.wrong printed fails" in capsys.readouterr().out
 
 
 def test_curvature_of_ones_own(capsys):
     params = {"a": jnp.full((3, 4), 0.3), "b": jnp.ones(4)}
     loss = lambda w, x: jnp.mean((jnp.tanh(x @ w["a"]) @ w["b"] - 1) ** 2)
     batches = [jnp.ones((8, 3)), jnp.full((8, 3), -0.5)]
-    snippet = _python(README)[2]
-    assert len(snippet.splitlines()) == 6
+    snippet = _python(README)[1]
+    assert len(snippet.splitlines()) == 3
     exec(snippet, {"jb": jb, "loss": loss, "params": params, "batches": batches})
     least, greatest, _, converged = capsys.readouterr().out.splitlines()[0].split()
     assert float(least) < float(greatest) and converged == "True"

@@ -112,6 +112,7 @@ def _verdict(index, form, status, ratio, quantiles=(), **options):
         "control": {"status": "fails", "worst_ratio": 2.0},
         "tolerance": statement.tolerance,
         "checked": ("|x| <= 1",),
+        "recorded": True,
     }
     return Verdict(**(given | options))
 
@@ -186,7 +187,7 @@ def test_the_page_tells_what_it_must(page):
     text = re.sub(r"\s+", " ", read(page.read_text(encoding="utf8")).text)
     for words in (
         "5 forms: 1 fails, 2 holds, 1 consistent, 1 inconclusive; 1 NOT as recorded",
-        "recorded holds",
+        "recorded: holds",
         "by Cauchy-Schwarz",
         "0.333333, 0]",
         f"jaxbounds replay '{page.parent / 'worst/a.npz'}' --import 'my claims.py'",

@@ -12,7 +12,7 @@ import xarray as xr
 
 from jaxbounds.cli import main, plot
 from jaxbounds.cli.plot import print_result
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.results import load, save
 from jaxbounds.papers import experiments
 
@@ -163,7 +163,7 @@ def test_every_experiment_is_complete_and_its_flags_parse(capsys):
 OWN = """
 from dataclasses import dataclass
 import xarray as xr
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Finding, Experiment
 
 @dataclass(frozen=True)
 class Config:
@@ -179,7 +179,7 @@ def run(config, key, /):
     return xr.Dataset({"one": ("i", [1.0] * config.number)})
 
 def claims(dataset, /):
-    return (Claim("they add up to four", bool(dataset.one.sum() == 4), "sum"),)
+    return (Finding("they add up to four", bool(dataset.one.sum() == 4), "sum"),)
 
 def figure(dataset, /):
     import matplotlib.pyplot as plt
@@ -210,7 +210,7 @@ def test_an_experiment_of_the_users_runs_from_its_file(tmp_path, monkeypatch, ca
 
 
 def test_the_verdict_comes_first_and_numbers_where_something_is_missed(capsys):
-    claims = (Claim("[a]", True, "n1"), Claim("b", False, "n2"), Claim("c", None, "n3"))
+    claims = (Finding("[a]", True, "n1"), Finding("b", False, "n2"), Finding("c", None, "n3"))
     nothing = {"run": None, "figure": None, "config": None, "label": "Figure 1", "title": "one"}
     mine = Experiment(id="mine.one", claims=lambda dataset: claims, **nothing)
     dataset = xr.Dataset(attrs={"text": "line\n" * 200})

@@ -36,7 +36,7 @@ GOOD = {
         ({"kind": "theorem"}, "kind must be one of"),
         ({"sizes": ()}, "sizes is empty"),
         ({"sample": {}}, "neither sample nor cases nor over"),
-        ({"control": " "}, "control is empty"),
+        ({"kind": "limit", "control": " "}, "control=' ': the engine makes a control"),
         ({"level": 0.1}, "level is needed"),
         ({"forms": ()}, "no form"),
         ({"forms": (Form(name="printed"), Form(name="printed"))}, "distinct"),

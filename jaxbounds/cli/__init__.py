@@ -41,6 +41,7 @@ COMMANDS = {
 
 _JUDGING = ("verify", "certify", "constant", "audit")
 
+FLAG = "--json"
 NO_THREADS = "can't start new thread"
 """Python's words where the system refuses another thread."""
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
@@ -104,6 +105,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _answered(arguments: list[str]) -> int:
+    if arguments and FLAG in arguments[1:]:
+        answers = importlib.import_module("jaxbounds.cli.answers")
+        if answers.asked(arguments):
+            return int(answers.answered(arguments, _answered))
     try:
         if arguments == ["--version"]:
             print(f"jaxbounds {__version__} jax {importlib.metadata.version('jax')}")

@@ -1,13 +1,17 @@
 """`jaxbounds audit`: what was found about a paper, for its authors."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.report.items import coverage
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
 
@@ -18,6 +22,7 @@ def audit(
     *,
     out: Path | None = None,
     seed: int = 0,
+    timeout: float = TIMEOUT,
     jobs: int = 0,
     certify: bool = True,
     imports: Imports = (),
@@ -33,10 +38,12 @@ def audit(
         out: folder for audit.md, audit.html and all that `verify` leaves; "results/audit-PAPER"
             unless given.
         seed: of all draws.
+        timeout: seconds for each statement; what is not refuted by then is inconclusive.
         jobs: processes; 0 means one for each core.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
+    refuse_other_limits(timeout)
     selection = the_paper(paper, imports)
     if certify:
         try:
@@ -44,7 +51,7 @@ def audit(
         except ModuleNotFoundError as problem:
             raise ValueError(f"{problem}; or leave certificates out: --no-certify") from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"
-    run = audited(selection, Options(seed, certify=certify), place, jobs=jobs)
+    run = audited(selection, Options(seed, certify=certify, timeout=timeout), place, jobs=jobs)
     if set(run.kept) != {s.id for s in selection.statements}:
         show(run, console_for_output())
         if run.stopped:
@@ -53,8 +60,14 @@ def audit(
         run.take_kept()
         run.publish()
     written = write_audit(run)
+    items = [
+        {**dataclasses.asdict(one.item), "verdict": one.words}
+        for one in coverage(written.paper, run.verdicts)
+    ]
+    answer(folder=str(place), digest=written.digest, items=items,
+           verdicts=[v.to_json() for v in run.verdicts])  # fmt: skip
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
     if run.status:
-        say("some verdicts are not as recorded: look into these before sending")
+        say("some verdicts are not as recorded or claimed: look into these before sending")
     return run.status

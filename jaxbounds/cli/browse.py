@@ -11,6 +11,7 @@ from jaxbounds import report
 from jaxbounds.claims.renamed import current_form
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.claims.statements.paper import Weight
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import (
     Imports,
     Kinds,
@@ -165,6 +166,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     now = ratios[current_form(statement.id, stored.meta["form"])]
     console.print(report.instance_text(stored.instance), markup=False)
     same = math.isclose(now, before, rel_tol=1e-12) or (math.isnan(now) and math.isnan(before))
+    answer(id=statement.id, form=stored.meta["form"], ratios=ratios, stored=before)
     words = f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"
     console.print(words, markup=False)
     return int(not same)

@@ -6,10 +6,12 @@ from typing import Any
 
 from jaxbounds.certification.crosscheck import Crosscheck
 from jaxbounds.certification.rocq import OPERATIONS
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.streams import say
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.certificates import certificates_table, counted
 from jaxbounds.runs.certify import (
@@ -99,6 +101,7 @@ def certify(
     console.print(counted(certificates), markup=False)
     write_certificates(made, selection, out)
     held.release()
+    answer(folder=str(out), certificates=[to_json(one) for one in certificates])
     console.print(f"written to {out}: certificates.json, witnesses/", markup=False)
     if rocq is not None:
         for line in write_theorems(made, selection, rocq):

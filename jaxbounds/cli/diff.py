@@ -74,7 +74,7 @@ def _change(a: Verdict | None, b: Verdict | None) -> tuple[What, str, str] | Non
     if a is None or b is None:
         return ("only in A", a.status, "") if a else ("only in B", "", b.status if b else "")
     if (a.status, a.as_expected) != (b.status, b.as_expected):
-        say = lambda v: v.status + ("" if v.as_expected else f", recorded {v.expected}")
+        say = lambda v: v.status + (f", {v.aside}" if v.aside else "")
         return "verdict", say(a), say(b)
     if a.evidence != b.evidence:
         return "evidence", a.evidence, b.evidence

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import tyro
 
+from jaxbounds.cli.answers import answer
+
 TOPICS = (
-    "start", "say", "verdicts", "papers", "certify", "kernel", "constants", "curvature",
-    "figures", "sweeps", "engines", "evidence", "files", "changes",
+    "start", "say", "verdicts", "source", "papers", "certify", "kernel", "constants", "curvature",
+    "figures", "sweeps", "engines", "evidence", "files", "programs", "changes",
 )  # fmt: skip
 """As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""
 
@@ -30,8 +32,11 @@ def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
         topic: "start" goes from an inequality to a verdict.
     """
     if topic:
-        print(topic_text(topic), end="")
+        text = topic_text(topic)
+        answer(topic=topic, text=text)
+        print(text, end="")
         return 0
+    answer(topics=list(TOPICS))
     print("jaxbounds guide TOPIC, where TOPIC is one of\n")
     for name in TOPICS:
         _, about = topic_text(name).partition("\n")[0].split(": ", 1)

@@ -1,15 +1,19 @@
 """`jaxbounds new`: a folder for a paper of one's own, that `verify` passes as it is."""
 
+import dataclasses
 import importlib.util
 import re
 import shutil
 import sys
+from collections import Counter
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.line import told_in
 from jaxbounds.cli.streams import say
 from jaxbounds.papers import PAPERS
@@ -49,35 +53,67 @@ def new(
 
     Args:
         folder: a new folder; its name becomes the paper's id.
-        from_: what `save` wrote of a `sharp_constant` or `find_violation` of two functions: their
-            claim is then the paper's first statement, instead of the example's. The files are
-            printed before they are written: `verify` will run the code of the two functions.
+        from_: a paper's .tex file, or its folder: each numbered theorem, definition, assumption and
+            labelled display becomes an item, ready to be judged and not yet covered; nothing of the
+            source is executed. Or what `save` wrote of a `sharp_constant` or `find_violation` of
+            two functions: their claim is then the paper's first statement, instead of the
+            example's. The files are printed before they are written: `verify` will run the code of
+            the two functions.
     """
-    told = None if from_ is None else told_in(from_)
     name = _paper_id(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} is there already: give a new folder")
+    if from_ is not None and (from_.is_dir() or from_.suffix == ".tex"):
+        return _from_source(folder, name, from_)
+    told = None if from_ is None else told_in(from_)
+    _refuse_taken(folder)
     written = {} if told is None else told(name)
     for file_name, text in written.items():
         say(f"{file_name} will be\n\n{text}", errors=False)
+    files = [*resources.files("jaxbounds.template").iterdir()]
+    texts = {
+        file.name: re.sub(rf"\b{NAME}\b", name, file.read_text(encoding="utf8"))
+        for file in files
+        if file.is_file()
+    }
+    if told is not None:
+        del texts["test_model.py"]
+    _write(folder, name, texts | written)
+    return 0
+
+
+def _from_source(folder: Path, name: str, source: Path) -> int:
+    """Start a paper from its LaTeX."""
+    from jaxbounds.cli.listed import files_of
+    from jaxbounds.papers.latex import items_in
+
+    _refuse_taken(folder)
+    found = items_in(source, name)
+    _write(folder, name, files_of(name, found))
+    answer(items=[dataclasses.asdict(item) for item in found.items])
+    kinds = Counter(item.kind for item in found.items)
+    words = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no numbered item"
+    say(f"{len(found.items)} items of {found.file}: {words}", errors=False)
+    return 0
+
+
+def _refuse_taken(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder} is there already: give a new folder")
+
+
+def _write(folder: Path, name: str, texts: Mapping[str, str]) -> None:
+    """Write all files of a new folder, or nothing; say what is next."""
     partial = folder.with_name(f".{name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     try:
-        files = [*resources.files("jaxbounds.template").iterdir()]
-        for file in (file for file in files if file.is_file()):
-            text = re.sub(rf"\b{NAME}\b", name, file.read_text(encoding="utf8"))
-            (partial / file.name).write_text(text, encoding="utf8")
-        if told is not None:
-            (partial / "test_model.py").unlink()
-            for file_name, text in written.items():
-                (partial / file_name).write_text(text, encoding="utf8")
-        partial.replace(folder)  # all of it, or nothing
+        for file_name, text in texts.items():
+            (partial / file_name).write_text(text, encoding="utf8")
+        partial.replace(folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    answer(folder=str(folder), files=sorted(texts))
     above = folder.parent
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     say(f"{folder}: {names}", errors=False)
     where = "" if above.resolve() == Path.cwd() else f"cd {above} && "
     say(f"next: {where}jaxbounds verify {name} --import {name}", errors=False)
-    return 0

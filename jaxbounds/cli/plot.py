@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds import report
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, Patterns, Plain, console_for_output
 from jaxbounds.experiments import plotting
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.results import load
 from jaxbounds.ground.files import Place
 from jaxbounds.ground.folders import Marked
@@ -50,6 +51,7 @@ def plot(
     if patterns:
         raise ValueError(f"{folder} holds no verdicts: patterns are for those")
     dataset = load(folder / "result.nc")
+    answer(folder=str(folder))
     experiment = find_experiment(str(dataset.attrs.get("experiment")), imports=imports)
     print_result(experiment, dataset, verbose=verbose)
     return draw_result(experiment, folder)
@@ -66,6 +68,7 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     for statement in track(chosen, "drawing", console=Plain(stderr=True), transient=True):
         forms = [verdict for verdict in verdicts if verdict.id == statement.id]
         _draw(partial(report.slack_figure, statement, forms), folder, f"slack/{statement.id}.svg")
+    answer(folder=str(place))
     console.print(f"written to {place}: {plural(len(chosen), 'figure')}")
     unknown = judged - {s.id for s in known}
     if unknown:
@@ -103,6 +106,7 @@ def print_result(
     console = console_for_output()
     console.print(f"{experiment.id}  {experiment.label}: {experiment.title}", markup=False)
     claims = experiment.claims(dataset)
+    answer(experiment=experiment.id, findings=[claim._asdict() for claim in claims])
     console.print(_summary(claims, verbose), style="bold")
     if claims:
         console.print(_claim_table(claims, verbose))
@@ -114,7 +118,7 @@ _WORDS = {True: "yes", False: "NO", None: "open"}
 _STYLES = {True: "green", False: "bold red", None: "magenta"}
 
 
-def _summary(claims: Sequence[Claim], verbose: bool) -> str:
+def _summary(claims: Sequence[Finding], verbose: bool) -> str:
     if not claims:
         return "no claim of the paper is about a grid like this one"
     yes, no, unsure = (sum(c.reproduced is kind for c in claims) for kind in _WORDS)
@@ -123,7 +127,7 @@ def _summary(claims: Sequence[Claim], verbose: bool) -> str:
     return words + (" (--verbose: the numbers of all)" if yes and not verbose else "")
 
 
-def _claim_table(claims: Sequence[Claim], verbose: bool) -> Table:
+def _claim_table(claims: Sequence[Finding], verbose: bool) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for claim in claims:
         said = Text(claim.text)

@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.plot import draw_result, print_result
 from jaxbounds.cli.streams import say
@@ -62,6 +63,10 @@ def list_experiments() -> int:
         for name, preset in experiment.presets.items():
             about.append(f"\n{name}: {differences(experiment.config, preset)}", style="dim")
         table.add_row(experiment.id, experiment.label, about)
+    answer(experiments=[
+        {"id": e.id, "label": e.label, "title": e.title, "presets": list(e.presets)}
+        for e in experiments().values()
+    ])  # fmt: skip
     console = console_for_output()
     console.print(USAGE, markup=False)
     console.print(table)
@@ -201,6 +206,7 @@ def run(
         share = Share.read(options.shard)
         folder = compute_share(request, asked.out, share, resume=options.resume)
         words = "written; when all are there: jaxbounds merge"
+        answer(folder=str(folder))
         say(f"{folder}: shard {share} is {words} {asked.out} --out {asked.out}")
         return 0
     if options.shards:
@@ -241,6 +247,7 @@ def finish(request: Request, out: Place, /, *, resume: bool, verbose: bool = Fal
     dataset = compute(request, out, resume=resume)
     if jax.process_index() > 0:
         return 0
+    answer(folder=str(out))
     # First: what was computed is not lost with a full disk.
     print_result(request.experiment, dataset, verbose=verbose)
     save(dataset, out / "result.nc", **about)

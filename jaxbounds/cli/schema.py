@@ -14,6 +14,7 @@ SCHEMAS = {
     "errata": ("report.schemas", "errata_schema"),
     "changes": ("cli.diff", "Change"),
     "constants": ("constants.result", "SharpConstant"),
+    "answers": ("cli.answers", "answers_schema"),
 }
 """For each name where it is stated: a function, or the dataclass of which there is a list."""
 
@@ -29,8 +30,8 @@ def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
     """Print the JSON Schema of what the commands print with --json; of all, by name, unless named.
 
     Args:
-        name: "verdicts" (verify), "statements" (list, show), "errata", "changes" (diff) or
-            "constants" (constant).
+        name: "verdicts" (verify), "statements" (list, show), "errata", "changes" (diff),
+            "constants" (constant) or "answers" (all other commands).
     """
     if name and name not in SCHEMAS:
         raise ValueError(f"no schema {name!r}; there are: {', '.join(SCHEMAS)}")

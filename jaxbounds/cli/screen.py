@@ -6,13 +6,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
 from jaxbounds import report
 from jaxbounds.cli.common import Plain
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
-from jaxbounds.report.headline import about, headline, plural
+from jaxbounds.report.headline import NO_ERRATA, headline, plural
+from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
 from jaxbounds.runs.folder import Kept
@@ -20,6 +22,11 @@ from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 FEW = 20
 """So many forms are all shown; of more, those that are not as recorded."""
+
+
+LINES = 8
+"""Lines of progress where standard error is no terminal; a line more for each statement that is not
+as it should be. A larger value says more often how far it is."""
 
 
 class Screen:
@@ -34,14 +41,14 @@ class Screen:
     def __init__(self, console: Console, names: Sequence[str], *, every: bool = True) -> None:
         self._console, self._names, self._every = console, list(names), every
         self._done: dict[str, tuple[Verdict, ...]] = {}
-        self._printed, self._started = 0, time.monotonic()
+        self._printed, self._started, self._kept = 0, time.monotonic(), 0
         self._rows = report.VerdictRows(console.width)
         self._live = sys.stderr.isatty()
         columns = (
             TextColumn("{task.description:<28.28}"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            _Left(self),
         )
         self.bar = Progress(
             *columns, console=Plain(stderr=True), transient=True, disable=not self._live
@@ -52,6 +59,7 @@ class Screen:
         """Take a statement's verdicts; say at once what is not as recorded."""
         name = verdicts[0].id
         self._done[name] = verdicts
+        self._kept += before
         self.bar.update(self._task, advance=1, description=name)
         if not before:
             self._say(name, verdicts)
@@ -66,18 +74,44 @@ class Screen:
 
     def _say(self, name: str, verdicts: tuple[Verdict, ...]) -> None:
         wrong = [v for v in verdicts if not v.as_expected]
-        if self._live and not wrong:
-            return
         done, total = len(self._done), len(self._names)
-        rest = (time.monotonic() - self._started) / done * (total - done)
-        words = "; ".join(f"{v.form}: {v.status}" for v in wrong) or "as recorded"
-        line = f"{done}/{total} {name}: {words} ({rest:.0f} s left)"
-        Plain(stderr=True).print(line, soft_wrap=True)
+        due = done * LINES // total > (done - 1) * LINES // total
+        if not wrong and (self._live or not due):
+            return
+        words = "; ".join(f"{v.form}: {v.status}" for v in wrong)
+        line = f"{done}/{total} {name}" + (f": {words}" if wrong else "")
+        Plain(stderr=True).print(f"{line} ({self.left()})", soft_wrap=True)
+
+    def left(self) -> str:
+        """How long the rest may take, from all that was spent so far: also on what is not done."""
+        total, kept = len(self._names), self._kept
+        judged = len(self._done) - kept
+        rest = total - len(self._done)
+        spent = time.monotonic() - self._started
+        if not rest:
+            return f"{spent:.0f} s in all"
+        if not judged:
+            return f"{spent:.0f} s so far"
+        return f"about {spent / judged * rest:.0f} s left"
 
     def rest(self) -> None:
         """After an interruption: the rows that waited for others."""
         for name in self._names[self._printed :]:
             self._show(self._done.get(name, ()))
+
+
+class _Left(ProgressColumn):
+    """The time left, told again and again: also while one slow statement is judged."""
+
+    max_refresh = 0.5
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__()
+        self._screen = screen
+
+    def render(self, task: Task) -> Text:
+        """The words of the screen."""
+        return Text(self._screen.left())
 
 
 def show(
@@ -146,21 +180,25 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
     verdicts, papers = run.verdicts, run.selection.papers
     chosen = {s.id for s in run.selection.statements}
     whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]
-    if whole:
+    if whole and len(verdicts) > FEW:
         console.print(report.paper_table(whole, verdicts, width=console.width))
     console.print(report.summary(verdicts))
+    stays = lambda file: run.folder.path / file
     judged = {s.id: s.judged for s in run.selection.statements}
     for (name, _), group in itertools.groupby(verdicts, lambda v: (v.id, v.reason)):
         members = list(group)
         if not all(v.as_expected for v in members):
-            for line in remarks(members, run.folder.place_of, judged[name]):
+            for line in remarks(members, run.folder.place_of, judged[name], stays):
                 console.print(line, markup=False)
     for line in aside:
         console.print(line, markup=False)
+    for paper in papers:
+        if paper.contents and (found := coverage(paper, verdicts)):
+            console.print(f"{paper.id}: {in_short(found)}", markup=False)
     seen = {v.paper for v in verdicts}
-    errata = [about(paper, chosen) for paper in papers if paper.id in seen]
-    if whole or any(paper.errata for paper in errata):
-        console.print(headline(errata), markup=False)
+    errata = headline([p for p in papers if p.id in seen], chosen)
+    if errata != NO_ERRATA:
+        console.print(errata, markup=False)
 
 
 def _notes(run: Verification) -> Iterator[str]:

@@ -10,6 +10,7 @@ from jaxbounds.cli.common import Imports, Kinds, Patterns, console_for_output, p
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import load_instance
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.papers import selected
 from jaxbounds.report.accept import accepted, write_accepted
 from jaxbounds.runs.engines import HERE, On
@@ -25,6 +26,7 @@ def verify(
     out: Path = OUT,
     seed: int = 0,
     jobs: int = 0,
+    timeout: float = TIMEOUT,
     thorough: bool = False,
     fresh: bool = False,
     traceback: bool = False,
@@ -48,8 +50,9 @@ def verify(
     errata there are; report.html has every one.
 
     Exit status 0 when every verdict is as recorded, errata included; 1 when one is not, or the run
-    was interrupted; 2 on bad usage; 3 when something could not be measured, written or printed; 130
-    when the run was interrupted before the first verdict.
+    was interrupted; 2 on bad usage; 3 when something could not be measured, written or printed, or
+    a statement with a record is out of time; 130 when the run was interrupted before the first
+    verdict. Without a record a claim must hold and a false twin fail: 1 when one does not.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -57,6 +60,8 @@ def verify(
         out: folder for verdicts.json, report.html, worst instances and counterexamples.
         seed: of all draws.
         jobs: processes; 0 means one for each core.
+        timeout: seconds for each statement, looked at between two batches of instances; what is not
+            refuted by then is inconclusive.
         thorough: ten times the samples and searches, which also start from the worst instances
             that earlier runs found.
         fresh: do without what earlier runs found, and keep nothing for later ones.
@@ -83,9 +88,10 @@ def verify(
         import jaxbounds.certification  # noqa: F401 - says at once what is missing
     if record and (seed or thorough):
         raise ValueError("--record keeps what seed 0 gives: leave --seed and --thorough out")
+    refuse_other_limits(timeout)
     if jobs < 0 or not 0 <= seed < 2**32:
         raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
-    options = Options(seed, thorough, certify, traceback, fresh)
+    options = Options(seed, thorough, certify, traceback, fresh, timeout)
     if watch:
         if record or last_failed or json or accept:
             raise ValueError(

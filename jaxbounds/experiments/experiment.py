@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,7 @@ if TYPE_CHECKING:  # slow to import, and no command that lists things needs it
     import xarray as xr
 
 
-class Claim(NamedTuple):
+class Finding(NamedTuple):
     """A qualitative statement of the paper about a figure, decided on a data set.
 
     Attributes:
@@ -22,6 +23,23 @@ class Claim(NamedTuple):
     text: str
     reproduced: bool | None
     number: str
+
+
+def __getattr__(name: str) -> Any:
+    """The old name of `Finding`, for one release.
+
+    Raises:
+        AttributeError: if the module has no such name.
+    """
+    if name != "Claim":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        "Claim of a figure is called Finding. Try jb.Finding: the old name goes with the next "
+        "release, and jb.claim declares a claim of a paper",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return Finding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +57,7 @@ class Experiment:
             `run(config, key, folder=..., resume=...)`, which keeps its progress in the folder and
             with `resume` continues what it finds there.
         figure: `figure(dataset) -> matplotlib Figure`.
-        claims: `claims(dataset) -> tuple of Claim`.
+        claims: `claims(dataset) -> tuple of Finding`.
         resumable: whether `run` takes `folder` and `resume`.
     """
 
@@ -49,7 +67,7 @@ class Experiment:
     config: Any
     run: Callable[..., xr.Dataset]
     figure: Callable[[xr.Dataset], Any]
-    claims: Callable[[xr.Dataset], tuple[Claim, ...]]
+    claims: Callable[[xr.Dataset], tuple[Finding, ...]]
     presets: Mapping[str, Any] = field(default_factory=dict)
     resumable: bool = False
 

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Instance, Sampler, Size, Statement
+from jaxbounds.claims.statements.statement import ALONE
+from jaxbounds.falsification.deadline import looking
 from jaxbounds.falsification.evaluation import Reading, all_finite, joined, met, read
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
 from jaxbounds.falsification.programs import MANY, Programs, compiled
@@ -197,8 +199,17 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
     stored = form.counterexample
     if stored is None:
         raise ValueError(f"{statement.id} ({form.name}) stores no counterexample")
-    size = Size(stored.size)
-    return fitted(statement, form, as_arrays(dict(stored.instance)), size), size
+    size, given = Size(stored.size), dict(stored.instance)
+    if not given and ALONE in _usual_kinds_by_name(statement):
+        given = {ALONE: np.zeros((), int)}
+    return fitted(statement, form, as_arrays(given), size), size
+
+
+def _usual_kinds_by_name(statement: Statement) -> list[str]:
+    """The entries of the first case; no name where there are no cases."""
+    if statement.cases is None or statement.samplers:
+        return []
+    return list(statement.cases(Size(statement.sizes[0])))
 
 
 @functools.lru_cache(maxsize=256)
@@ -247,11 +258,11 @@ class Bench:
             name = (self.statement.id, what, tuple(size.items()))
             watch = self.watch if what == "measure" else None
             if self.statement.host:
-                run = one_by_one(function if watch is None else watch.calls(function))
+                run = one_by_one(looking(function if watch is None else watch.calls(function)))
             else:
                 calls = self._calls if size in self.statement.sizes else STORED
                 run = self.programs(function, *name, calls=calls, watch=watch)
-            self._runs[what, size] = run
+            self._runs[what, size] = looking(run)
         return self._runs[what, size]
 
     def __call__(self, batch: Instance, size: Size) -> Measured:

@@ -23,6 +23,8 @@ class Decision(NamedTuple):
 
 ON_AVERAGE = ("probability", "expectation", "rate", "limit")
 """Kinds of which no single instance decides."""
+REACHES_ONE = "the ratio reaches one up to rounding, and no equality case is named"
+NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form: where the sides agree, in words'
 NUMERICAL = 1e-3
 """An error bar wider than this is statistical: a known equality case cannot decide it."""
 
@@ -85,11 +87,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return Decision("inconclusive", worst, "the error of some measurement straddles one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
-    reason = (
-        "the ratio reaches one up to rounding, and no equality case is named: say in words where "
-        'the sides agree, as Form(..., equality="x = y")'
-    )
-    return Decision("inconclusive", worst, reason)
+    return Decision("inconclusive", worst, f"{REACHES_ONE}{NAME_EQUALITY}")
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:

@@ -21,12 +21,13 @@ from jaxbounds.falsification.bench import (
     refuse_other_shapes,
 )
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.deadline import OutOfTime
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.evaluation import Reals, form_names
 from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
-from jaxbounds.falsification.judging import Findings, judge
+from jaxbounds.falsification.judging import OUT_OF_TIME, Findings, judge
 from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
@@ -34,6 +35,7 @@ from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.storage import StoredInstance, save_instance
 from jaxbounds.falsification.verdict import Verdict
+from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples]
 """Where to write worst instances and counterexamples, and the examples of earlier runs."""
@@ -73,6 +75,7 @@ def verdicts_on(
     programs: Programs = UNKEPT,
     examples: Examples = NONE,
     referee: Asked = no_referee,
+    timeout: float | None = None,
 ) -> tuple[Verdict, ...]:
     """Try to falsify a statement; one verdict for each of its forms.
 
@@ -90,12 +93,21 @@ def verdicts_on(
             the statement's code.
         examples: where the worst instances of earlier runs are, and are kept.
         referee: who is asked about a violation of the size of rounding.
+        timeout: seconds after which the draws and searches end, looked at between two batches; a
+            form that is not refuted by then is inconclusive. No limit unless given.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
-    found = judge(
-        statement, budget=budget, seed=seed, programs=programs, examples=examples, referee=referee
-    )
+    try:
+        found = judge(
+            statement, budget=budget, seed=seed, programs=programs, examples=examples,
+            referee=referee, timeout=timeout,
+        )  # fmt: skip
+    except OutOfTime:
+        seconds = time.perf_counter() - started
+        words = f"{OUT_OF_TIME} before anything could be decided"
+        blanks = (_blank(statement, form, seed) for form in statement.forms)
+        return tuple(replace(b, reason=words, out_of_time=True, seconds=seconds) for b in blanks)
     with float64_on_cpu():
         places = store, examples
         verdicts = [
@@ -120,6 +132,7 @@ def _verdict(
     """One form's verdict, with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
+    control = found.controls[index]
     counted = column.measured.counted
     drawn = column.measured.value[counted & ~np.isin(column.sources, ("search", SOURCE))]
     accepted = int(found.searched.accepted[index])
@@ -141,7 +154,8 @@ def _verdict(
         sources=_by_source(column),
         quantiles=_quantiles(drawn),
         drawn=bounded_mean(drawn),
-        control={"status": found.control.status, "worst_ratio": found.control.ratio},
+        out_of_time=found.late and decision.status == "inconclusive",
+        control={"status": control.status, "worst_ratio": control.ratio},
         counterexample_ratio=stored_ratio,
     )
     verdict = _with_worst(verdict, form, found, index, places)
@@ -160,6 +174,7 @@ def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
         relation=statement.relation,
         form=form.name,
         expected=form.expected,
+        recorded=form.recorded or (statement.paper in PAPERS and not form.is_twin),
         status="inconclusive",
         reason="",
         worst_ratio=float("nan"),

@@ -20,6 +20,11 @@ Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
 
 
+SCALED_BY = 0.01
+"""Relative: the engine's control of an `=` scales the right side by one and this part. A larger
+value makes a control that is easier to reject."""
+
+
 class Reading(NamedTuple):
     """What `evaluate` and the hypotheses give on one instance, as they give it.
 
@@ -170,9 +175,12 @@ def read(statement: Statement, size: Size, /) -> Callable[[Instance], Reading]:
         with estimates_made() as made:
             sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
         if set(made) - set(statement.estimates.values()):
+            cure = f'the side, as estimates={{"lhs": "{made[0]}"}}'
+            if not statement.is_bound:
+                cure = "two claims, <= and >=: a search supports one side of an = only"
             raise ValueError(
-                f"evaluate of {statement.id} has a supremum or infimum that is only estimated: say "
-                f'on which side, as estimates={{"lhs": "{made[0]}"}}'
+                f"evaluate of {statement.id} has a supremum or infimum that is only estimated. Try "
+                f"{cure}"
             )
 
         def real(side: Any, name: str, which: str) -> Any:
@@ -282,4 +290,20 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
     if extra:
         names = ", ".join(sorted(extra))
         raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
-    return sides
+    return sides if statement.control.strip() else _with_control(statement, sides)
+
+
+def _with_control(statement: Statement, sides: Sides) -> Sides:
+    """The sides with the first form in the place of the control, of an `=` scaled by 1%.
+
+    How far a bound must be scaled depends on all instances: `falsification.controls` does it.
+    """
+    first = statement.forms[0].name
+    like = lambda side: (
+        {**side, CONTROL: side[first]} if isinstance(side, Mapping) and first in side else side
+    )
+    rhs = like(sides.rhs)
+    if CONTROL in rhs and not statement.is_bound:
+        xp = np if statement.host else jnp
+        rhs = {**rhs, CONTROL: xp.asarray(rhs[CONTROL]) * (1 + SCALED_BY)}
+    return sides._replace(lhs=like(sides.lhs), rhs=rhs, error=like(sides.error))

@@ -3,8 +3,9 @@
 import functools
 import math
 import sys
+import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from jaxbounds.falsification.bench import (
     length,
     take,
 )
+from jaxbounds.falsification.deadline import is_limited
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.evaluation import form_names
 from jaxbounds.falsification.measure import Measured
@@ -137,13 +139,33 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
                 batches.append(("every", jax.tree.map(like, points, batches[-1][1])))
         if statement.cases is not None:
             batches.append(("cases", cases_of(statement, size)))
-        for name, batch in batches:
+        for name, batch in _portions(batches, portioned=statement.host and is_limited()):
             measured = bench(batch, size)
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
                 for reason, count in bench.excluded(batch, size, measured).items():
                     left_out[reason] = left_out.get(reason, 0) + count
     return left_out
+
+
+MOMENT = 0.5
+"""Seconds that a portion of draws takes on the host, about, where time is limited. A larger value
+loses more of what was measured when the time is over."""
+
+
+def _portions(
+    batches: Iterable[tuple[str, Instance]], *, portioned: bool
+) -> Iterator[tuple[str, Instance]]:
+    """The batches, or portions of them, so that what was measured in time is not lost."""
+    many = 1
+    for name, batch in batches:
+        start, total = 0, length(batch)
+        while start < total:
+            count = min(many, total - start) if portioned else total
+            began = time.perf_counter()
+            yield name, take(batch, slice(start, start + count))
+            start += count
+            many = many * 2 if time.perf_counter() - began < MOMENT else max(1, many // 2)
 
 
 def _starts(

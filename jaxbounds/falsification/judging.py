@@ -1,14 +1,18 @@
 """Judging a statement: draw, search, measure, decide; nothing is shrunk or stored."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Size, Statement
+from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.bench import Bench, Column, Pool, calls_of, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.controls import controls_of
+from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
 from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
 from jaxbounds.falsification.evaluation import Reals, changes_its_instance
 from jaxbounds.falsification.evidence import ailments, near_control
@@ -27,8 +31,6 @@ from jaxbounds.falsification.second_opinion import Asked, no_referee, rememberin
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 
-REJECTED = ("fails", "inconsistent")
-"""The statuses a control must get."""
 LESS = 8
 """How many smaller violations are looked at where the largest may be rounding."""
 STORED = 1e-6
@@ -39,6 +41,7 @@ CHANGES = (
     "evaluate is another function at each call (does it draw random numbers or change state in "
     "Python?): take what is random from the instance"
 )
+OUT_OF_TIME = "it is out of time"
 ASKED = 2
 """How many instances whose sides overflow the referee is asked about; more take seconds each."""
 
@@ -114,20 +117,22 @@ class Findings(NamedTuple):
         pool: the instances.
         columns: a column for each form, then the control's.
         decisions: for each form its decision and the ratio of its stored counterexample.
-        control: the decision about the control.
+        controls: for each form the decision about its control.
         left_out: instances that do not count, by reason.
         searched: what the searches came to.
         near: for each form whether its near-control was rejected.
+        late: whether the time was over before everything was tried.
     """
 
     bench: Bench
     pool: Pool
     columns: list[Column]
     decisions: list[tuple[Decision, float | None]]
-    control: Decision
+    controls: list[Decision]
     left_out: dict[str, int]
     searched: Searched
     near: list[bool]
+    late: bool = False
 
 
 def unfit(watch: TraceWatch, /) -> Iterator[str]:
@@ -195,58 +200,129 @@ def judge(
     programs: Programs,
     examples: Examples = NONE,
     referee: Asked = no_referee,
+    timeout: float | None = None,
 ) -> Findings:
-    """Draw, search, measure and decide; nothing is shrunk or stored."""
-    referee = remembering(referee)
+    """Draw, search, measure and decide; nothing is shrunk or stored.
+
+    Args:
+        statement: what to judge.
+        budget: how hard it is tried.
+        seed: of all draws.
+        programs: compiles, and may keep what was traced.
+        examples: of earlier runs.
+        referee: who is asked about a violation of the size of rounding.
+        timeout: seconds after which the draws and searches end; what was measured is decided.
+
+    Raises:
+        OutOfTime: if nothing was measured, or decided, in time.
+    """
+    referee = remembering(looking(referee))
     with float64_on_cpu():
         calls = calls_of(statement, budget)
         bench, pool = Bench(statement, budget.batch, programs, calls=calls), Pool()
-        left_out = draw(bench, pool, budget, seed)
-        recall(bench, pool, examples)
-        if budget.restarts:
-            look_at_special_points(bench, pool, seed)
-        searched = search(bench, pool, budget, seed)
-        doubts = confirm_extrapolated(bench, pool, searched, referee)
-        if budget.restarts:
-            extrapolate(bench, pool, referee, seed)
-        columns = second_look(bench, pool, pool.columns())
-        columns, more = without_rounding(bench, pool, columns, referee)
-        doubts |= more
-        if statement.kind == "expectation":
-            ends = reach(bench, pool)
-            columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
-        control = decide(statement, None, columns[-1])
-        if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
-            forget(*(function.__module__ for function in statement.judges))
-            bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
-        if statement.host:
-            first, size = pool.instance(0), Size(statement.sizes[pool.sizes[0]])
-            bench.watch.writes = changes_its_instance(statement, first, size)
-            bench.watch.fixed = _repeats(bench, pool, columns)
-        ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
-        near = [near_control(statement, column) for column in columns[:-1]]
-        decisions = []
-        for index, (form, column) in enumerate(zip(statement.forms, columns)):
-            if statement.kind not in ON_AVERAGE:
-                column = columns[index] = _beyond_floats(bench, pool, column, form, referee)
-            decision = decide(statement, form, column)
-            if decision.status == "vacuous" and left_out:
-                missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
-                decision = decision._replace(reason=f"{decision.reason}: {missed}")
-            decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
-            if decision.status == "fails" and statement.host and not bench.watch.fixed:
-                decision = Decision("inconclusive", decision.ratio, CHANGES)
-            if decision.status == "fails" and statement.kind not in ON_AVERAGE:
-                decision, column = _looked_again(bench, pool, column, form, decision, referee)
-                columns[index] = column
-            if decision.status in ("holds", "consistent") and control.status not in REJECTED:
-                reason = f"the control was not rejected ({control.status}: {control.reason})"
+        seen = _Seen(Searched(0, np.zeros(len(statement.forms) + 1, int), 0))
+        late = False
+        try:
+            with limited(timeout):
+                _explore(bench, pool, seen, budget=budget, seed=seed, examples=examples,
+                         referee=referee)  # fmt: skip
+        except OutOfTime:
+            if not pool.measured:
+                raise
+            late = True
+        grace = None if timeout is None else max(GRACE * timeout, LEAST_GRACE)
+        with limited(grace):
+            return _decided(statement, bench, pool, seen, referee, late=late)
+
+
+@dataclass
+class _Seen:
+    """What exploring came to so far.
+
+    Attributes:
+        searched: what the searches came to.
+        left_out: instances that do not count, by reason.
+        doubts: why a form is no more than inconclusive, by its name.
+    """
+
+    searched: Searched
+    left_out: dict[str, int] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+
+
+def _explore(
+    bench: Bench,
+    pool: Pool,
+    seen: _Seen,
+    *,
+    budget: Budget,
+    seed: int,
+    examples: Examples,
+    referee: Asked,
+) -> None:
+    """Draw and search; what was seen when the time is over stays in `pool` and `seen`."""
+    seen.left_out = draw(bench, pool, budget, seed)
+    recall(bench, pool, examples)
+    if budget.restarts:
+        look_at_special_points(bench, pool, seed)
+    seen.searched = search(bench, pool, budget, seed)
+    seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
+    if budget.restarts:
+        extrapolate(bench, pool, referee, seed)
+
+
+def _decided(
+    statement: Statement, bench: Bench, pool: Pool, seen: _Seen, referee: Asked, *, late: bool
+) -> Findings:
+    """Decide on what was measured."""
+    searched, left_out, doubts = seen.searched, seen.left_out, seen.doubts
+    columns = second_look(bench, pool, pool.columns())
+    columns, more = without_rounding(bench, pool, columns, referee)
+    doubts |= more
+    if statement.kind == "expectation":
+        ends = reach(bench, pool)
+        columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
+    controls = controls_of(statement, columns)
+    if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
+        forget(*(function.__module__ for function in statement.judges))
+        bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
+    if statement.host:
+        first, size = pool.instance(0), Size(statement.sizes[pool.sizes[0]])
+        bench.watch.writes = changes_its_instance(statement, first, size)
+        bench.watch.fixed = _repeats(bench, pool, columns)
+    ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
+    near = [near_control(statement, column) for column in columns[:-1]]
+    decided: dict[int, tuple[Decision, float | None]] = {}
+    refuted = False  # a false twin is: the same code rejects what is false
+    forms = statement.forms
+    for index in sorted(range(len(forms)), key=lambda i: not forms[i].is_twin):
+        form, column, control = forms[index], columns[index], controls[index]
+        if statement.kind not in ON_AVERAGE:
+            column = columns[index] = _beyond_floats(bench, pool, column, form, referee)
+        decision = decide(statement, form, column)
+        if decision.status == "vacuous" and left_out:
+            missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
+            decision = decision._replace(reason=f"{decision.reason}: {missed}")
+        decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
+        if decision.status == "fails" and statement.host and not bench.watch.fixed:
+            decision = Decision("inconclusive", decision.ratio, CHANGES)
+        if decision.status == "fails" and statement.kind not in ON_AVERAGE:
+            decision, column = _looked_again(bench, pool, column, form, decision, referee)
+            columns[index] = column
+        rejected = control.status in REJECTED or refuted
+        if decision.status in ("holds", "consistent") and not rejected:
+            reason = f"the control was not rejected ({control.status}: {control.reason})"
+            decision = Decision("inconclusive", decision.ratio, reason)
+        if decision.status in ("holds", "consistent"):
+            sharp = form.equality and statement.kind not in ON_AVERAGE
+            missed = f"the equality case was not found: {form.equality}"
+            missed = missed if sharp and not near[index] else ""
+            if reason := ill or doubts.get(form.name, "") or missed:
                 decision = Decision("inconclusive", decision.ratio, reason)
-            if decision.status in ("holds", "consistent"):
-                sharp = form.equality and statement.kind not in ON_AVERAGE
-                missed = f"the equality case was not found: {form.equality}"
-                missed = missed if sharp and not near[index] else ""
-                if reason := ill or doubts.get(form.name, "") or missed:
-                    decision = Decision("inconclusive", decision.ratio, reason)
-            decisions.append((decision, stored_ratio))
-    return Findings(bench, pool, columns, decisions, control, left_out, searched, near)
+        if late and decision.status not in REJECTED:
+            reason = f"{OUT_OF_TIME}; so far: {decision.status}, {decision.reason}"
+            decision = Decision("inconclusive", decision.ratio, reason)
+        refuted = refuted or (form.is_twin and decision.status in REJECTED)
+        decided[index] = decision, stored_ratio
+    decisions = [decided[index] for index in range(len(decided))]
+    return Findings(bench, pool, columns, decisions, controls, left_out, searched, near, late)

@@ -48,6 +48,15 @@ def _steady(slopes: Reals) -> bool:
     return bool(np.all((ratios >= STEADY) & (ratios <= 1 / STEADY)))
 
 
+PAIRS = 3
+"""Pairs of neighbouring sizes that must agree on what is left where a distance falls like 1 / log.
+A larger number asks for more sizes."""
+NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
+"""Parts of the last distance: what is as good as nothing, what certainly stays, and how far the
+pairs may differ on it. What falls more slowly than a logarithm seems to settle, and moves from pair
+to pair by more than `EXACTLY`; a larger value would call it inconsistent."""
+
+
 class Trend(NamedTuple):
     """A status, the last distance, and why."""
 
@@ -98,7 +107,25 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
         return Trend("inconsistent", last, f"{words}: these end, and almost all of it stays")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: it does not fall")
+    parts = _as_logarithm(x, distance)
+    if len(parts) and np.max(np.abs(parts)) <= NOTHING:
+        return Trend("consistent", last, f"{words}: it falls like 1 / log, to nothing")
+    if len(parts) and np.ptp(parts) <= EXACTLY and parts[-1] >= LEAST:
+        said = f"it falls like 1 / log to {parts[-1]:.0%} of the last distance"
+        return Trend("inconsistent", last, f"{words}: {said}")
     return Trend("inconclusive", last, f"{words}: not as a power; more, larger sizes may tell")
+
+
+def _as_logarithm(x: Reals, distance: Reals) -> Reals:
+    """What is left of the last distance if it is c + a / x, told by the last pairs of sizes.
+
+    Returns:
+        That part by each of the last `PAIRS` pairs; nothing where there are fewer sizes.
+    """
+    far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
+    if len(far) <= PAIRS:
+        return np.zeros(0)
+    return np.diff((distance * x)[far]) / np.diff(x[far]) / float(distance[-1])
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:

@@ -19,7 +19,8 @@ def source_digest(statement: Statement, /) -> str:
     hypotheses. A function without a file, as in a notebook, counts by its code. One form of the
     statement at one size has the digest of the whole statement.
     """
-    total = hashlib.sha256(repr((statement.id, statement.over)).encode())
+    numbers = [s for s in getattr(statement.evaluate, "sides", ()) if not callable(s)]
+    total = hashlib.sha256(repr((statement.id, statement.over, numbers)).encode())
     for part in sorted({_written(function) for function in _functions(statement)}):
         total.update(part.encode(errors="surrogatepass"))
     return total.hexdigest()
@@ -28,7 +29,8 @@ def source_digest(statement: Statement, /) -> str:
 def _functions(s: Statement) -> Iterator[Any]:
     """All functions that a statement names, without what the library wraps around them."""
     own = (s.evaluate, s.hypotheses, s.project, s.cases, *s.judges, *s.samplers.values())
-    for function in filter(None, own):
+    sides = getattr(s.evaluate, "sides", ())
+    for function in filter(callable, (*own, *sides)):
         yield from _bare(function)
 
 

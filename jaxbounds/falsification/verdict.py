@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from jaxbounds.claims.statements import Status
+from jaxbounds.claims.statements import Form, Status
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.ground.to_json import to_json
 
@@ -29,6 +29,9 @@ class Verdict:
         relation: "<=", ">=" or "=": what is compared; "->" of limits.
         form: the form judged.
         expected: the status the form is expected to have.
+        recorded: whether somebody said what is expected: the form's declaration, or ratios on
+            record; else a claim is expected to hold, and a false twin to fail.
+        out_of_time: whether the limit of time ended what was tried; it is then inconclusive.
         status: the status it got.
         reason: one sentence: why this status.
         worst_ratio: by kind: the largest lhs/rhs (`<=`) or rhs/lhs (`>=`), the largest relative
@@ -83,6 +86,8 @@ class Verdict:
     worst_ratio: float
     instances: int
     searches: int
+    recorded: bool = False
+    out_of_time: bool = False
     evidence: str = ""
     accepted: int = 0
     starts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -117,13 +122,27 @@ class Verdict:
         return beside(self.witness_file)
 
     @property
+    def is_twin(self) -> bool:
+        """Whether the form is a false twin of the claim, which must fail."""
+        return Form(name=self.form).is_twin
+
+    @property
     def as_expected(self) -> bool:
         """Whether the status is the recorded one."""
         return self.status == self.expected
 
+    @property
+    def aside(self) -> str:
+        """What a reader must know beside a status: what is on record, or that a twin must fail."""
+        if self.as_expected:
+            return ""
+        if self.is_twin:
+            return "must fail"
+        return f"recorded: {self.expected}" if self.recorded else ""
+
     def _table(self) -> Table:
         about = {
-            "verdict": self.status if self.as_expected else f"{self.status}, not {self.expected}",
+            "verdict": f"{self.status}, {self.aside}" if self.aside else self.status,
             "because": self.reason,
             "worst ratio": number(self.worst_ratio),
             "at": ", ".join(f"{k}={v}" for k, v in self.size.items()),

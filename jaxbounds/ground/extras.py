@@ -5,6 +5,7 @@ import importlib.util
 PACKAGES = {
     "h5netcdf": "experiments",
     "h5py": "experiments",
+    "pylatexenc": "latex",
     "xarray": "experiments",
 }
 """Modules and the extra of `pyproject.toml` that installs each."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.refused import collecting
 from jaxbounds.ground import recording, surroundings
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
@@ -133,7 +134,7 @@ def load_module(where: str, /) -> ModuleType:
 def _load_own(where: str) -> ModuleType:
     """A user's module, with a record of what it reads."""
     _refresh()
-    with recording.watching(_load_own.__code__, loading=True):
+    with collecting(), recording.watching(_load_own.__code__, loading=True):
         module = _import(where)
     _loaded_in.update(_now())
     return module

@@ -151,5 +151,8 @@ def selected(
     repeated = {p.id for p in known if [q.id for q in known].count(p.id) > 1}
     if repeated:
         raise ValueError(f"more than one paper is called {', '.join(repeated)}: rename yours")
-    chosen = select((s for paper in known for s in paper.statements), patterns)
+    empty = {paper.id for paper in known if not paper.statements}  # its source may be listed
+    left = [pattern for pattern in patterns if pattern not in empty]
+    every = [s for paper in known for s in paper.statements]
+    chosen = select(every, left) if left or not patterns else ()
     return Selection(tuple(known), _of_kinds(chosen, kinds), catalogue, (*patterns, *kinds))

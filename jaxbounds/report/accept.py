@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification import StoredInstance, Verdict
 from jaxbounds.ground.files import write_text
 
@@ -31,7 +32,9 @@ def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -
         number, name = next(free), f"{verdict.id}.{verdict.form}"
         about = {s.id: s for s in paper.statements}[verdict.id]
         constant = "".join(c if c.isalnum() else "_" for c in name).upper()
-        plain = {key: np.asarray(value).tolist() for key, value in _flat(stored).items()}
+        plain = {
+            key: np.asarray(value).tolist() for key, value in _flat(stored).items() if key != ALONE
+        }
         instance = pprint.pformat(plain, width=80, sort_dicts=False).replace("\n", "\n" + " " * 17)
         parts.append(
             f"# {name}, {verdict.label}: {verdict.reason}\n"

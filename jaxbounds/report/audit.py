@@ -15,6 +15,7 @@ from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
 from jaxbounds.report.columns import BRIEF, closeness, number
 from jaxbounds.report.describe import instance_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
+from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
@@ -90,6 +91,7 @@ def markdown(audit: Audit, /) -> str:
     statements = {s.id: s for s in paper.statements}
     for name, verdicts in grouped(audit.verdicts).items():
         parts += _claim(statements[name], verdicts, audit)
+    parts += _items(audit)
     parts += _by_place("Remarks", "Worth knowing, and no erratum.", paper.remarks, audit)
     parts += _by_place("Not checked", "And why.", paper.unchecked, audit)
     parts += _by_place(
@@ -113,19 +115,26 @@ def _in_short(audit: Audit) -> Iterator[str]:
         yield text(paper.survives)
     judged = len({v.id for v in verdicts})
     printed = Counter[str](v.status for v in verdicts if v.form.startswith("printed"))
-    others = Counter[str](v.status for v in verdicts if not v.form.startswith("printed"))
+    twins = Counter[str](v.status for v in verdicts if v.is_twin)
+    others = Counter[str](v.status for v in verdicts if not v.form.startswith("printed")) - twins
     yield (
         f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
         "measured: as printed, and as derived, corrected or sharpened."
     )
-    names = [name for name in MEANING if printed[name] or others[name]]
+    names = [name for name in MEANING if printed[name] or others[name] or twins[name]]
     rows = [["printed", *(str(printed[n]) for n in names)]]
     rows.append(["derived, corrected, sharpened", *(str(others[n]) for n in names)])
+    if twins:
+        rows.append(["false twins, which must fail", *(str(twins[n]) for n in names)])
     yield table(["forms", *names], rows)
-    moved = [v for v in verdicts if not v.as_expected]
+    moved = [v for v in verdicts if not v.as_expected and v.recorded]
     if moved:
         said = (f"{code(v.id)} ({text(v.form)}): {v.status}, recorded {v.expected}" for v in moved)
         yield f"**Not as recorded**, and to be looked into before this is sent: {'; '.join(said)}."
+    others_moved = [v for v in verdicts if not v.as_expected and not v.recorded]
+    if others_moved:
+        said = (f"{code(v.id)} ({text(v.form)}): {v.status}" for v in others_moved)
+        yield f"**Not shown to hold, or a false twin not refuted**: {'; '.join(said)}."
     wrong = weights_in_words(fails_as_printed(paper, verdicts))
     yield f"Statements of which a printed form fails, by the erratum's weight: {wrong}."
     if paper.errata:
@@ -232,8 +241,8 @@ def _claim(statement: Statement, verdicts: Sequence[Verdict], audit: Audit) -> I
     rejected = control in ("fails", "inconsistent")
     status = f" ({'rejected, as it must be' if rejected else control})" if control else ""
     yield (
-        f"*Control*{status}: {_sentence(statement.control)} {verdicts[0].precision}, tolerance "
-        f"{statement.tolerance:g}. Again: {code(again)}"
+        f"*Control*{status}: {_sentence(statement.control_in_words)} {verdicts[0].precision}, "
+        f"tolerance {statement.tolerance:g}. Again: {code(again)}"
     )
 
 
@@ -262,6 +271,21 @@ def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) 
         yield f"## {title}"
         yield about
         yield bullets([f"**{text(k)}**: {_linked(v, audit)}" for k, v in entries.items()])
+
+
+def _items(audit: Audit) -> Iterator[str]:
+    """The items of the source, and which have a verdict."""
+    found = coverage(audit.paper, audit.verdicts)
+    if not found:
+        return
+    yield "## Items of the source"
+    yield f"{in_short(found)}."
+    rows = [
+        [text(c.item.printed), text(c.item.label), text(c.item.place),
+         ", ".join(map(_to, c.ids)), text(c.words)]
+        for c in found
+    ]  # fmt: skip
+    yield table(["item", "label", "place", "statement", "verdict"], rows)
 
 
 def _reading(audit: Audit) -> Iterator[str]:
@@ -308,5 +332,6 @@ def _again(audit: Audit) -> Iterator[str]:
     if paper.bibtex:
         yield "The paper:"
         yield block(paper.bibtex.strip(), "bibtex")
-    yield "A finding (put in its statement, if it is another one):"
-    yield block(finding(paper, audit.verdicts, audit.settings))
+    if audit.verdicts:
+        yield "A finding (put in its statement, if it is another one):"
+        yield block(finding(paper, audit.verdicts, audit.settings))

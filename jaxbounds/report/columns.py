@@ -75,8 +75,7 @@ class Column:
 
 
 def _status(verdict: Verdict) -> str:
-    recorded = "" if verdict.as_expected else f" (recorded: {verdict.expected})"
-    return verdict.status + recorded
+    return f"{verdict.status} ({verdict.aside})" if verdict.aside else verdict.status
 
 
 COLUMNS = (

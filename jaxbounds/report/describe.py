@@ -1,11 +1,13 @@
 """One statement, one erratum, one instance, in words."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from rich.text import Text
 
 from jaxbounds.claims.statements import Erratum, Paper, Size, Statement, full_name
+from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification import hypothesis_names
 from jaxbounds.report.columns import number
 from jaxbounds.report.source import declaration, place, summary
@@ -21,6 +23,7 @@ def describe(statement: Statement, /) -> Text:
             text.append(f"{name:<12}", style="bold").append(f"{value}\n")
 
     text.append(f"{statement.id}  {statement.label}\n", style="bold cyan")
+    line("refused", statement.refused)
     line("claim", statement.formula)
     line("kind", statement.kind)
     line("assumes", statement.assumptions)
@@ -43,7 +46,7 @@ def describe(statement: Statement, /) -> Text:
     line("tolerance", f"{statement.tolerance:g} relative")
     if statement.level is not None:
         line("level", f"{statement.level:g}")
-    line("control", statement.control)
+    line("control", statement.control_in_words)
     for form in statement.forms:
         text.append(f"\n{form.name}", style="bold").append(f"  expected: {form.expected}")
         text.append(f"  erratum {form.erratum}\n" if form.erratum else "\n")
@@ -60,17 +63,33 @@ def describe(statement: Statement, /) -> Text:
     return text
 
 
+LONGEST = 600
+"""Characters of an instance that is shown; a larger value shows larger ones whole."""
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _listed(entry) for name, entry in value.items() if name != ALONE}
+    # Adding zero turns -0.0 into 0.0.
+    return (np.asarray(value) + 0).tolist()
+
+
 def instance_text(instance: object, /) -> str:
-    """An instance as Python, ready to be pasted as a counterexample; long ones are cut."""
+    """An instance to be read; long ones are cut."""
+    words = str(_listed(instance))
+    return words if len(words) < LONGEST else words[:LONGEST] + " ..."
 
-    def listed(value: object) -> object:
-        if isinstance(value, Mapping):
-            return {name: listed(entry) for name, entry in value.items()}
-        # Adding zero turns -0.0 into 0.0.
-        return (np.asarray(value) + 0).tolist()
 
-    words = str(listed(instance))
-    return words if len(words) < 600 else words[:600] + " ..."
+def instance_code(instance: object, file: Path, /) -> str:
+    """An instance as Python that can be pasted whole: as it is, or as it is read from its file.
+
+    Args:
+        instance: nested dicts of arrays.
+        file: that holds it.
+    """
+    words = str(_listed(instance))
+    plain = len(words) < LONGEST and "inf" not in words and "nan" not in words
+    return words if plain else f"jb.load_instance({str(file)!r}).instance"
 
 
 def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:

@@ -1,6 +1,5 @@
 """The weight of the errata: how many of which weight, and which change a main theorem."""
 
-import dataclasses
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,26 +14,12 @@ MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typ
 EARLY = "early version"
 """In the name of a form: printed in an earlier version of the paper alone."""
 NO_ERRATUM = "no erratum"
+NO_ERRATA = "no errata"
 
 
 def plural(count: int, word: str, /) -> str:
     """A number of things: "1 figure", "2 figures"."""
     return f"{count} {word}" + ("" if count == 1 else "s")
-
-
-def about(paper: Paper, chosen: Collection[str], /) -> Paper:
-    """The paper, if all of its statements are chosen; else those alone, with the errata they show.
-
-    Args:
-        paper: the paper.
-        chosen: ids of statements.
-    """
-    statements = tuple(s for s in paper.statements if s.id in chosen)
-    if len(statements) == len(paper.statements):
-        return paper
-    named = {form.erratum for s in statements for form in s.forms}
-    errata = tuple(erratum for erratum in paper.errata if erratum.id in named)
-    return dataclasses.replace(paper, statements=statements, errata=errata)
 
 
 def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
@@ -45,16 +30,33 @@ def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
                 yield paper, erratum
 
 
-def headline(papers: Iterable[Paper], /) -> str:
+def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
+    """The errata that some statements of a paper show; all where these are all of its statements.
+
+    Args:
+        paper: the paper.
+        ids: of the statements in question.
+    """
+    own = [s for s in paper.statements if s.id in ids]
+    if len(own) == len(paper.statements):
+        return paper.errata
+    cited = {form.erratum for s in own for form in s.forms}
+    named = lambda erratum: {*erratum.evidence.replace(",", " ").split()} & {*ids}
+    return tuple(e for e in paper.errata if e.id in cited or named(e))
+
+
+def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
     """The errata of papers in one line: how many, of which weights, which change a main theorem.
 
     Args:
         papers: all of whose errata count.
+        ids: of the statements in question; then only the errata that these show count.
     """
     papers = tuple(papers)
-    counts = Counter(erratum.kind for paper in papers for erratum in paper.errata)
+    of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
+    counts = Counter(erratum.kind for errata in of.values() for erratum in errata)
     if not counts:
-        return "no errata"
+        return NO_ERRATA
     weights = [
         f"{counts[kind]} {MANY.get(kind, kind) if counts[kind] > 1 else kind}"
         for kind in get_args(Weight)
@@ -64,7 +66,8 @@ def headline(papers: Iterable[Paper], /) -> str:
     head = f"{total} {'erratum' if total == 1 else 'errata'}: {', '.join(weights)}"
     changed: dict[str, list[str]] = {}
     for paper, erratum in main_changes(papers):
-        changed.setdefault(paper.id, []).append(erratum.id)
+        if erratum in of[paper.id]:
+            changed.setdefault(paper.id, []).append(erratum.id)
     if not changed:
         return f"{head}; none changes a main theorem"
     many = sum(map(len, changed.values()))

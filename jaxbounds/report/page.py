@@ -12,6 +12,7 @@ from jaxbounds.report.columns import COLUMNS
 from jaxbounds.report.constants import looseness_section
 from jaxbounds.report.headline import headline
 from jaxbounds.report.instances import Run
+from jaxbounds.report.items import items_section
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
 from jaxbounds.report.sections import (
@@ -29,12 +30,13 @@ _NAMES = (
     ("statements", "Statements"),
     ("errata", "Errata"),
     ("constants", "Sharp constants"),
+    ("items", "Items of the source"),
     ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
     ("reading", "How to read it"),
     ("cite", "Cite this"),
 )
-_FORMS = ("printed", "derived", "corrected", "sharpened")
+_FORMS = ("printed", "derived", "corrected", "sharpened", "false")
 
 
 def _asset(name: str) -> Html:
@@ -75,7 +77,7 @@ def _controls(verdicts: Sequence[Verdict]) -> Html:
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
     if not all(v.as_expected for v in verdicts):
-        shown.append(("unexpected", "! not as recorded"))
+        shown.append(("unexpected", "! not as recorded, or not as claimed"))
     forms = [name for name in _FORMS if any(v.form.startswith(name) for v in verdicts)]
     search = Html('<input type="search" name="q" placeholder="name, formula, note">')
     return element(
@@ -156,7 +158,10 @@ def html_page(
         out: the folder that holds the stored instances.
         imports: what `--import` was given, needed by the commands that replay an instance.
     """
+    papers = tuple(papers)
     seen = {verdict.paper for verdict in verdicts}
+    judged = frozenset(seen)
+    seen |= {paper.id for paper in papers if paper.contents and not paper.statements}
     chosen = [paper for paper in papers if paper.id in seen]
     statements = {s.id: s for paper in chosen for s in paper.statements}
     errata = frozenset((paper.id, erratum.id) for paper in chosen for erratum in paper.errata)
@@ -171,10 +176,11 @@ def html_page(
         "constants": looseness_section(
             constants, frozenset(v.id for v in verdicts), worst_known(chosen, verdicts)
         ),
+        "items": items_section(chosen, verdicts),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
         "reading": reading_section(provenance),
-        "cite": cite_section(chosen, verdicts, provenance),
+        "cite": cite_section([p for p in chosen if p.id in judged], verdicts, provenance),
     }
     titles = joined(*(element("cite", p.title) for p in chosen), separator="; ")
     body = joined(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxbounds.falsification import Verdict, load_instance
-from jaxbounds.report.describe import instance_text
+from jaxbounds.report.describe import instance_code
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
@@ -17,7 +17,11 @@ def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
 
 
 def remarks(
-    group: Sequence[Verdict], place: Callable[[str], Path], judged: Sequence[str], /
+    group: Sequence[Verdict],
+    place: Callable[[str], Path],
+    judged: Sequence[str],
+    stays: Callable[[str], Path] | None = None,
+    /,
 ) -> Iterator[str]:
     """Lines about forms of one statement that share a reason: draws left out, what is not recorded.
 
@@ -25,6 +29,7 @@ def remarks(
         group: their verdicts.
         place: where a stored instance is.
         judged: the functions that the statement judges.
+        stays: where the instance will be when a person reads this; there unless given.
     """
     yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]
@@ -33,11 +38,12 @@ def remarks(
     for verdict in wrong:
         if verdict.shrunk_file:
             stored = load_instance(place(verdict.shrunk_file))
-            at = instance_text(stored.instance)
+            file = (stays or place)(verdict.shrunk_file)
             yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g}"
             code = f" ({', '.join(judged)})" if judged else ""
             yield (
                 f"  is the code{code} wrong, or the claim? for an erratum: expected='fails', "
-                f"note='...', counterexample=jb.Counterexample(instance={at}, "
+                "note='why it fails', counterexample=jb.Counterexample(instance="
+                f"{instance_code(stored.instance, file)}, "
                 f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"
             )

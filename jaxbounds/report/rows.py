@@ -57,7 +57,8 @@ def badge(verdict: Verdict, /) -> Html:
     status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
     if verdict.as_expected:
         return status
-    return joined(status, " ", element("strong", f"recorded {verdict.expected}", class_="alarm"))
+    aside = verdict.aside or "not shown to hold"
+    return joined(status, " ", element("strong", aside, class_="alarm"))
 
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
@@ -205,7 +206,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
                 "Arithmetic",
                 f"{verdict.precision}, tolerance {statement.tolerance:g} relative{level}",
             ),
-            ("False control", statement.control + rejected),
+            ("False control", statement.control_in_words + rejected),
         ]
     )
 

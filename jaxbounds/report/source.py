@@ -152,16 +152,25 @@ def _value(module: str, name: str) -> Piece | None:
 
 @functools.lru_cache
 def _ids(module: str) -> dict[str, Piece]:
-    """The assignments of a module by the ids (`id="..."`) that they declare."""
+    """The assignments of a module by the ids (`id="..."`, `claim("...")`) that they declare."""
     return {
-        str(node.value.value): part
+        name: part
         for part in dict.fromkeys(_assigned(module).values())
         for top in _body(part.text) or ()
         for node in ast.walk(top)
-        if isinstance(node, ast.keyword)
-        and node.arg == "id"
-        and isinstance(node.value, ast.Constant)
+        if (name := _id_in(node)) is not None
     }
+
+
+def _id_in(node: ast.AST) -> str | None:
+    """The id that a keyword, or the first argument of `claim`, gives."""
+    value: Any = None
+    if isinstance(node, ast.keyword) and node.arg == "id":
+        value = node.value
+    elif isinstance(node, ast.Call) and node.args:
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        value = node.args[0] if called == "claim" else None
+    return str(value.value) if isinstance(value, ast.Constant) else None
 
 
 def _declared(statement: Statement) -> Piece | None:
@@ -225,7 +234,8 @@ def behind(statement: Statement, /) -> list[Piece]:
     room = _room(statement)
     of_forms = [f for form in statement.forms for f in (form.hypotheses, form.counterexample)]
     tests = [getattr(f, "meets", f) for f in of_forms if f]
-    first = [statement.evaluate, *statement.judges, statement.hypotheses, *tests]
+    sides = [side for side in getattr(statement.evaluate, "sides", ()) if callable(side)]
+    first = [statement.evaluate, *sides, *statement.judges, statement.hypotheses, *tests]
     last = [statement.project, statement.cases, *statement.samplers.values()]
     found: dict[str, Piece] = {}
     roots = [_declared(statement), *(_piece(thing) for thing in (*first, *last) if thing)]

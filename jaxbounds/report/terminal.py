@@ -144,10 +144,27 @@ def summary(verdicts: Sequence[Verdict], /) -> str:
     for verdict in verdicts:
         counts[verdict.status] = counts.get(verdict.status, 0) + 1
     statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
-    unexpected = sum(not verdict.as_expected for verdict in verdicts)
-    ending = "all as recorded" if not unexpected else f"{unexpected} NOT as recorded"
     things = f"{plural(len(grouped(verdicts)), 'statement')}, {plural(len(verdicts), 'form')}"
-    return f"{things}: {statuses}; {ending}"
+    return "; ".join([": ".join(filter(None, (things, statuses))), *_ending(verdicts)])
+
+
+def _ending(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Whether all is as recorded; of what has no record, what does not hold or is not refuted."""
+    known = [v for v in verdicts if v.recorded]
+    moved = sum(not v.as_expected for v in known)
+    if known:
+        yield f"{moved} NOT as recorded" if moved else "all as recorded"
+    twins = [v for v in verdicts if v.is_twin]
+    stand = sum(not v.as_expected for v in twins)
+    if twins:
+        yield (
+            f"{stand} of {plural(len(twins), 'false twin')} NOT refuted"
+            if stand
+            else ("every false twin refuted")
+        )
+    open_ones = sum(not v.as_expected for v in verdicts if not (v.recorded or v.is_twin))
+    if open_ones:
+        yield f"{plural(open_ones, 'form')} without a record NOT shown to hold"
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:

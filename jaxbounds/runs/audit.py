@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jaxbounds.claims.statements import Paper
+from jaxbounds.falsification.deadline import TIMEOUT
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
@@ -29,6 +30,8 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
         raise ValueError(f"no paper {name!r}{own}: {problem}") from problem
     ids = {s.paper for s in selection.statements}
     whole = [p for p in selection.papers if p.id in ids]
+    if not ids and len(selection.papers) == 1:  # its source is listed, and nothing judged yet
+        whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
         raise ValueError(f"no paper {str(name)!r}; there are: {names}")
@@ -72,6 +75,7 @@ def audit(
     out: str | Path,
     imports: Iterable[str] = (),
     seed: int = 0,
+    timeout: float = TIMEOUT,
     certify: bool = True,
     on: Where | None = None,
     jobs: int = 0,
@@ -84,6 +88,7 @@ def audit(
             source and seed is not judged again.
         imports: further modules or files that hold a PAPER of your own.
         seed: of all draws.
+        timeout: seconds for each statement; what is not refuted by then is inconclusive.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
         on: where, as for `verify`.
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
@@ -91,7 +96,7 @@ def audit(
     Raises:
         ValueError: if there is no such paper, or the folder holds verdicts on another one.
     """
-    selection, options = the_paper(paper, imports), Options(seed, certify=certify)
+    selection, options = the_paper(paper, imports), Options(seed, certify=certify, timeout=timeout)
     run = audited(selection, options, Path(out), on=engine_of(on), jobs=jobs)
     for _ in run:
         pass

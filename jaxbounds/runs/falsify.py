@@ -16,6 +16,7 @@ from jaxbounds.falsification import (
     verdicts_on,
 )
 from jaxbounds.falsification import replay as replayed
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.papers import Named, find_statement, the_statement
 from jaxbounds.runs.verdicts import Scratch, Verdicts
@@ -35,6 +36,7 @@ def falsify(
     *,
     seed: int = 0,
     budget: Budget | None = None,
+    timeout: float = TIMEOUT,
     store: str | Path | None = None,
     imports: Iterable[str] = (),
     programs: Programs | None = None,
@@ -52,6 +54,7 @@ def falsify(
         seed: of all draws; combined with the statement's id, so that it does not matter which
             other statements are tried.
         budget: replaces the statement's own.
+        timeout: seconds; what is not refuted by then is inconclusive.
         store: folder for `worst/<id>.<form>.npz` (the worst instance) and, where a form fails,
             `counterexamples/<id>.<form>.npz` (a shrunk one); a temporary one, which lives as long
             as the result, unless given.
@@ -62,14 +65,16 @@ def falsify(
             is read or kept unless given.
 
     Raises:
-        ValueError: if there is no such statement, or it cannot be measured as it is declared.
+        ValueError: if there is no such statement, it cannot be measured as it is declared, or the
+            timeout is no positive number.
     """
+    refuse_other_limits(timeout)
     scratch = Scratch() if store is None else None
     folder = scratch.path if scratch else Path(str(store))
     found = verdicts_on(
         the_statement(statement, imports), seed=seed, budget=budget, store=folder,
         programs=UNKEPT if programs is None else programs,
-        examples=NONE if examples is None else examples, referee=by_balls,
+        examples=NONE if examples is None else examples, referee=by_balls, timeout=timeout,
     )  # fmt: skip
     return Verdicts(found, folder=folder, scratch=scratch)
 

@@ -8,12 +8,15 @@ import secrets
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxbounds.claims.records import RATIOS, read_records
 from jaxbounds.claims.statements import Statement
 from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.files import try_to_write
@@ -55,6 +58,7 @@ class Options(NamedTuple):
         certify: disprove what fails and prove what names domains, in ball arithmetic.
         traceback: where a statement cannot be measured, print where it broke.
         fresh: do without what earlier runs found, and keep nothing for later ones.
+        timeout: seconds for a statement; what is not refuted by then is inconclusive.
     """
 
     seed: int = 0
@@ -62,6 +66,7 @@ class Options(NamedTuple):
     certify: bool = False
     traceback: bool = False
     fresh: bool = False
+    timeout: float = TIMEOUT
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
         """All that the verdicts depend on, besides what a record of the run tells.
@@ -95,6 +100,8 @@ def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
     """The verdicts on one statement, which breaks alone where it breaks."""
+    if statement.refused:
+        return unmeasured(statement, statement.refused, seed=options.seed)
     try:
         verdicts = verdicts_on(
             statement,
@@ -104,6 +111,7 @@ def judged(
             programs=programs_for(statement),
             examples=NONE if options.fresh else examples(options.thorough),
             referee=by_balls,
+            timeout=options.timeout,
         )
         if not options.certify:
             return verdicts
@@ -228,6 +236,7 @@ class Verification:
             raise ValueError(
                 f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {options.seed}"
             )
+        refuse_other_limits(options.timeout)
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise ValueError(
@@ -250,8 +259,12 @@ class Verification:
         self.kept = {
             s.id: before[s.id]
             for s in selection.statements
-            if s.id in before and self._declares(s, before[s.id])
+            if s.id in before
+            and self._declares(s, before[s.id])
+            # There may be more time now.
+            and not any(v.out_of_time for v in before[s.id].verdicts)
         }
+        self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
 
     def _declares(self, statement: Statement, kept: Kept) -> bool:
         """Whether it declares today what it declared when it was judged."""
@@ -269,7 +282,7 @@ class Verification:
         if self._is_over():
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
-        for kept in self._verdicts(left):
+        for kept in map(self._with_record, self._verdicts(left)):
             name = kept.verdicts[0].id
             # First: an interruption may come in between.
             self.judged[name], self.done[name] = kept, kept.verdicts
@@ -277,6 +290,14 @@ class Verification:
             yield kept.verdicts
             if self._is_over():
                 return
+
+    def _with_record(self, kept: Kept) -> Kept:
+        """Say of which ratios are on record."""
+        found = kept.verdicts
+        if not found or found[0].id not in self._on_record:
+            return kept
+        said = tuple(replace(v, recorded=v.recorded or not v.is_twin) for v in found)
+        return kept._replace(verdicts=said)
 
     def take_kept(self) -> None:
         """Count as judged what was judged before."""
@@ -347,7 +368,8 @@ class Verification:
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
-        if any(v.status == "error" for v in self.verdicts) and self.stopped != INTERRUPTED:
+        lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
+        if lost and self.stopped != INTERRUPTED:
             return 3
         return int(self.stopped == INTERRUPTED or not self.as_recorded)
 

@@ -81,7 +81,7 @@ class Verdicts(tuple[Verdict, ...]):
     @property
     def status(self) -> int:
         """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
-        if any(v.status == "error" for v in self):
+        if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
         return int(not all(v.as_expected for v in self))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from jaxbounds.falsification.deadline import TIMEOUT
 from jaxbounds.papers import Named, selected
 from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.drift import drifted
@@ -19,6 +20,7 @@ def verify(
     kinds: Sequence[str] = (),
     out: str | Path | None = None,
     seed: int = 0,
+    timeout: float = TIMEOUT,
     thorough: bool = False,
     fresh: bool = False,
     certify: bool = False,
@@ -37,6 +39,7 @@ def verify(
         out: folder for verdicts.json, report.html and the instances; a temporary one, which lives
             as long as the result, unless given.
         seed: of all draws.
+        timeout: seconds for each statement; what is not refuted by then is inconclusive.
         thorough: ten times the samples and searches.
         fresh: do without what earlier runs found, and keep nothing for later ones.
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
@@ -59,7 +62,7 @@ def verify(
 
     scratch = Scratch() if out is None else None
     place = scratch.path if scratch else Path(str(out))
-    options = Options(seed, thorough, certify, fresh=fresh)
+    options = Options(seed, thorough, certify, fresh=fresh, timeout=timeout)
     selection = selected(what, imports=imports, kinds=kinds)
     run = Verification(selection, options, place, on=engine_of(on), jobs=jobs)
     with progress(len(run.selection.statements), "statements") as report:

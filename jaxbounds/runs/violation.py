@@ -11,8 +11,10 @@ import numpy as np
 
 from jaxbounds.claims.statements import Budget
 from jaxbounds.claims.statements.line import Axes, Sets, Side, line_of
-from jaxbounds.claims.statements.statement import Relation
+from jaxbounds.claims.statements.statement import ALONE, Relation
 from jaxbounds.falsification import load_instance, verdicts_on
+from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.falsification.decide import NAME_EQUALITY
 from jaxbounds.ground.files import write_text
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.ground.to_json import to_json
@@ -79,6 +81,7 @@ def find_violation(
     error: Side = 0.0,
     seed: int = 0,
     budget: Budget | None = None,
+    timeout: float = TIMEOUT,
 ) -> Violation:
     """Look for an instance that violates lhs <= rhs.
 
@@ -92,14 +95,18 @@ def find_violation(
             function as the sides are. A violation is more than that.
         seed: of the draws.
         budget: how hard it is tried.
+        timeout: seconds, after which the search ends with what it found.
 
     Raises:
         ValueError: if an argument is neither an entry nor a size, or a side is no number.
         TypeError: if a side is neither a function nor a number.
     """
+    refuse_other_limits(timeout)
     line = line_of(lhs, rhs, over, sizes, relation, error)
     with tempfile.TemporaryDirectory() as folder:
-        (verdict,) = verdicts_on(line.statement(budget), seed=seed, store=folder, referee=by_balls)
+        (verdict,) = verdicts_on(
+            line.statement(budget), seed=seed, store=folder, referee=by_balls, timeout=timeout
+        )
         file = verdict.shrunk_file or verdict.worst_file
         stored = load_instance(Path(folder) / file) if file else None
     meta: Mapping[str, Any] = stored.meta if stored else {}
@@ -110,11 +117,12 @@ def find_violation(
         instance=_listed(stored.instance) if stored else {},
         size=dict(meta.get("size", {})),
         instances=verdict.instances,
-        reason=verdict.reason,
+        reason=verdict.reason.removesuffix(NAME_EQUALITY),
         by_size=verdict.by_size,
         line=line.to_json(),
     )
 
 
 def _listed(instance: Mapping[str, Any]) -> dict[str, Any]:
-    return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), dict(instance))
+    shown = {name: leaf for name, leaf in instance.items() if name != ALONE}
+    return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), shown)

@@ -266,7 +266,7 @@ def test_each_form_has_its_own_decision():
     decisions, found = _judged(sides, forms=forms)
     assert [one.status for one in decisions] == ["holds", "inconclusive", "fails"]
     assert found.near == [False, False, True] and len(found.columns) == 4
-    assert found.control.status == "fails" and found.left_out == {}
+    assert found.controls[0].status == "fails" and found.left_out == {}
 
 
 @pytest.mark.parametrize(

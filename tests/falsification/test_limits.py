@@ -25,6 +25,29 @@ def _word(distance, floor=0.0):
     return trend(LOG2 * np.arange(len(distance)), np.asarray(distance, float), floor)
 
 
+X = np.log([1e2, 1e4, 1e8, 1e16, 1e32])
+
+
+@pytest.mark.parametrize(
+    ("distance", "status"),
+    [
+        (3 / X, "consistent"),  # a true limit, and the same with a constant that stays
+        (1 + 3 / X, "inconsistent"),
+        (0.1 + 3 / X, "inconsistent"),
+        (3 / (X + 2), "inconclusive"),  # to nothing, not yet to be told
+        (3 / X**2 + 0.02, "inconsistent"),
+        (3 / np.sqrt(X), "inconclusive"),
+        (0.01 + 3 / X, "inconsistent"),  # a fifth of the last distance
+        (0.001 + 3 / X, "inconclusive"),
+        (1 / np.log(X), "inconclusive"),
+    ],
+)
+def test_a_limit_like_one_over_a_logarithm_is_told_from_what_stays(distance, status):
+    found = trend(X, distance, 0.0)
+    assert found.status == status, found.reason
+    assert trend(X, 1e-5 * distance, 0.0).status == status  # whatever the unit
+
+
 def _settling(left, factor=0.5, steps=4):
     """From above to `left` of the last distance, which is one, by a factor of each step."""
     return left + (1 - left) * factor ** -np.arange(steps)[::-1].astype(float)
@@ -127,7 +150,8 @@ def test_what_crosses_slowly_is_not_called_consistent():
         n = 10.0 ** np.arange(2, last + 1)
         for limit in (1.03, 1.0):
             distance = np.abs(harmonic(n) / np.log(n) - limit)
-            assert trend(np.log(n), distance, 0.0).status == "inconclusive"
+            told = "consistent" if limit == 1.0 else "inconclusive"
+            assert trend(np.log(n), distance, 0.0).status == (told if last > 5 else "inconclusive")
     n = 10.0 ** np.arange(1, 5)
     assert trend(np.log(n), 0.5 / np.sqrt(n) - 0.001, 0.0).status == "inconclusive"
 
@@ -221,7 +245,7 @@ def test_the_floor_is_a_tolerance_or_the_error(given, tolerance, level, word):
 
 def test_sizes_that_differ_in_more_are_groups_of_which_the_worst_word_counts():
     sizes = tuple({"n": 2**k, "d": d} for d in (1, 2) for k in range(3, 8))
-    slowly, stays = 1 / np.log(2.0 ** np.arange(3, 8)), np.full(5, 0.01)
+    slowly, stays = np.log(2.0 ** np.arange(3, 8)) ** -0.5, np.full(5, 0.01)
     for first, second, word, at in (
         (FALLING, 2 * FALLING, "consistent", 2), (2 * FALLING, FALLING, "consistent", 1),
         (slowly, FALLING, "inconclusive", 1), (FALLING, slowly, "inconclusive", 2),

@@ -68,10 +68,10 @@ def test_another_version_is_refused(change):
 
 
 def test_the_table_says_what_is_known():
-    shown = repr(Verdict(**PLAIN, size={"d": 2, "n": 3}, evidence="violated"))
+    shown = repr(Verdict(**PLAIN, recorded=True, size={"d": 2, "n": 3}, evidence="violated"))
     for word in (
         "mine.claim (printed), Lemma 1",
-        "fails, not holds",
+        "fails, recorded: holds",
         "1.5",
         "d=2, n=3",
         "violated",

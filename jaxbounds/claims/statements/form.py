@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from jax.typing import ArrayLike
@@ -10,11 +10,14 @@ from jax.typing import ArrayLike
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Size
+from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
 """Bytes of the name of a form, and of an id, in the name of a file, which has room for 255."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
+REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
+"""The statuses that a control, and a false twin, must get."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
@@ -24,7 +27,7 @@ _BY_STATEMENT: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counterexample:
+class Counterexample(metaclass=Careful):
     """An instance, small enough for a person, on which a form fails.
 
     Attributes:
@@ -42,18 +45,27 @@ class Counterexample:
     ratio: float
     meets: Callable[[Instance, Size], Mapping[str, ArrayLike]] | None = None
 
+    refused: str = field(default="", init=False, repr=False)
+
     def __post_init__(self) -> None:
         """Refuse fields of other types."""
         refuse_other_types(self, "a counterexample")
 
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Counterexample":
+        """What stands in the place of one that is refused, while a file is loaded."""
+        made = cls(instance={}, ratio=0.0)
+        object.__setattr__(made, "refused", str(problem))
+        return made
+
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class Form(metaclass=Careful):
     """One right-hand side: as printed, corrected, or sharpened.
 
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
-            ("sharpened S5").
+            ("sharpened S5"). "false ..." is a false twin: the library must refute it.
         expected: the status that the form should get; unless given, "fails" where it stores a
             counterexample, else "holds" (for rates "consistent").
         note: a proof sketch, or the text of the erratum.
@@ -87,9 +99,28 @@ class Form:
     exponent: tuple[float, float] | None = None
     domains: tuple[Domain, ...] = ()
 
+    refused: str = field(default="", init=False, repr=False)
+    recorded: bool = field(default=False, init=False, repr=False)
+    """Whether the declaration says what is expected; its statement fills it."""
+    filled: bool = field(default=False, init=False, repr=False)
+
     def __post_init__(self) -> None:
         """Refuse fields of other types."""
+        if isinstance(self.counterexample, Counterexample) and self.counterexample.refused:
+            raise ValueError(f"form {self.name!r}: {self.counterexample.refused}")
         refuse_other_types(self, f"form {self.name!r}")
+
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Form":
+        """What stands in the place of one that is refused, while a file is loaded."""
+        made = cls(name="printed")
+        object.__setattr__(made, "refused", str(problem))
+        return made
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether the form is a false twin of the claim, which no paper prints."""
+        return re.match(r"false\b", self.name) is not None
 
     @property
     def file_name(self) -> str:

@@ -1,32 +1,39 @@
 """A claim in a line: two functions and the sets of their arguments, without any ceremony."""
 
-import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import jax.numpy as jnp
 
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.sets.words import declared
 from jaxbounds.claims.statements.form import Form
-from jaxbounds.claims.statements.instance import Instance, Size
-from jaxbounds.claims.statements.sides import CONTROL, Sides
 from jaxbounds.claims.statements.statement import Budget, Relation, Statement
+from jaxbounds.claims.statements.two_sides import (
+    PRINTED,
+    Side,
+    TwoSides,
+    parameters,
+    refuse_other_arguments,
+    refuse_other_side,
+)
 from jaxbounds.claims.statements.written import written
 
-Side = Callable[..., Any] | float
-"""A function of entries and sizes by name, or a number."""
 Sets = Mapping[str, Set | Mapping[str, Any]]
 Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
 """Values to combine for each size, or the sizes one by one."""
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
-    """All combinations of the values of axes, or the sizes as they are given."""
+    """All combinations of the values of axes, or the sizes as they are given.
+
+    Raises:
+        TypeError: if the axes are neither a mapping nor a sequence.
+    """
     if axes is None:
         return ({},)
+    if not isinstance(axes, Mapping | Sequence) or isinstance(axes, str):
+        raise TypeError(f"sizes={axes!r:.60}: expected values by name, as {{'d': (2, 4)}}")
     if not isinstance(axes, Mapping):
         return tuple(map(dict, axes))
     values = [v if isinstance(v, Sequence) else (v,) for v in axes.values()]
@@ -54,7 +61,7 @@ class Line:
     error: Side = 0.0
 
     def statement(self, budget: Budget | None = None) -> Statement:
-        """The statement, with a control that no instance meets.
+        """The statement, whose control is the engine's.
 
         Args:
             budget: how hard it is tried; that of every statement unless given.
@@ -62,38 +69,20 @@ class Line:
         Raises:
             ValueError: if a function has an argument that is neither an entry nor a size.
         """
-        known = {*self.over, *self.sizes[0]}
-        for which, side in (("lhs", self.lhs), ("rhs", self.rhs), ("error", self.error)):
-            for name, argument in _parameters(side).items():
-                if name not in known and argument.default is argument.empty:
-                    raise ValueError(
-                        f"the {which} takes {name!r}, which is neither in over nor a size: there "
-                        f"are {', '.join(sorted(known)) or 'none'}"
-                    )
         given: dict[str, Any] = {"budget": budget} if budget else {}
-        sign = 1.0 if self.relation == "<=" else -1.0
-
-        def evaluate(instance: Instance, size: Size) -> Sides:
-            given = (self._value(side, instance, size) for side in (self.lhs, self.rhs, self.error))
-            left, right, error = map(jnp.asarray, given)
-            never = left - sign * (1.0 + jnp.abs(left))
-            sides = {"printed": right, CONTROL: never}
-            return Sides(lhs=left, rhs=sides, error={"printed": error, CONTROL: jnp.zeros(())})
-
+        names = {*self.over, *self.sizes[0]}
+        for which, side in (("lhs", self.lhs), ("rhs", self.rhs), ("error", self.error)):
+            refuse_other_arguments(which, side, names)
         return Statement(
             id="line.claim", label="", formula=f"lhs {self.relation} rhs", kind="inequality",
-            evaluate=evaluate, over=self.over, sizes=self.sizes, relation=self.relation,
-            forms=(Form(name="printed"),), control="no instance meets it", **given,
+            evaluate=TwoSides({PRINTED: (self.lhs, self.rhs)}, self.error),
+            over=self.over, sizes=self.sizes, relation=self.relation,
+            forms=(Form(name=PRINTED),), **given,
         )  # fmt: skip
 
     def _given(self, side: Side) -> list[str]:
         """The arguments that are entries or sizes; others have a value of their own."""
-        return [name for name in _parameters(side) if name in self.over or name in self.sizes[0]]
-
-    def _value(self, side: Side, instance: Instance, size: Size) -> Any:
-        if not callable(side):
-            return float(side)
-        return side(**{name: {**size, **instance}[name] for name in self._given(side)})
+        return [name for name in parameters(side) if name in self.over or name in self.sizes[0]]
 
     def to_json(self) -> dict[str, Any]:
         """The claim as text, from which `jaxbounds new --from` writes a statement.
@@ -113,10 +102,6 @@ class Line:
         }
 
 
-def _parameters(side: Side) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(side).parameters if callable(side) else {}
-
-
 def line_of(
     lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, error: Side = 0.0, /
 ) -> Line:
@@ -127,8 +112,7 @@ def line_of(
         ValueError: if the relation is no bound, or there is no size.
     """
     for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
-        if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
-            raise TypeError(f"the {which} is a function or a number, got {side!r:.60}")
+        refuse_other_side(which, side)
     if relation not in ("<=", ">="):
         raise ValueError(f"relation is '<=' or '>=', got {relation!r}")
     found = sizes_of(sizes)

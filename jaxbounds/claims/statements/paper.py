@@ -1,11 +1,13 @@
 """A paper as data: its statements, its errata, and what is not checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from jaxbounds.claims.statements.declared import refuse_other_types
+from jaxbounds.claims.statements.item import Items
+from jaxbounds.claims.statements.refused import alone, is_collecting
 from jaxbounds.claims.statements.statement import Statement
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
@@ -59,6 +61,30 @@ class Erratum:
         return self.main.startswith("changed to ")
 
 
+def _each_alone(paper: "Paper") -> Iterator[Statement]:
+    """The statements; one that does not fit into the paper is refused, under an id of its own."""
+    taken, known = set[str](), {erratum.id for erratum in paper.errata}
+    for number, s in enumerate(paper.statements, 1):
+        said, name = s.refused, s.id
+        cited = [f"form {f.name!r} cites unknown erratum {f.erratum}" for f in s.forms
+                 if f.erratum and f.erratum not in known]  # fmt: skip
+        if name.split(".", 1)[0] != paper.id:
+            said = said or f"statement {name!r}: the id must start with {paper.id!r} and a point"
+            name = f"{paper.id}.refused-{number}"
+        elif name in taken:
+            said = said or f"statement {name!r}: the paper has another statement of that id"
+            name = f"{paper.id}.refused-{number}"
+        elif cited:
+            said = said or f"statement {name!r}: {cited[0]}"
+        taken.add(name)
+        if said and (name != s.id or not s.refused):
+            about = {"id": name, "label": s.label, "formula": s.formula, "source": s.source}
+            with alone():
+                s = Statement.refused_as(ValueError(said), about)
+            object.__setattr__(s, "refused", said)
+        yield s
+
+
 @dataclass(frozen=True, kw_only=True)
 class Paper:
     """A paper: what a module names PAPER, for `jaxbounds verify FILE` and `jaxbounds.verify`.
@@ -82,6 +108,8 @@ class Paper:
         remarks: what is no erratum and yet worth knowing, by its place.
         items: every numbered item and display: the statements, errata or functions about it, or why
             there is none.
+        contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
+            them; a statement with the id of an item, or an entry of `items`, covers it.
         unchecked: what is not checked, by its label in print, each with the reason.
         unjudged: public functions of the paper's modules that no statement judges: for each reason
             their full names within the paper ("model.head_norm").
@@ -100,6 +128,7 @@ class Paper:
     survives: str = ""
     remarks: Mapping[str, str] = field(default_factory=dict)
     items: Mapping[str, str] = field(default_factory=dict)
+    contents: Items = field(default_factory=Items)
     unchecked: Mapping[str, str] = field(default_factory=dict)
     unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     edition: str = ""
@@ -113,11 +142,14 @@ class Paper:
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise ValueError(f"paper {self.id!r} has errata: say in `survives` what stands")
+        if is_collecting():
+            object.__setattr__(self, "statements", tuple(_each_alone(self)))
         ids = [s.id for s in self.statements]
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
             raise ValueError(f"paper {self.id!r} has more than one statement {', '.join(repeated)}")
-        strangers = [i for i in ids if i.split(".", 1)[0] != self.id]
+        ids += [item.id for item in self.contents]
+        strangers = [i for i in dict.fromkeys(ids) if i.split(".", 1)[0] != self.id]
         if strangers:
             raise ValueError(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
         known = {e.id for e in self.errata}
@@ -127,6 +159,11 @@ class Paper:
             for form in s.forms:
                 if form.erratum and form.erratum not in known:
                     raise ValueError(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Why statements are ill formed, each with its id; empty unless a file was loaded."""
+        return tuple(s.refused for s in self.statements if s.refused)
 
     @property
     def by_weight(self) -> tuple[Erratum, ...]:

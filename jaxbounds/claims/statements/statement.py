@@ -17,10 +17,11 @@ import numpy as np
 
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.statements.declared import refuse_other_types
-from jaxbounds.claims.statements.form import LONGEST, Form
+from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
+from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.claims.statements.sides import CONTROL, Sides
 
 Kind = Literal[
@@ -35,8 +36,26 @@ Search = Literal["gradient", "random", "none"]
 
 FITTED = ("rate", "limit")
 """Kinds of which a trend over sizes is looked at: they never hold."""
+SCALED = ("inequality", "identity", "construction", "trajectory")
+"""Kinds of which the engine makes a control where a statement names none."""
+ENGINES_CONTROL = {
+    True: "the right side, scaled until the worst instance exceeds it by 1%",
+    False: "the right side, scaled by 1%",
+}
+"""The engine's control in words: of a bound, and of an equality."""
 WIDEST = 1e-3
 """The largest tolerance: more than that no rounding needs."""
+TYPED = (
+    "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
+    "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
+    "assumptions", "source", "tex", "horizon", "enumerates", "depends",
+)  # fmt: skip
+"""Fields whose types are checked as they are declared; the other fields have words of their own."""
+ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
+NO_ID = "refused.statement"
+"""The id of a statement that is refused and whose id is none; its paper gives it another one."""
+ALONE = "alone"
+"""The entry of the one instance of a claim about its sizes; a counterexample leaves it out."""
 _BY_KIND: Any = None
 """The default of a field that depends on the statement's kind."""
 
@@ -68,7 +87,7 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Statement:
+class Statement(metaclass=Careful):
     """One numbered claim of a paper.
 
     Attributes:
@@ -103,7 +122,8 @@ class Statement:
         sizes: the static part to try, smallest first: shapes, and other numbers by name.
         forms: the right-hand sides to compare.
         control: in words, the deliberately false variant that `evaluate` returns as
-            `rhs["control"]`; a statement whose control is not rejected never `holds`.
+            `rhs["control"]`; a statement whose control is not rejected never `holds`. Without it
+            the engine scales the right side until the worst instance exceeds it by 1%.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance that misses one of
             them never counts.
         assumptions: the hypotheses in words.
@@ -130,8 +150,8 @@ class Statement:
     kind: Kind
     evaluate: Callable[[Instance, Size], Sides]
     forms: tuple[Form, ...]
-    control: str
     sizes: tuple[Mapping[str, float], ...]
+    control: str = ""
     judges: tuple[Judged, ...] = ()
     host: bool = False
     over: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
@@ -153,15 +173,39 @@ class Statement:
     horizon: str = ""
     enumerates: str = ""
     depends: tuple[str | Path, ...] = ()
+    refused: str = field(default="", init=False, repr=False)
+    """Why it is ill formed; only while a file is loaded, whose other statements are judged."""
+
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
+        """What stands in the place of one that is refused: its id, and why."""
+        words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
+        texts = {name: value for name, value in words.items() if isinstance(value, str)}
+        name = texts.get("id", "")
+        known = re.fullmatch(ID, name) is not None and len(name) <= LONGEST
+        made = cls(
+            id=name if known else NO_ID, label=texts.get("label", ""), kind="identity",
+            formula=texts.get("formula", ""), source=texts.get("source", ""), evaluate=_never,
+            cases=lambda size: {ALONE: np.zeros(1, int)}, sizes=({},),
+            forms=(Form(name="printed"),),
+        )  # fmt: skip
+        said = str(problem) if repr(name) in str(problem) else f"statement {name!r}: {problem}"
+        object.__setattr__(made, "refused", said)
+        return made
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
-        names = ("id", "label", "formula", "evaluate", "control", "hypotheses", "cases", "project")
-        refuse_other_types(self, f"statement {self.id!r}", *names, "depends")
+        refuse_other_types(self, f"statement {self.id!r}", *TYPED)
+        for form in self.forms if isinstance(self.forms, tuple) else ():
+            if isinstance(form, Form) and form.refused:
+                raise ValueError(f"statement {self.id!r}: {form.refused}")
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
-        _take_sets(self)
+        try:
+            _take_sets(self)
+        except (TypeError, ValueError) as problem:
+            raise type(problem)(f"statement {self.id!r}: {problem}") from problem
         fill("sample", MappingProxyType(self.samplers))
         containers = list(_container_problems(self))
         if containers:
@@ -193,6 +237,11 @@ class Statement:
     def samplers(self) -> dict[str, Sampler]:
         """The samplers by name."""
         return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
+
+    @property
+    def control_in_words(self) -> str:
+        """The statement's own control, or how the engine makes one."""
+        return self.control.strip() or ENGINES_CONTROL[self.is_bound]
 
     @property
     def is_bound(self) -> bool:
@@ -235,12 +284,21 @@ class Statement:
         raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
 
 
+def _never(instance: Instance, size: Size) -> Sides:
+    raise ValueError("the statement is refused: nothing is measured")
+
+
 def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
     stored = form.counterexample
     if stored is not None and stored.size is None and sizes:
         stored = replace(stored, size=sizes[0])
-    expected: Any = form.expected or ("fails" if stored else usual)
-    return replace(form, expected=expected, counterexample=stored)
+    refuted = "inconsistent" if usual == "consistent" else "fails"
+    expected: Any = form.expected or (refuted if stored or form.is_twin else usual)
+    made = replace(form, expected=expected, counterexample=stored)
+    said = form.recorded if form.filled else bool(form.expected or stored) and not form.is_twin
+    object.__setattr__(made, "recorded", said)
+    object.__setattr__(made, "filled", True)
+    return made
 
 
 def _take_sets(s: Statement) -> None:
@@ -249,8 +307,13 @@ def _take_sets(s: Statement) -> None:
     if s.over is not None and not s.over:
         _take_nothing(s)
     for name in ("over", "there_is"):
-        if getattr(s, name) is not None:
-            fill(name, Over(getattr(s, name)))
+        sets = getattr(s, name)
+        if sets is not None and not isinstance(sets, Mapping):
+            raise TypeError(
+                f"{name} must be sets by name, as {{'x': jb.Ball(1, 'd')}}, got {sets!r:.60}"
+            )
+        if sets is not None:
+            fill(name, Over(sets))
     parts = [part for part in (s.over, s.there_is) if part]
     if not parts:
         return
@@ -271,7 +334,7 @@ def _take_nothing(s: Statement) -> None:
     fill = lambda name, value: object.__setattr__(s, name, value)
     fill("over", None)
     if not s.samplers and s.cases is None and s.there_is is None:
-        fill("cases", lambda size: {"alone": np.zeros(1, int)})
+        fill("cases", lambda size: {ALONE: np.zeros(1, int)})
         fill("enumerates", s.enumerates or "of each size the one instance")
 
 
@@ -280,12 +343,16 @@ def _container_problems(s: Statement) -> Iterable[str]:
         yield "forms must be a tuple of Form; a single one needs a comma: (Form(...),)"
     if isinstance(s.sizes, Mapping) or not all(isinstance(size, Mapping) for size in s.sizes):
         yield "sizes must be a tuple of dicts; a single one needs a comma: ({'d': 2},)"
+    for size in s.sizes if not isinstance(s.sizes, Mapping) else ():
+        for name, value in size.items() if isinstance(size, Mapping) else ():
+            if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+                yield f"sizes give {name}={value!r:.40}, which must be a number"
     if callable(s.judges) or not all(callable(function) for function in s.judges):
         yield "judges must be a tuple of functions; a single one needs a comma: (bound,)"
 
 
 def _problems(s: Statement) -> Iterable[str]:
-    if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+", s.id):
+    if not re.fullmatch(ID, s.id):
         yield "the id must look like 'paper.name' in lower case"
     if len(s.id) > LONGEST:
         yield f"the id names files, and has {len(s.id)} characters. Try at most {LONGEST}"
@@ -320,8 +387,11 @@ def _problems(s: Statement) -> Iterable[str]:
             owner_of(function)
         except ValueError as problem:
             yield str(problem)
-    if not s.control.strip():
-        yield "control is empty: say which false variant evaluate returns as rhs['control']"
+    if not s.control.strip() and s.kind not in SCALED:
+        yield (
+            f"control={s.control!r}: the engine makes a control for the kinds {', '.join(SCALED)} "
+            f"alone. Try control='...', the false variant that evaluate returns as rhs['control']"
+        )
     if (s.kind == "probability") != (s.level is not None):
         yield "level is needed for kind 'probability' and only for it"
     elif s.level is not None and not 0 < s.level < 1:
@@ -343,12 +413,17 @@ def _problems(s: Statement) -> Iterable[str]:
         allowed = ("consistent", "inconsistent") if fitted else ("holds", "fails")
         if form.expected not in (*allowed, "vacuous", "inconclusive"):
             yield f"form {form.name!r} of kind {s.kind!r} cannot be expected {form.expected!r}"
-        if not re.match(r"(printed|corrected|sharpened|derived)\b", form.name):
-            yield f"form {form.name!r} must start with printed, derived, corrected or sharpened"
+        if not re.match(r"(printed|corrected|sharpened|derived|false)\b", form.name):
+            words = "printed, derived, corrected, sharpened or false"
+            yield f"form {form.name!r} must start with {words}"
+        if form.is_twin and form.expected not in REJECTED:
+            yield f"form {form.name!r} is a false twin, which cannot be expected {form.expected!r}"
         if (s.kind == "rate") != (form.sense is not None):
             yield f"form {form.name!r}: sense is needed for kind 'rate' and only for it"
         if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
             yield f"form {form.name!r}: exponent is a band (low, high), for kind 'rate' only"
+        if form.is_twin:  # a search must refute it: nothing is stored
+            continue
         if form.expected == "fails" and not (form.note or form.erratum):
             yield f"form {form.name!r} is expected to fail but no note says why"
         exact = s.kind in ("identity", "inequality", "construction")

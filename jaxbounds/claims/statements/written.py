@@ -27,6 +27,19 @@ def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
     return "\n".join(imports) + "\n\n\n" + "\n\n\n".join([*rest, *bodies]) + "\n"
 
 
+def in_words(side: Callable[..., Any] | float, /) -> str:
+    """A side by its name; of a lambda its body as it is written, of a number its digits."""
+    if not callable(side):
+        return repr(side)
+    name = getattr(side, "__name__", type(side).__name__)
+    if name != "<lambda>":
+        return str(name)
+    try:
+        return _source(side).partition(":")[2].strip()
+    except (OSError, TypeError, SyntaxError):
+        return "a lambda"
+
+
 def _as_function(name: str, side: Any, found: dict[str, str]) -> str:
     if not callable(side):
         return f'def {name}():\n    """A number."""\n    return {side!r}'

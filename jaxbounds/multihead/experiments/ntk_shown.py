@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 
 SEPARATED = 0.999
@@ -26,7 +26,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
     return words + f"; below {threshold:.4g} in {below} of {table.size} runs" * (below > 0)
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Separability of random starts, its persistence in n, and comparisons.
 
     All are about every seed: the least over seeds decides.
@@ -37,7 +37,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     gap = float(((dataset.margin_upper - dataset.margin) / dataset.margin_upper).max())
     seeds = f"{dataset.sizes['seed']} seed" + "s" * (dataset.sizes["seed"] > 1)
     found = [
-        Claim(
+        Finding(
             "random initialisation satisfies NTK separability (P3): the certified margin is "
             "positive for every scale, H, n and seed",
             least > 0,
@@ -53,21 +53,21 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
             kept = (largest.margin / part.sel(n=sizes[-3]).margin).sel(start=those)
             text = f"H = {H}: margin at n = {sizes[-1]} at least 3/4 of that at n = {sizes[-3]}"
             kept_enough = bool(kept.min() >= 0.75)
-            found.append(Claim(text, kept_enough, f"share kept: {_least(kept, 0.75)}"))
+            found.append(Finding(text, kept_enough, f"share kept: {_least(kept, 0.75)}"))
         share = largest.held_out_positive.sel(start=those)
         text = f"H = {H}: theta* of n = {sizes[-1]} separates at least 99.9% of held-out samples"
         number = f"share of {dataset.held_out} separated: {_least(share, SEPARATED)}"
-        found.append(Claim(text, bool(share.min() >= SEPARATED), number))
+        found.append(Finding(text, bool(share.min() >= SEPARATED), number))
     starts = set(dataset.start.values.tolist())
     if {"first step", "zero"} <= starts:
         for other in ("first step", "zero"):
             ratio = largest.margin / dataset.margin.sel(start=other, n=sizes[-1])
             text = f"every random start has a larger NTK margin than {other!r} at n = {sizes[-1]}"
             number = f"ratio, to {float(ratio.max()):.3g}: {_least(ratio, 1.0)}"
-            found.append(Claim(text, bool(ratio.min() > 1), number))
+            found.append(Finding(text, bool(ratio.min() > 1), number))
     linear = 2**0.5 * dataset.gamma_linear
     found.append(
-        Claim(
+        Finding(
             f"random starts beat the linear oracle, sqrt(2) gamma_lin, at n = {sizes[-1]}",
             bool(largest.margin.min() > linear),
             f"margin: {_least(largest.margin, linear)}; sqrt(2) gamma_lin {linear:.3g}, "

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
 """So many trials at most are said to be enough."""
@@ -116,7 +116,7 @@ def along_heads(
     steps: Sequence[int],
     rising: bool,
     heads: tuple[float, float] = (1, np.inf),
-) -> Claim | None:
+) -> Finding | None:
     """The claim that a quantity is ordered along neighbouring H at each of the steps.
 
     Args:
@@ -148,4 +148,4 @@ def along_heads(
     sizes = ", ".join(str(H) for H in chosen)
     means = "geometric means" if log10 else "means"
     words += [spread(rows, log10=log10), *filter(None, odd)]
-    return Claim(text, combine(decisions), f"{means} at H = {sizes}; " + "; ".join(words))
+    return Finding(text, combine(decisions), f"{means} at H = {sizes}; " + "; ".join(words))

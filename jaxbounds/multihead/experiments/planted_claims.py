@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.experiments.ordering import along_heads, combine, decide, shown, why_not
 
 FOUND = 0.9
@@ -28,9 +28,9 @@ def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
     return np.abs(curve[-1] - curve[half]) < SETTLED
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The text of Appendix G on DM2, panel by panel."""
-    found: list[Claim | None] = []
+    found: list[Finding | None] = []
     for index, name in enumerate(dataset.panel.values.tolist()):
         found += [
             *_faster_with_heads(dataset, index, name),
@@ -41,7 +41,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     return tuple(claim for claim in found if claim is not None)
 
 
-def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> list[Claim | None]:
+def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> list[Finding | None]:
     last = int(dataset.step[-1])
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     rest = dataset.isel(trial=np.flatnonzero(everywhere))
@@ -55,7 +55,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> list[Claim
     ]
 
 
-def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Claim:
+def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
     """Whether all runs of a panel end near their teacher, with the frequency of failure.
 
     No, where a run has settled elsewhere; open, where those that miss it are still on their way.
@@ -64,7 +64,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Claim:
     found = found_teacher(dataset, panel)
     text = f"{dataset.panel.values[panel]}: every run finds the planted model, H up to 64"
     if not found.size:
-        return Claim(text, None, "no such H was run")
+        return Finding(text, None, "no such H was run")
     elsewhere = ~found & _settled(dataset, panel)
     missed, settled = int(np.sum(~found)), int(np.sum(elsewhere))
     by_heads = ", ".join(f"H = {H}: {np.sum(~row)}" for H, row in zip(dataset.H.values, found))
@@ -78,7 +78,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Claim:
     for where, which in (("found", found), ("missed", ~found)):
         least = _least(part, which)
         number += f"; where {where}, alignment at least {least}" if least else ""
-    return Claim(text, True if not missed else False if settled else None, number)
+    return Finding(text, True if not missed else False if settled else None, number)
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
@@ -87,7 +87,7 @@ def _least(part: xr.Dataset, which: np.ndarray) -> str:
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 
 
-def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Claim | None:
+def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
     dataset = dataset.sel(H=dataset.H <= 64)
     part = dataset.isel(panel=panel, step=-1)
     reached = (part.margin >= part.teacher_margin).transpose("H", "trial").values
@@ -108,10 +108,10 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Claim | None:
     elif not reached.all():
         number += "; those short of it are near the teacher or still move: more steps would tell"
     text = f"{name}: margin / average ||U|| reaches the teacher's gamma_attn / ||U*||, H up to 64"
-    return Claim(text, True if reached.all() else False if stuck else None, number)
+    return Finding(text, True if reached.all() else False if stuck else None, number)
 
 
-def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Claim:
+def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
     """Whether one panel ends with less train loss than another, at every H, paired by trial."""
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values
@@ -120,10 +120,10 @@ def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Claim:
     words = ", ".join(f"H = {H}: {shown(row)}" for H, row, _ in by_heads)
     odd = [why_not(yes, row, f"at H = {H}", log10=True) for H, row, yes in by_heads]
     number = f"log10 of the loss ratio at the last step, means at {words}"
-    return Claim(text, combine(decisions), "; ".join([number, *filter(None, odd)]))
+    return Finding(text, combine(decisions), "; ".join([number, *filter(None, odd)]))
 
 
-def _converges_faster_than_gd(dataset: xr.Dataset) -> list[Claim]:
+def _converges_faster_than_gd(dataset: xr.Dataset) -> list[Finding]:
     rules, names = dataset.rule.values.tolist(), dataset.panel.values.tolist()
     if "gd" not in rules:
         return []

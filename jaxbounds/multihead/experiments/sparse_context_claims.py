@@ -5,13 +5,13 @@ import functools
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.experiments.ordering import along_heads, decide, shown, spread, why_not
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The text of Appendix G on DM1, panel by panel."""
-    found: list[Claim | None] = []
+    found: list[Finding | None] = []
     for index, rule in enumerate(dataset.rule.values.tolist()):
         constant = float(dataset.exponent[index]) == 0
         if rule == "gd" and constant:
@@ -23,7 +23,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     return tuple(claim for claim in found if claim is not None)
 
 
-def _constant_step_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
+def _constant_step_claims(dataset: xr.Dataset, panel: int) -> list[Finding | None]:
     order = functools.partial(along_heads, dataset, panel=panel)
     last = int(dataset.step[-1])
     looks = sorted({200, 1000, last})
@@ -37,7 +37,7 @@ def _constant_step_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]
     ]
 
 
-def _one_over_k(dataset: xr.Dataset, panel: int) -> Claim | None:
+def _one_over_k(dataset: xr.Dataset, panel: int) -> Finding | None:
     late = dataset.isel(panel=panel).sel(step=dataset.step >= 200)
     if 1 not in dataset.H.values or late.sizes["step"] < 2:
         return None
@@ -52,10 +52,10 @@ def _one_over_k(dataset: xr.Dataset, panel: int) -> Claim | None:
         f"means over trials); single trials vary by {share.min():.1%} to {share.max():.1%}"
     )
     number += f"; the largest is {mean.max() / mean.min():.2f} times the least"
-    return Claim(text, bool(mean.max() <= 1.1 * mean.min()), number)
+    return Finding(text, bool(mean.max() <= 1.1 * mean.min()), number)
 
 
-def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Claim:
+def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Finding:
     limit = dataset.attrs["hypotheses"]["gamma_attn"]
     curve = dataset.margin.isel(panel=panel, H=0).transpose("step", "trial").astype(float) / limit
     share, steps = curve.values[-1], curve.step.values
@@ -73,10 +73,10 @@ def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Claim:
             reached, number = None, number + "it still grows, more steps would tell"
         else:
             number += why_not(reached, share - 0.9, "against 0.9")
-    return Claim(text, reached, number)
+    return Finding(text, reached, number)
 
 
-def _growing_step_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
+def _growing_step_claims(dataset: xr.Dataset, panel: int) -> list[Finding | None]:
     order = functools.partial(along_heads, dataset, panel=panel, steps=[int(dataset.step[-1])])
     text = "GD, eta ~ sqrt(H): the larger H, the smaller the {} at the last step, {}"
     rows = []
@@ -91,7 +91,7 @@ def _growing_step_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
     return rows
 
 
-def _adam_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
+def _adam_claims(dataset: xr.Dataset, panel: int) -> list[Finding | None]:
     order = functools.partial(along_heads, dataset, panel=panel, rising=False)
     text = "Adam: the larger H, the smaller the {} loss at step {}, {}"
     rows = []
@@ -104,7 +104,7 @@ def _adam_claims(dataset: xr.Dataset, panel: int) -> list[Claim | None]:
     return rows
 
 
-def _adam_speeds_up_more(dataset: xr.Dataset, panel: int) -> Claim | None:
+def _adam_speeds_up_more(dataset: xr.Dataset, panel: int) -> Finding | None:
     growing = (dataset.rule == "gd") & (dataset.exponent > 0)
     if not growing.any() or not {1, 16} <= set(dataset.H.values) or 200 not in dataset.step.values:
         return None
@@ -115,4 +115,4 @@ def _adam_speeds_up_more(dataset: xr.Dataset, panel: int) -> Claim | None:
     more = decide(gd, adam, rising=True)
     why = why_not(more, adam - gd, "between the two", log10=True)
     number = f"means: GD {shown(gd)}, Adam {shown(adam)}"
-    return Claim(text, more, "; ".join(filter(None, (number, why))))
+    return Finding(text, more, "; ".join(filter(None, (number, why))))

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.provenance import fingerprint
 from jaxbounds.experiments.sweeps import progress, shares
 from jaxbounds.ground.files import Place, load_arrays, locate, write_arrays
@@ -170,14 +170,14 @@ def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) 
     return np.log(np.maximum(ratio, 1e-30)) @ x / (x @ x)
 
 
-def _exponent_claim(dataset: xr.Dataset, arm: str, inside: bool) -> Claim:
+def _exponent_claim(dataset: xr.Dataset, arm: str, inside: bool) -> Finding:
     verb = "is" if inside else "is not"
     text = (
         f"arm {arm!r}: the exponent in H of -lambda_min / L of the attention at initialisation "
         f"{verb} -1/2 +- .15"
     )
     if dataset.H.size < 3:
-        return Claim(text, None, "fewer than three H")
+        return Finding(text, None, "fewer than three H")
     words, last = [], dataset.step.size - 1
     measured = [("attention", 0), ("network", 0), ("attention", last)]
     for block, record in measured if last else measured[:2]:
@@ -188,17 +188,17 @@ def _exponent_claim(dataset: xr.Dataset, arm: str, inside: bool) -> Claim:
             f"{block}{when} {float(slopes.mean()):.2f} (standard deviation over seeds {spread:.2f})"
         )
     mean = float(exponents(dataset, arm, "attention").mean())
-    return Claim(text, (_BAND[0] <= mean <= _BAND[1]) == inside, "; ".join(words))
+    return Finding(text, (_BAND[0] <= mean <= _BAND[1]) == inside, "; ".join(words))
 
 
-def _bounded_claim(dataset: xr.Dataset) -> Claim:
+def _bounded_claim(dataset: xr.Dataset) -> Finding:
     text = "-lambda_min / L of the network stays within a factor 30 while L falls 100 times"
     ratio = dataset.ratio.sel(block="network").stack(run=("arm", "H", "seed"))
     loss = dataset.loss.stack(run=("arm", "H", "seed"))
     fallen = (loss.isel(step=0) / loss.min("step")).values >= 100
     if not fallen.any():
         most = float((loss.isel(step=0) / loss.min("step")).max())
-        return Claim(text, None, f"no loss fell 100 times, at most {most:.3g} times")
+        return Finding(text, None, f"no loss fell 100 times, at most {most:.3g} times")
     spread = (ratio.max("step") / np.maximum(ratio.min("step"), 1e-30)).values
     worst = int(np.argmax(np.where(fallen, spread, 0)))
     arm, heads, seed = ratio.run.values[worst]
@@ -208,10 +208,10 @@ def _bounded_claim(dataset: xr.Dataset) -> Claim:
         f"{spread[worst]:.3g} at {arm}, H = {heads}, seed {seed}; ratios "
         f"{float(ratio.min()):.3g} to {float(ratio.max()):.3g}"
     )
-    return Claim(text, bool(within == fallen.sum()), number)
+    return Finding(text, bool(within == fallen.sum()), number)
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The exponents in H of both arms, and boundedness along training."""
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
     return (*found, _bounded_claim(dataset))

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
@@ -188,7 +188,7 @@ def _slope(x: xr.DataArray, y: xr.DataArray) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """What the paper says of each construction."""
     tail = float((dataset.retrieval_error / dataset.retrieval_bound).max())
     error = dataset.recurrent_error
@@ -201,30 +201,30 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     ends = lambda v: f"{float(v[0]):.3g} to {float(v[-1]):.3g}"
     holds = lambda v: bool(v[-1] > 0.7 * v[0])
     return (
-        Claim(
+        Finding(
             "(A.2) errs by at most its tail bound at the measured coherence (ratio <= 1)",
             tail <= 1,
             f"largest ratio {tail:.2g}",
         ),
-        Claim("the exact RNN errs by < 1e-12 at every N", exact < 1e-12, f"{exact:.1g}"),
-        Claim("(C.1): biased steps add up, slope in N > 0.9", biased > 0.9, f"{biased:.2f}"),
-        Claim("(C.2): rectified steps do not, slope in N < 0.1", flat < 0.1, f"{flat:.2f}"),
-        Claim(
+        Finding("the exact RNN errs by < 1e-12 at every N", exact < 1e-12, f"{exact:.1g}"),
+        Finding("(C.1): biased steps add up, slope in N > 0.9", biased > 0.9, f"{biased:.2f}"),
+        Finding("(C.2): rectified steps do not, slope in N < 0.1", flat < 0.1, f"{flat:.2f}"),
+        Finding(
             "Lemma 36: the interpolator's squared norm is O(n^3) (90% of draws < 20 n^3)",
             norm < 20,
             f"{norm:.3g} n^3",
         ),
-        Claim(
+        Finding(
             "H = 2 < q heads have risk >= 1 - H/q",
             bool((excess >= 1).all()),
             f"risk / (1 - H/q) at most {float(excess.max()):.1g} (two tilted heads)",
         ),
-        Claim(
+        Finding(
             "L^2 |U|_op^2 keeps up with N / log(1 + dh) (loses < 30% over the range)",
             holds(printed),
             f"ratio {ends(printed)} (random code)",
         ),
-        Claim(
+        Finding(
             "repaired: L^2 |U|_F^2 keeps up with N (loses < 30%)",
             holds(repaired),
             f"ratio {ends(repaired)}",

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import t as student
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.qstr.experiments.exponents import Exponent, fit_exponent
 
 PUBLISHED = {
@@ -78,7 +78,7 @@ def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, boo
     return part.samples.where(known, part.seen), not bool(known.all())
 
 
-def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Claim:
+def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Finding:
     """A ratio of means, "> 4" or "< 3.5"; None where censoring leaves it open."""
     (top, open_top), (low, open_low) = _at_least(dataset, *over), _at_least(dataset, *under)
     value, limit = float(top.mean() / low.mean()), float(sign[1:])
@@ -87,10 +87,12 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
     reproduced = value < limit if sign[0] == "<" else value > limit
     number = f"ratio {value:.3g}" + ", censored" * (open_top or open_low)
     number += ": a larger max_samples would decide" * undecided
-    return Claim(f"{text} (ratio {sign})", None if undecided else reproduced, number)
+    return Finding(f"{text} (ratio {sign})", None if undecided else reproduced, number)
 
 
-def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> tuple[Claim, Claim]:
+def _against_published(
+    dataset: xr.Dataset, panel: str, name: str, N: int
+) -> tuple[Finding, Finding]:
     """Whether the mean is near the published one, and whether the latter is a likely draw."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
@@ -107,8 +109,8 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> tu
         likely = bool(abs(mean - published) <= reach + error)
     cell = f"{name}, N = {N}:"
     return (
-        Claim(f"{cell} mean over {count} task(s) within 15% of the published", near, number),
-        Claim(
+        Finding(f"{cell} mean over {count} task(s) within 15% of the published", near, number),
+        Finding(
             f"{cell} published mean within the spread over tasks (95%, and read error)",
             likely,
             f"{spread}, published {published / 1e3:.1f}k",
@@ -116,7 +118,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> tu
     )
 
 
-def _honest(dataset: xr.Dataset, name: str, N: int) -> Claim:
+def _honest(dataset: xr.Dataset, name: str, N: int) -> Finding:
     """Whether the simple test set, on which the public code tests, changes the count."""
     renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
@@ -124,7 +126,7 @@ def _honest(dataset: xr.Dataset, name: str, N: int) -> Claim:
     )
     change = float(honest.mean() / simple.mean()) - 1
     censored = early or late
-    return Claim(
+    return Finding(
         f"{name}, N = {N}: with an honest test set the mean is within 15% of the simple one's",
         None if censored else abs(change) < 0.15,
         f"{float(honest.mean()) / 1e3:.1f}k ({change:+.0%})" + ", censored" * censored,
@@ -141,7 +143,7 @@ _RATIOS = (
 )
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The paper's reading of the figure on this dataset, as far as its grid allows."""
     present = {
         (name, N)
@@ -162,10 +164,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         apart = f.low > e.high or f.high < e.low
         decided = apart and drawn >= LEAST_TASKS
         number += "" if decided else f"; more than {drawn} run(s) would decide"
-        found.append(Claim(text, bool(f.low > e.high) if decided else None, number))
+        found.append(Finding(text, bool(f.low > e.high) if decided else None, number))
     for name, N in left_out(dataset).items():
         text = f"{name} beside the others above N = {N}"
-        found.append(Claim(text, None, "not run there: longest_gru = 0 would decide"))
+        found.append(Finding(text, None, "not run there: longest_gru = 0 would decide"))
     panel = dataset.attrs.get("published", "")
     for name, row in PUBLISHED.get(panel, {}).items():
         for N in row:

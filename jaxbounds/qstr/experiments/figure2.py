@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.sweeps import progress
 from jaxbounds.qstr.encodings import published_encoding_dimension
 from jaxbounds.qstr.experiments import online
@@ -107,7 +107,7 @@ PRINTED_LENGTH, LEARNED = 100, 0.05
 """N of the paper's picture, and the test risk below which a run counts as learned."""
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Whether the trained matrix is the construction's: where it sits, whether it is alpha I.
 
     That it is not decides nothing before the run has learned, or at another N than the picture's.
@@ -122,10 +122,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     elif N < PRINTED_LENGTH:
         why = f"; the picture has N = {PRINTED_LENGTH}: preset published would decide"
 
-    def above(text: str, name: str, least: float, beside: str = "") -> Claim:
+    def above(text: str, name: str, least: float, beside: str = "") -> Finding:
         worst = float(dataset[name].min())
         holds, number = worst > least, f"{worst:.3g}{beside} ({settings})"
-        return Claim(text, None if why and not holds else holds, number + why * (not holds))
+        return Finding(text, None if why and not holds else holds, number + why * (not holds))
 
     own = ""
     if "encodings_diagonal" in dataset:
@@ -133,7 +133,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         own = f", that of the encodings' sum_i w_i w_i^T {share:.3g}"
     text = f"the run has learned: test risk < {LEARNED}"
     return (
-        Claim(text, True if risk < LEARNED else None, f"{risk:.3g} ({settings}){late}"),
+        Finding(text, True if risk < LEARNED else None, f"{risk:.3g} ({settings}){late}"),
         above("> 95% of the energy in the block of (A.2)", "block_energy", 0.95),
         above("> 90% of the energy on the block's diagonal", "diagonal_energy", 0.9, own),
         above("every query scores its own token highest (margin > 0)", "margin", 0.0),

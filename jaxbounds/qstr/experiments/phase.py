@@ -15,7 +15,7 @@ import optax
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.experiments.sweeps import progress
 from jaxbounds.networks.training import begin, train_step
@@ -140,12 +140,12 @@ def run(config: Phase, key: Array, /) -> xr.Dataset:
     )
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """That no decoupled run beats 1 - H/q, and that coupled runs with H = 2 < q do."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
     text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
     least = float(apart.min())
-    found = [Claim(text, least > -0.1, f"least difference {least:.3g}")]
+    found = [Finding(text, least > -0.1, f"least difference {least:.3g}")]
     sparse = [q for q in dataset.q.values if q > 2]
     if 2 in dataset.H.values and sparse:
         part = dataset.sel(H=2, q=sparse)
@@ -154,7 +154,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         least = float(ratio.min())
         # Training that ends above the bound may have failed: it does not say that no run is below.
         open_ = "" if least < 1 else ", more steps or restarts would decide"
-        found.append(Claim(text, True if least < 1 else None, f"least ratio {least:.3g}{open_}"))
+        found.append(Finding(text, True if least < 1 else None, f"least ratio {least:.3g}{open_}"))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.seqlength.comparisons import (
     BOUNDS,
     Setting,
@@ -92,21 +92,21 @@ def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
     return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
 
 
-def _over_length(data: xr.Dataset) -> tuple[Claim, ...]:
+def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
     """What depends on T. A bound that is clipped at the trivial value shows nothing about T."""
     growth = data["over_T"].max("T") / data["over_T"].min("T")
     longest, shortest = float(data["T"].max()), float(data["T"].min())
     here = data.attrs.get("config", {}).get("setting", {}).get("m")
     at = f", here m = {here:.3g}" if here else ""
 
-    def claim(text: str, name: str, shown: Any) -> Claim:
+    def claim(text: str, name: str, shown: Any) -> Finding:
         if not _informative(data, name, "T").all():
             least = float(data["first_m"].sel(bound=name))
             needed = f"m >= {least:.3g} samples would decide" if least < np.inf else "no m decides"
-            return Claim(text, None, f"clipped at the trivial value: {needed}{at}")
+            return Finding(text, None, f"clipped at the trivial value: {needed}{at}")
         number = float(growth.sel(bound=name))
         between = f"largest over least for T = {shortest:.3g} to {longest:.3g}: {number:.6g}"
-        return Claim(text, bool(shown(number)), between)
+        return Finding(text, bool(shown(number)), between)
 
     flat = [
         claim(f"Section 1: {BOUNDS[name].label} does not depend on T", name, lambda g: g == 1.0)
@@ -117,32 +117,32 @@ def _over_length(data: xr.Dataset) -> tuple[Claim, ...]:
     clipped = not _informative(data, "lemma_3_6", "T").any()
     number = f"ratio {float(ratio.min()):.3g} to {float(ratio.max()):.3g}"
     text = "Section 2.5: by the same method below the log(T) bound at every T"
-    below = Claim(
+    below = Finding(
         text, None if clipped else bool((ratio < 1).all()), number + ", clipped" * clipped
     )
     return *flat, grows, below
 
 
-def claims(data: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
     """What the paper says of its bounds beside others, decided on a dataset of `run`."""
     found = [*_over_length(data)]
     first = dict(zip(data["bound"].values.tolist(), data["first_m"].values.tolist()))
     number = ", ".join(f"{BOUNDS[name].label} {m:.3g}" for name, m in first.items())
     text = "m*: sharpened, fewer samples than parameter counting until below the trivial value"
-    found.append(Claim(text, first["sharpened"] < first["parameter_counting"], number))
+    found.append(Finding(text, first["sharpened"] < first["parameter_counting"], number))
     winners, line = data["winner_over_m"].values, data["m"].values
     informative = winners != "trivial"
     decided = bool(np.isin(winners[informative], OURS).all()) if informative.any() else None
     text = "where each wins, by m: a norm-based bound wherever any is informative"
-    found.append(Claim(text, decided, _words(winners, line)))
+    found.append(Finding(text, decided, _words(winners, line)))
     winners, line = data["winner_over_B_QK"].values, data["B_QK"].values
     rank = np.select([np.isin(winners, OURS), winners == "parameter_counting"], [0, 1], 2)
     text = "where each wins, by norm: norm-based at small norms, parameter counting at large"
     ordered = bool((np.diff(rank) >= 0).all() and rank[0] == 0)
-    found.append(Claim(text, ordered, _words(winners, line)))
+    found.append(Finding(text, ordered, _words(winners, line)))
     text = "parameter counting has the smaller cover at small scales"
     number = f"from x = B_QK B_x / eps = {float(data['crossover']):.3g} on"
-    found.append(Claim(text, bool(np.isfinite(data["crossover"])), number))
+    found.append(Finding(text, bool(np.isfinite(data["crossover"])), number))
     return tuple(found)
 
 

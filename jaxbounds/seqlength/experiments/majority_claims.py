@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.seqlength.experiments.config import PUBLISHED, TEXT
 from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend
@@ -81,62 +81,62 @@ def _absent(
     return None, [f"not decided by {seeds} runs a length: {enough} would"]
 
 
-def _no_trend(data: xr.Dataset, keep: np.ndarray, text: str, name: str) -> Claim:
+def _no_trend(data: xr.Dataset, keep: np.ndarray, text: str, name: str) -> Finding:
     first = int(np.flatnonzero(keep.any(axis=1))[0])
     doubled = abs(float(data[name].values[first][keep[first]].max()))
     absent, why = _absent(data, name, keep, "max", doubled)
-    return Claim(text, absent, "; ".join([*why, _in_words(_trends(data, name, keep))]))
+    return Finding(text, absent, "; ".join([*why, _in_words(_trends(data, name, keep))]))
 
 
-def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Claim, ...]:
+def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
     absent, why = _absent(data, "accuracy", keep, "mean", -0.1)
     words = _in_words(_trends(data, "accuracy", keep))
-    whole = Claim(FALL, absent, "; ".join([*why, words]))
+    whole = Finding(FALL, absent, "; ".join([*why, words]))
     long = data["T"].values >= 100
     if keep[long].any(axis=1).sum() < 3:
-        return whole, Claim(PLATEAU, None, "needs runs that learned at three lengths from 100 on")
+        return whole, Finding(PLATEAU, None, "needs runs that learned at three lengths from 100 on")
     far, kept = data.isel(T=np.flatnonzero(long)), keep[long]
     slope, p = trend(far["T"].values / 100.0, far["accuracy"].values, kept, kind="max")
     top = float(far["accuracy"].values[kept].max())
     absent, why = _absent(far, "accuracy", kept, "max", -0.1)
     number = f"max accuracy {top:.3f}, slope {slope:+.3g}, p = {p:.2g}"
     flat = absent if top > 0.7 else False
-    return whole, Claim(PLATEAU, flat, "; ".join([*why, number]))
+    return whole, Finding(PLATEAU, flat, "; ".join([*why, number]))
 
 
-def _bounds(data: xr.Dataset) -> tuple[Claim, ...]:
+def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
     """Where the bound stands, and that only the norms carry its dependence on T."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous
-    below = Claim("Section 4: gap <= bound", None if vacuous else gap <= bound, number)
+    below = Finding("Section 4: gap <= bound", None if vacuous else gap <= bound, number)
     fixed = data["bound_fixed"].values
     spread = float(np.ptp(fixed) / fixed[0])
-    constant = Claim(
+    constant = Finding(
         "Section 4: at fixed norms the bound does not depend on T", spread == 0, f"{spread:.1g}"
     )
     text = "Section 4: at trained norms its trend is that of their product (slopes within .05)"
     if data.sizes["T"] < 2:
-        return below, constant, Claim(text, None, "needs two lengths")
+        return below, constant, Finding(text, None, "needs two lengths")
     slopes = [
         float(np.polyfit(data["T"].values / 100.0, np.log(data[name].values), 1)[0])
         for name in ("bound", "norm_product")
     ]
     number = f"slope of ln bound {slopes[0]:+.3f}, of ln norms {slopes[1]:+.3f} per 100 tokens"
-    follows = Claim(text, abs(slopes[0] - slopes[1]) < 0.05, number)
+    follows = Finding(text, abs(slopes[0] - slopes[1]) < 0.05, number)
     return below, constant, follows
 
 
-def claims(data: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
     """Figures 1 to 3 and the bound on a dataset of `majority.run`."""
     keep = data["learned"].values.astype(bool)
     share = float(keep.mean())
     text = "more than half of the runs have learned (others are left out)"
-    learned = Claim(text, share > 0.5, f"{share:.0%} of {keep.size}")
+    learned = Finding(text, share > 0.5, f"{share:.0%} of {keep.size}")
     if keep.any(axis=1).sum() < 2:
         unknown = "needs runs that learned at two lengths"
         shown = tuple(
-            Claim(text, None, unknown) for text in (FIGURES[0][0], FIGURES[1][0], PLATEAU)
+            Finding(text, None, unknown) for text in (FIGURES[0][0], FIGURES[1][0], PLATEAU)
         )
     else:
         trends = (_no_trend(data, keep, text, name) for text, name in FIGURES)
@@ -145,5 +145,5 @@ def claims(data: xr.Dataset, /) -> tuple[Claim, ...]:
     if changed:
         shown = tuple(c._replace(text=f"{c.text}, at settings not the paper's") for c in shown)
         text = "Section 6: the same at the paper's settings"
-        shown += (Claim(text, None, f"--preset published decides; here {'; '.join(changed)}"),)
+        shown += (Finding(text, None, f"--preset published decides; here {'; '.join(changed)}"),)
     return learned, *shown, *_bounds(data)

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.experiments.at_once import at_once
@@ -92,7 +92,7 @@ def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
     return None, f" ({count} seeds; about {enough} would decide, at this spread)"
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """What was learned, and what was not; open where the samples are too few to say."""
     n = dataset["n"].values.astype(float)
     mean = dataset["error"].mean("seed")
@@ -103,7 +103,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         )
         decided, why = _below(dataset["error"].sel(machine=name).values[-1], 0.15)
         text = f"soft tables learn {name} from {n[-1]:.0f} accept bits (mean error < 0.15)"
-        found.append(Claim(text, decided, errors + why))
+        found.append(Finding(text, decided, errors + why))
     overall = mean.mean("machine").values
     positive = overall > 0
     if positive.sum() > 1:
@@ -119,7 +119,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         number = f"exponent {slope:.2f}"
         number += f" (standard error {error:.2g})" if sure else ""
         number += "" if decided else f"; more than {each.sizes['seed']} seeds would decide"
-        found.append(Claim(text, slope <= -0.5 if decided else None, number))
+        found.append(Finding(text, slope <= -0.5 if decided else None, number))
     calculated = dataset["calculator"].values
     through, soft = float(dataset["straight_through_error"].mean()), float(mean[0, -1])
     # The same samples, so that their differences decide.
@@ -135,27 +135,27 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     smallest, largest = float(dataset["radius"][0]), float(dataset["bare_radius"][-1])
     return (
         *found,
-        Claim(
+        Finding(
             "Lemma 2.4 with constants one asks for over 10^6 times the largest n",
             bool((calculated > 1e6 * n[-1]).all()),
             ", ".join(f"{value:.2g}" for value in calculated) + f" at error {EPSILON}",
         ),
-        Claim(
+        Finding(
             "straight-through tables learn less than soft ones (larger mean error)",
             less,
             f"{through:.3f} against {soft:.3f} at n = {n[-1]:.0f}{why}",
         ),
-        Claim(
+        Finding(
             f"noise of norm {smallest:g} on all corrected weights changes no answer",
             bool((kept[0] == 0).all()),
             f"largest error {kept[0].max():.3f}",
         ),
-        Claim(
+        Finding(
             f"noise of norm {largest:g} on all uncorrected weights does",
             bool((bare[-1] > 0).any()),
             f"largest error {bare[-1].max():.3f}",
         ),
-        Claim(
+        Finding(
             "training all weights does not mend the largest noise (error stays above half)",
             all(bool(a > b / 2) for b, a in broken.values()) if all_broken else None,
             ", ".join(f"{kind} {b:.3f} to {a:.3f}" for kind, (b, a) in broken.items())

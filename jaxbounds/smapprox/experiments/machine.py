@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
@@ -123,7 +123,7 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
     )
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The network is the machine, at every step."""
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")
@@ -131,17 +131,17 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     network, machine = (float(value) for value in dataset["decision"])
     error = float(dataset["error"])
     return (
-        Claim(
+        Finding(
             "Theorem 4.1: state, head and symbol agree at every step",
             differ == 0,
             f"{differ} differences in {dataset.sizes['step']} steps",
         ),
-        Claim(
+        Finding(
             "the outputs agree (within 1e-5)",
             abs(network - machine) < 1e-5,
             f"network {network:.6g}, machine {machine:.6g}",
         ),
-        Claim(
+        Finding(
             "every state of the network is binary (within 1e-5)",
             error < 1e-5,
             f"largest distance {error:.3g}",

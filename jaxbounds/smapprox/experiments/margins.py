@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiments.experiment import Claim, Experiment
+from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
@@ -83,7 +83,7 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     )
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The paper's picture: corrections keep the margin, without them it decays."""
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
@@ -96,17 +96,17 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         kept, lower = ratio(upper["depth"]), ratio(dataset["depth_lower"].values)
         last_first = f"at depth {depth[-1]:.0f} over depth {depth[0]:.0f}"
         found += [
-            Claim(
+            Finding(
                 "uncorrected chain: decays like depth^-1/2 or faster (exponent < -0.35)",
                 slope < -0.35,
                 f"exponent {slope:.3f}",
             ),
-            Claim(
+            Finding(
                 "corrected chain: upper estimate does not decay (ratio > 0.5)",
                 kept > 0.5,
                 f"{kept:.3f}: {last_first}",
             ),
-            Claim(
+            Finding(
                 "corrected chain: certified bound independent of depth (ratio > 0.99)",
                 lower > 0.99,
                 f"{lower:.6f}: {last_first}",
@@ -116,12 +116,12 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         rate = float(np.polyfit(T, np.log(of("time_upper", "uncorrected")), 1)[0])
         kept = ratio(upper["time"])
         found += [
-            Claim(
+            Finding(
                 "uncorrected machine: exponential decay in T (rate < -0.4)",
                 rate < -0.4,
                 f"rate {rate:.3f} per step",
             ),
-            Claim(
+            Finding(
                 "corrected machine: upper estimate does not decay (ratio > 0.3)",
                 kept > 0.3,
                 f"{kept:.3f}: at T = {T[-1]:.0f} over T = {T[0]:.0f}",
@@ -129,7 +129,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
         ]
     least = float(min(gaps))
     text = "certified bounds are below the attacks (ratio >= 1)"
-    return (*found, Claim(text, least >= 1, f"least ratio {least:.3g}"))
+    return (*found, Finding(text, least >= 1, f"least ratio {least:.3g}"))
 
 
 def figure(dataset: xr.Dataset, /) -> Any:

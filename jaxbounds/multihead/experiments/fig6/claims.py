@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Claim
+from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.experiments.ordering import (
     combine,
     decide,
@@ -52,9 +52,9 @@ def judge(
     return trend, number if trend else f"{number}: the slope has the other sign"
 
 
-def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
+def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """More heads "speed up the optimization and generalization": three claims for each arm."""
-    found: list[Claim] = []
+    found: list[Finding] = []
     if dataset.sizes["H"] < 2:
         return ()
     for arm in dataset.panel.values.tolist():
@@ -64,7 +64,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Claim, ...]:
     return tuple(found)
 
 
-def _of_arm(part: xr.Dataset, prefix: str) -> list[Claim]:
+def _of_arm(part: xr.Dataset, prefix: str) -> list[Finding]:
     heads = part.H.values
     epochs = part.epoch.values
     wanted = sorted({1.0, 2.0, float(epochs[-1])} & set(np.round(epochs, 9).tolist()))
@@ -80,20 +80,20 @@ def _of_arm(part: xr.Dataset, prefix: str) -> list[Claim]:
     }
     names = ", ".join(f"{epoch:g}" for epoch in wanted)
     rows = "; ".join(f"epoch {epoch:g}: {number}" for epoch, (_, number) in judged.items())
-    first = Claim(
+    first = Finding(
         f"{prefix}the train loss falls with H at epochs {names}, by {TRAIN_DROP} or more",
         combine([decision for decision, _ in judged.values()]),
         sizes + rows,
     )
     speed, number = judge(heads, at("test_loss", wanted[0]), rising=False, least=TEST_DROP)
-    second = Claim(
+    second = Finding(
         f"{prefix}the test loss at epoch {wanted[0]:g} falls with H, by {TEST_DROP} or more",
         speed,
         sizes + number,
     )
     best = part.test_accuracy.max("step").transpose("H", "trial").values.astype(float)
     rises, number = judge(heads, best, rising=True, least=ACCURACY_RISE)
-    third = Claim(
+    third = Finding(
         f"{prefix}the best test accuracy rises with H, by {ACCURACY_RISE} or more",
         rises,
         sizes + number,

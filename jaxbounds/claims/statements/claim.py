@@ -1,0 +1,210 @@
+"""`jaxbounds.claim`: a usual claim of a paper in a line, as a statement."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, ParamSpec
+
+from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.statements.form import Counterexample, Form, Status
+from jaxbounds.claims.statements.instance import Hypotheses
+from jaxbounds.claims.statements.judged import Judged
+from jaxbounds.claims.statements.line import Axes, sizes_of
+from jaxbounds.claims.statements.refused import REFUSALS, alone, is_collecting
+from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement
+from jaxbounds.claims.statements.two_sides import (
+    PRINTED,
+    Side,
+    TwoSides,
+    owned,
+    refuse_other_arguments,
+    refuse_other_side,
+)
+from jaxbounds.claims.statements.written import in_words
+
+P = ParamSpec("P")
+Twin = Side | tuple[Side, Side]
+"""A right side that makes the claim false; or a left and a right side."""
+Twins = Sequence[Twin] | Mapping[str, Twin]
+_KINDS: Mapping[str, Kind] = {"=": "identity", "<=": "inequality", ">=": "inequality"}
+_BY_KIND: Any = None
+"""The default of a field that `Statement` or `Form` fills."""
+LONGEST_NAME = 40
+"""Characters of a twin's name, which the rows of a table show; a longer name is cut."""
+
+
+def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
+    """A function that makes statements, and placeholders of refused ones while a file is loaded."""
+
+    @functools.wraps(make)
+    def made(*given: P.args, **named: P.kwargs) -> Statement:
+        try:
+            return make(*given, **named)
+        except REFUSALS as problem:
+            if not is_collecting():
+                raise
+            with alone():
+                name = given[0] if given else named.get("id")
+                return Statement.refused_as(problem, {**named, "id": name})
+
+    return made
+
+
+@_careful
+def claim(
+    id: str,
+    lhs: Side,
+    relation: Literal["<=", ">=", "="],
+    rhs: Side,
+    *,
+    over: Over | Mapping[str, Set | Mapping[str, Any]],
+    sizes: Axes | None = None,
+    false: Twins = (),
+    judges: tuple[Judged, ...] = (),
+    label: str = "",
+    formula: str = "",
+    tex: str = "",
+    source: str = "",
+    equality: str = "",
+    assumptions: str = "",
+    hypotheses: Hypotheses | None = None,
+    there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None,
+    estimates: Mapping[Literal["lhs", "rhs"], Estimate] | None = None,
+    error: Side = 0.0,
+    tolerance: float = _BY_KIND,
+    budget: Budget = _BY_KIND,
+    expected: Status = _BY_KIND,
+    counterexample: Counterexample | None = None,
+    erratum: str = "",
+    note: str = "",
+) -> Statement:
+    """A claim lhs <= rhs (or >=, =) for all points of some sets, as one statement of a paper.
+
+    ```python
+    PAPER = jb.Paper(id="mine", title="My notes", statements=(
+        jb.claim("mine.cs", product, "<=", bound, over={"x": jb.Reals("d"), "y": jb.Reals("d")},
+                 sizes={"d": (2, 5)}, false=[half_the_bound]),))
+    ```
+
+    The statement judges the sides that are functions of a module. `false` lists twins: the library
+    must refute each, and names each in a row of its own. The engine makes a further control: it
+    scales the right side until the worst instance exceeds it by 1%.
+
+    Args:
+        id: "<paper>.<name>", lower case.
+        lhs: a function whose arguments are entries of `over`, of `there_is`, or sizes, by name; or
+            a number.
+        relation: "<=", ">=" or "=".
+        rhs: as `lhs`.
+        over: as in `Statement`; {} for a claim about its sizes alone.
+        sizes: values for each name of a size, {"d": (2, 4)}: all combinations; or the sizes one by
+            one. Nothing has a size unless given.
+        false: right sides that make the claim false, or pairs of a left and a right side; in a dict
+            by their names, else each has the name of its function.
+        judges: as in `Statement`: further functions, which the sides call.
+        label: as in `Statement`; the last part of the id unless given.
+        formula: as in `Statement`; the names of both sides unless given.
+        tex: as in `Statement`.
+        source: as in `Statement`.
+        equality: as in `Form`: where both sides agree, in words.
+        assumptions: as in `Statement`.
+        hypotheses: as in `Statement`.
+        there_is: as in `Statement`.
+        estimates: as in `Statement`.
+        error: how far lhs - rhs may be off: a number, or a function as the sides are.
+        tolerance: as in `Statement`.
+        budget: as in `Statement`.
+        expected: as in `Form`, of the claim itself.
+        counterexample: as in `Form`, of the claim itself.
+        erratum: as in `Form`, of the claim itself.
+        note: as in `Form`, of the claim itself.
+
+    Raises:
+        TypeError: if a side is neither a function nor a number, or an argument has another type.
+        ValueError: if a side asks for a name that is no entry and no size, or the statement is ill
+            formed; the message names the statement and the field.
+    """
+    try:
+        if relation not in _KINDS:
+            raise ValueError(f"relation={relation!r}: expected '<=', '>=' or '='")
+        found = sizes_of(sizes)
+        if not found:
+            raise ValueError(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
+        pairs: dict[str, tuple[Side, Side]] = {PRINTED: (lhs, rhs)}
+        for name, twin in _named(false):
+            pairs[name] = twin if isinstance(twin, tuple) else (lhs, twin)
+        named = [sets for sets in (over, there_is) if isinstance(sets, Mapping)]
+        _refuse_sides(pairs, error, {*found[0], *(name for sets in named for name in sets)})
+        printed = Form(
+            name=PRINTED, expected=expected, cites=source, equality=equality, note=note,
+            erratum=erratum, counterexample=counterexample,
+        )  # fmt: skip
+        twins = [Form(name=name) for name in pairs if name != PRINTED]
+        if printed.refused:
+            raise ValueError(printed.refused)
+    except REFUSALS as problem:
+        raise type(problem)(f"statement {id!r}: {problem}") from problem
+    own = [side for pair in pairs.values() for side in pair if owned(side)]
+    every: Any = (*own, *judges) if isinstance(judges, tuple | list) else judges
+    return Statement(
+        id=id,
+        label=label or str(id).rpartition(".")[2],
+        formula=formula or f"{in_words(lhs)} {relation} {in_words(rhs)}",
+        tex=tex,
+        kind=_KINDS[relation],
+        relation=relation,
+        evaluate=TwoSides(pairs, error),
+        judges=every if callable(every) else tuple(dict.fromkeys(every)),
+        over=over,
+        there_is=there_is,
+        estimates={} if estimates is None else estimates,
+        sizes=found,
+        assumptions=assumptions,
+        hypotheses=hypotheses,
+        source=source,
+        forms=(printed, *twins),
+        tolerance=tolerance,
+        budget=budget,
+    )
+
+
+def _named(false: Twins) -> list[tuple[str, Twin]]:
+    """Each twin with the name of its form; of equal names the later ones get a number.
+
+    Raises:
+        TypeError: if `false` is a single twin.
+    """
+    if callable(false) or not isinstance(false, Sequence | Mapping) or isinstance(false, str):
+        raise TypeError(f"false={false!r:.60}: expected a list of twins. Try false=[...]")
+    if isinstance(false, Mapping):
+        named = [(str(name), twin) for name, twin in false.items()]
+    else:
+        named = [(_name_of(twin), twin) for twin in false]
+    found: dict[str, Twin] = {}
+    for name, twin in named:
+        words = f"false {name}"[:LONGEST_NAME]
+        same = {Form(name=known).file_name for known in found}
+        number = 2
+        chosen = words
+        while Form(name=chosen).file_name in same:
+            chosen, number = f"{words} ({number})", number + 1
+        found[chosen] = twin
+    return list(found.items())
+
+
+def _name_of(twin: Twin) -> str:
+    if isinstance(twin, tuple):
+        return " and ".join(map(in_words, twin))
+    return in_words(twin)
+
+
+def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
+    """Refuse sides that are none, and sides that ask for other names than there are."""
+    refuse_other_side("error", error)
+    refuse_other_arguments("error", error, known)
+    for name, pair in pairs.items():
+        of = "" if name == PRINTED else f" of {name!r}"
+        if len(pair) != len(("lhs", "rhs")):
+            raise TypeError(f"false{of} has {len(pair)} sides: expected one, or a left and a right")
+        for which, side in zip(("lhs", "rhs"), pair):
+            refuse_other_side(f"{which}{of}", side)
+            refuse_other_arguments(f"{which}{of}", side, known)

@@ -1,0 +1,97 @@
+"""What commands that print words give to a program with --json: one object, and nothing else."""
+
+import contextlib
+import contextvars
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jaxbounds.cli.common import print_json
+from jaxbounds.ground.to_json import to_json
+from jaxbounds.report.schemas import Schema
+
+FLAG = "--json"
+COMMANDS = ("replay", "certify", "run", "merge", "plot", "new", "audit", "guide")
+"""The commands that answer so; each other one has a list of its own."""
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+FIELDS: dict[str, Any] = {
+    "command": {"type": "string", "description": "the command"},
+    "status": {"type": "integer", "description": "the exit status"},
+    "folder": {"type": "string", "description": "where results were written"},
+    "files": _STRINGS | {"description": "new: the files of the folder"},
+    "items": _OBJECTS | {"description": "new: the items of the source; audit: also `verdict`"},
+    "digest": {"type": "string", "description": "audit: of what was found"},
+    "verdicts": _OBJECTS | {"description": "audit: as `jaxbounds schema verdicts` says"},
+    "certificates": _OBJECTS | {"description": "certify: a certificate for each form"},
+    "id": {"type": "string", "description": "replay: the statement"},
+    "form": {"type": "string", "description": "replay: the form that the file is about"},
+    "ratios": {"type": "object", "description": "replay: of each form and the control, now"},
+    "stored": {
+        "type": ["number", "string", "null"],
+        "description": "replay: the ratio in the file",
+    },
+    "experiment": {"type": "string", "description": "run, merge, plot: its id"},
+    "findings": _OBJECTS | {"description": "run, merge, plot: text, reproduced, number"},
+    "experiments": _OBJECTS | {"description": "run without a name: id, label, title, presets"},
+    "topics": _STRINGS | {"description": "guide without a topic: what there is"},
+    "topic": {"type": "string", "description": "guide: the topic"},
+    "text": {"type": "string", "description": "guide: the page"},
+}
+"""Each field of an answer; `command` and `status` are in every answer."""
+
+_answer: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
+    "answer", default=None
+)
+
+
+def answer(**fields: Any) -> None:
+    """Give a program what it asked for; nothing happens where words are wanted.
+
+    Args:
+        fields: among `FIELDS`; values that JSON has, or dataclasses of such.
+    """
+    held = _answer.get()
+    if held is not None:
+        held.update(fields)
+
+
+def asked(arguments: list[str], /) -> bool:
+    """Whether a command that prints words is asked for an object."""
+    return bool(arguments) and arguments[0] in COMMANDS and FLAG in arguments[1:]
+
+
+def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
+    """Run a command without the flag, its words on standard error, and print its answer.
+
+    Args:
+        arguments: of the command line.
+        run: runs a command line.
+    """
+    rest = [word for word in arguments if word != FLAG]
+    with _collected() as held:
+        status = run(rest)
+    if status not in (2, 130) or len(held):
+        print_json(to_json({"command": arguments[0], "status": status} | held))
+    return status
+
+
+@contextlib.contextmanager
+def _collected() -> Iterator[dict[str, Any]]:
+    held: dict[str, Any] = {}
+    token = _answer.set(held)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield held
+    finally:
+        _answer.reset(token)
+
+
+def answers_schema() -> Schema:
+    """Of what these commands print with --json."""
+    return {
+        "type": "object",
+        "properties": FIELDS,
+        "required": ["command", "status"],
+        "additionalProperties": False,
+    }

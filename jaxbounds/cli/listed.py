@@ -1,0 +1,83 @@
+"""The files of a paper that is started from its LaTeX: its items as data, and room for claims."""
+
+import dataclasses
+
+from jaxbounds.claims.statements.item import Item
+from jaxbounds.papers.latex.items import Source
+
+README = """# {name}
+
+`items.py` lists what the source numbers: theorems, definitions, assumptions and labelled displays,
+each with its printed number, label, text and place. No statement covers an item yet.
+`statements.py` holds the claims, `model.py` the formulas that the claims call. From the folder
+above this one (`jaxbounds guide start` goes on):
+
+    jaxbounds verify {name} --import {name}              # a verdict for each form, and the coverage
+    jaxbounds audit {name} --import {name} --out audit   # a page: which items have a verdict
+"""
+INIT = '"""{name}: the claims of a paper, measured."""\n'
+MODEL = '"""The formulas of the paper, each once. Statements call them."""\n'
+STATEMENTS = '''"""The claims of the paper, in its order; `items.py` lists what the paper numbers.
+
+To cover an item, add a claim about it: the item gives id, label, place and formula.
+
+    BALL = {{"x": jb.Ball(1, "d")}}
+    ITEMS[{first!r}].claim(model.left, "<=", model.right, over=BALL, sizes={{"d": (2, 5)}})
+
+`ITEMS[...].statement(kind=..., evaluate=..., ...)` states what no line states. `Paper(items=...)`
+says of an item why nothing judges it: items={{"Definition 1": "none: it fixes the notation"}}.
+"""
+
+import jaxbounds as jb
+
+from .items import ITEMS
+
+PAPER = jb.Paper(
+    id={name!r},
+    title={title!r},
+    contents=ITEMS,
+    statements=(),
+)
+'''
+ITEMS = '''"""What the paper numbers, in its order, read from {file}.
+
+No statement covers an item yet: `statements.py` says how to add one.
+"""
+
+import jaxbounds as jb
+
+ITEMS = jb.Items(
+{entries})
+'''
+
+
+def files_of(name: str, source: Source, /) -> dict[str, str]:
+    """The text of each file of a paper's folder.
+
+    Args:
+        name: the id of the paper.
+        source: what its LaTeX lists.
+    """
+    entries = "".join(map(_entry, source.items))
+    first = source.items[0].id.partition(".")[2] if len(source.items) else "thm1"
+    title = source.title or name
+    return {
+        "__init__.py": INIT.format(name=name),
+        "README.md": README.format(name=name),
+        "model.py": MODEL,
+        "items.py": ITEMS.format(file=_plain(source.file.name), entries=entries),
+        "statements.py": STATEMENTS.format(name=name, title=title, first=first),
+    }
+
+
+def _plain(words: str) -> str:
+    return "".join(char for char in words if char.isalnum() or char in "._- ")
+
+
+def _entry(item: Item) -> str:
+    lines = ["    jb.Item(\n"]
+    for field in dataclasses.fields(item):
+        value = getattr(item, field.name)
+        if value:
+            lines.append(f"        {field.name}={value!r},\n")
+    return "".join([*lines, "    ),\n"])

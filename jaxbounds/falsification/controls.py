@@ -1,0 +1,57 @@
+"""The control of each form: the statement's own, or the right side scaled by the engine."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.claims.statements import Statement
+from jaxbounds.falsification.bench import Column
+from jaxbounds.falsification.decide import Decision, decide
+from jaxbounds.falsification.measure import Measured, ratio
+
+EXCEEDS = 0.01
+"""Relative: the worst instance exceeds the engine's control by this part of its left side. The
+engine's control reads it; a larger value makes a control that is easier to reject."""
+
+
+def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision]:
+    """The decision about the control of each form.
+
+    Args:
+        statement: whose control is meant.
+        columns: of the forms, then of what `evaluate` returned as the control. Where the statement
+            names no control, that last column of an `=` is the first form's right side, scaled.
+    """
+    if statement.control.strip() or not statement.is_bound:
+        return [decide(statement, None, columns[-1])] * len(statement.forms)
+    return [decide(statement, None, scaled(statement, column)) for column in columns[:-1]]
+
+
+def scaled(statement: Statement, column: Column, /) -> Column:
+    """A bound whose right side is scaled until the worst instance exceeds it by `EXCEEDS`.
+
+    A right side that is zero on the worst instance is moved by that part of its terms instead. An
+    instance without finite sides scales nothing: the column stays as it is, and is not rejected.
+    """
+    m = column.measured
+    counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
+    rows = np.flatnonzero(counted)
+    if not len(rows):
+        return column
+    worst = column.worst(rows)
+    left, right = float(m.lhs[worst]), float(m.rhs[worst])
+    below = left - EXCEEDS / (1 + EXCEEDS) * abs(left) if left else -EXCEEDS * abs(right)
+    if right:
+        control = m.rhs * (below / right)
+    else:
+        scale = 0.0 if column.scale is None else float(np.nan_to_num(column.scale[worst]))
+        size = max(abs(left), scale)
+        control = m.rhs + left - EXCEEDS * size
+    return column._replace(measured=_compared(statement, m, control))
+
+
+def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
+    """The sides with another right side, compared as every bound is."""
+    with np.errstate(all="ignore"):
+        value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
+    return m._replace(value=value, low=low, high=high, rhs=control)

@@ -1,0 +1,232 @@
+r"""The files of a paper as one text: `\input` followed, comments and verbatim text left out."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from jaxbounds.papers.latex.pieces import Piece, Pieces
+
+MOST_BYTES = 8_000_000
+"""Bytes of all files of a paper; `gather` refuses more. A larger value makes reading slower."""
+MOST_FILES = 300
+r"""Files that `\input` may name, repetitions counted; `gather` refuses more."""
+_RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
+_TOKEN = re.compile(
+    rf"""\\verb\*?(?P<bar>[^A-Za-z\s*]).*?(?P=bar)
+    | \\begin\s*\{{(?P<raw>{_RAW})(?P<star>\*?)\}}.*?\\end\s*\{{(?P=raw)(?P=star)\}}
+    | (?P<comment>%[^\n]*(?:\n[ \t]*|\Z))
+    | \\(?:sub)?(?:import|inputfrom|includefrom)\*?\s*\{{(?P<folder>[^{{}}]*)\}}
+      \s*\{{(?P<within>[^{{}}]*)\}}
+    | \\(?:input|include|subfile|subfileinclude)(?![A-Za-z])\s*
+      (?:\{{(?P<name>[^{{}}]*)\}}|(?P<bare>[^\s{{}}%\\]+))
+    | \\(?:usepackage|RequirePackage|documentclass|LoadClass)\s*(?:\[[^\]]*\])?
+      \s*\{{(?P<styles>[^{{}}]*)\}}
+    | (?P<stop>\\endinput(?![A-Za-z]))
+    | \\(?:[^A-Za-z]|[A-Za-z]+)""",
+    re.DOTALL | re.VERBOSE,
+)
+_TRUTH = re.compile(r"\\(newif\s*\\if[A-Za-z]+|if[A-Za-z]+|else|fi|[A-Za-z]+)(?![A-Za-z])")
+_OTHER_IFS = (
+    "ifx", "ifnum", "ifdim", "ifodd", "ifcase", "ifdefined", "ifcsname", "ifmmode", "ifcat",
+    "ifvmode", "ifhmode", "if",
+)  # fmt: skip
+"""Conditionals of TeX whose truth only TeX knows: both branches stay."""
+
+
+def main_file(path: Path, /) -> Path:
+    r"""The file that a paper begins with: the path itself, or of a folder its one document.
+
+    Raises:
+        ValueError: if there is no such file, or a folder has several documents.
+    """
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise ValueError(f"--from {path}: no such file or folder. Try a .tex file")
+    found = [file for file in sorted(path.glob("*.tex")) if _is_document(file)]
+    if len(found) == 1:
+        return found[0]
+    usual = [file for file in found if file.stem in ("main", "paper", "ms", "arxiv")]
+    if len(usual) == 1:
+        return usual[0]
+    names = ", ".join(file.name for file in found) or "none"
+    raise ValueError(
+        f"--from {path}: expected one .tex file with \\documentclass and \\begin{{document}}, "
+        f"found {names}. Try --from {path / 'main.tex'}"
+    )
+
+
+def _is_document(file: Path) -> bool:
+    text = _decoded(file) if file.stat().st_size < MOST_BYTES else ""
+    bare = re.sub(r"(?<!\\)%[^\n]*", "", text)
+    return "\\documentclass" in bare and "\\begin{document}" in bare
+
+
+def _decoded(file: Path) -> str:
+    data = file.read_bytes()
+    try:
+        return data.decode("utf8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+class _Gathering:
+    """Files that are read so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.files, self.bytes = folder.resolve(), 0, 0
+
+    def resolved(self, name: str, place: str, suffix: str) -> Path | None:
+        """A file that a command names; None if there is none.
+
+        Raises:
+            ValueError: if the file is outside the folder.
+        """
+        file = (self.folder / name.strip().strip('"')).resolve()
+        if self.folder != file and self.folder not in file.parents:
+            raise ValueError(
+                f"{place}: {name.strip()!r} is outside the folder {self.folder.name!r}, and is not "
+                "read. Try to copy the file into the folder"
+            )
+        for found in (file.with_name(f"{file.name}{suffix}"), file):
+            if found.is_file():
+                return self._inside(found, place)
+        return None
+
+    def _inside(self, file: Path, place: str) -> Path:
+        if self.folder not in file.resolve().parents:
+            raise ValueError(
+                f"{place}: {file.name!r} leads outside the folder {self.folder.name!r}, and is not "
+                "read. Try to copy the file into the folder"
+            )
+        return file
+
+    def read(self, file: Path, open_files: tuple[Path, ...] = ()) -> Pieces:
+        r"""A file with what it inputs.
+
+        Raises:
+            ValueError: if a file is missing, outside the folder or in itself, or there is too much.
+        """
+        self.files, self.bytes = self.files + 1, self.bytes + file.stat().st_size
+        if self.files > MOST_FILES or self.bytes > MOST_BYTES:
+            raise ValueError(
+                f"{file.name}: the paper has more than {MOST_FILES} files or {MOST_BYTES} bytes. "
+                "Try the .tex file of one part"
+            )
+        name = file.relative_to(self.folder).as_posix()
+        whole = Pieces([Piece(_decoded(file).replace("\r\n", "\n"), name, 1)])
+        changes = list[tuple[int, int, str | Pieces]]()
+        end = len(whole.text)
+        inside = (*open_files, file)
+        for found in _TOKEN.finditer(whole.text):
+            start, stop = found.span()
+            given = found.groupdict()
+            if given["stop"]:
+                end = start
+                break
+            if given["comment"] is not None or given["raw"]:
+                changes.append((start, stop, ""))
+            elif given["bar"]:
+                changes.append((start, stop, "\\texttt{}"))
+            elif given["styles"] is not None:
+                added = self._styles(given["styles"], whole.place(start), inside)
+                if added:
+                    changes.append((stop, stop, Pieces(added)))
+            elif wanted := given["name"] or given["bare"] or given["within"]:
+                if "#" in wanted or "\\" in wanted:  # in the definition of a macro
+                    continue
+                wanted = (
+                    f"{given['folder'] or ''}/{wanted}".lstrip("/") if given["within"] else wanted
+                )
+                changes.append((start, stop, self._input(wanted, whole.place(start), inside)))
+        changes.append((end, len(whole.text), ""))
+        return whole.replaced(changes)
+
+    def _input(self, name: str, place: str, inside: tuple[Path, ...]) -> Pieces:
+        file = self.resolved(name, place, ".tex")
+        if file is None:
+            raise ValueError(f"{place}: no file {name!r} in the folder. Try to put the file there")
+        if file in inside:
+            raise ValueError(f"{place}: {name!r} inputs itself")
+        return self.read(file, inside)
+
+    def _styles(self, names: str, place: str, inside: tuple[Path, ...]) -> list[Piece]:
+        """Packages and classes that the folder brings, which may define macros and theorems."""
+        found = list[Piece]()
+        for name in names.split(","):
+            for suffix in (".sty", ".cls"):
+                plain = re.fullmatch(r"[\w.\-/]+", name.strip()) and not name.strip().startswith(
+                    "/"
+                )
+                file = self.resolved(f"{name.strip()}{suffix}", place, "") if plain else None
+                if file is not None and file not in inside:
+                    found += self.read(file, inside).pieces
+        return found
+
+
+def gather(file: Path, /) -> Pieces:
+    r"""The text of a paper, its `\input` followed, without comments and false branches.
+
+    Args:
+        file: that the paper begins with; nothing outside its folder is read.
+
+    Raises:
+        ValueError: if a file is missing, outside the folder, or in itself, or there is too much.
+    """
+    gathering = _Gathering(file.parent)
+    pieces = _without_false_branches(gathering.read(file.resolve()))
+    end = pieces.text.find("\\end{document}")
+    return pieces if end < 0 else Pieces(pieces.part(0, end + len("\\end{document}")))
+
+
+def _without_false_branches(pieces: Pieces) -> Pieces:
+    r"""Without what `\iffalse`, and flags of `\newif` that are false, leave out."""
+    flags = {"iftrue": True, "iffalse": False}
+    changes, stack = list[tuple[int, int, str | Pieces]](), list[_Branch]()
+    for found in _TRUTH.finditer(pieces.text):
+        word, (start, end) = found[1], found.span()
+        named = re.fullmatch(r"([A-Za-z]+)(true|false)", word)
+        if word.startswith("newif"):
+            flags.setdefault(word.partition("\\")[2], False)
+        elif word in flags:
+            stack.append(_Branch(flags[word], start, end))
+        elif named and f"if{named[1]}" in flags:
+            if all(branch.truth is not False for branch in stack):
+                flags[f"if{named[1]}"] = named[2] == "true"
+        elif word in _OTHER_IFS:
+            stack.append(_Branch(None, start, end))
+        elif word in ("else", "fi") and stack:
+            truth, begins, body = stack.pop()
+            if word == "else":
+                stack.append(_Branch(None if truth is None else not truth, start, end))
+            if truth is not None:
+                changes.append((begins, body if truth else end, ""))
+            if truth and word == "fi":
+                changes.append((start, end, ""))
+    return pieces.replaced(_outermost(changes))
+
+
+class _Branch(NamedTuple):
+    """A branch that is open.
+
+    Attributes:
+        truth: whether it counts; None where only TeX knows.
+        begins: where its command begins.
+        body: where what depends on it begins.
+    """
+
+    truth: bool | None
+    begins: int
+    body: int
+
+
+def _outermost(
+    changes: list[tuple[int, int, str | Pieces]],
+) -> list[tuple[int, int, str | Pieces]]:
+    """Ranges in order, without those that lie in another."""
+    found, last = list[tuple[int, int, str | Pieces]](), 0
+    for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
+        if start >= last:
+            found.append((start, end, instead))
+            last = max(end, last)
+    return found

@@ -1,0 +1,236 @@
+r"""Macros of a paper: their definitions, and text with each macro in its place written out."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from jaxbounds.papers.latex.pieces import Pieces
+
+MOST_STEPS = 20_000
+"""Macros that are written out in one text; a text that needs more stays as it is."""
+LONGEST = 100_000
+"""Characters of a text whose macros are written out; a text that grows longer stays as it is."""
+_DEFINES = re.compile(
+    r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
+    r"|DeclareRobustCommand|DeclareMathOperator|(?:New|Renew|Provide|Declare)DocumentCommand"
+    r"|[gex]?def|let|(?:re)?newenvironment)(?![A-Za-z])(?P<star>\*?)"
+)
+_ARGUMENT = re.compile(r"#([1-9])")
+
+
+class Macro(NamedTuple):
+    """A command of the paper's own.
+
+    Attributes:
+        body: what it stands for, with #1, #2, ...
+        arguments: for each argument its default if it is optional, else None.
+    """
+
+    body: str
+    arguments: tuple[str | None, ...] = ()
+
+
+class Definitions(NamedTuple):
+    """What a paper defines.
+
+    Attributes:
+        macros: by name, without the backslash.
+        environments: begin and end of its own environments, by name.
+    """
+
+    macros: dict[str, Macro]
+    environments: dict[str, tuple[Macro, str]]
+
+
+def group_end(text: str, start: int, /, pair: str = "{}") -> int:
+    """Behind the bracket that closes the one at `start`; -1 if there is no bracket, or no end."""
+    if text[start : start + 1] != pair[0]:
+        return -1
+    depth, at, braces = 0, start, 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 2
+            continue
+        if pair != "{}" and char in "{}":
+            braces += 1 if char == "{" else -1
+        elif char == pair[0] and not braces:
+            depth += 1
+        elif char == pair[1] and not braces:
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return -1
+
+
+def _skip(text: str, at: int) -> int:
+    found = re.compile(r"[ \t]*\n?[ \t]*").match(text, at)
+    return found.end() if found else at
+
+
+def argument(text: str, at: int, /) -> tuple[str, int] | None:
+    """The mandatory argument that begins at or behind a place, and the place behind it."""
+    at = _skip(text, at)
+    if text[at : at + 1] == "{":
+        end = group_end(text, at)
+        return (text[at + 1 : end - 1], end) if end > 0 else None
+    found = re.compile(r"\\(?:[A-Za-z@]+|.)|[^\s}]", re.DOTALL).match(text, at)
+    return (found[0], found.end()) if found else None
+
+
+def optional(text: str, at: int, /) -> tuple[str, int] | None:
+    """The argument in square brackets at or behind a place, and the place behind it."""
+    at = _skip(text, at)
+    end = group_end(text, at, "[]")
+    return (text[at + 1 : end - 1], end) if end > 0 else None
+
+
+def _definition(
+    text: str, found: re.Match[str]
+) -> tuple[str, Macro | tuple[Macro, str], int] | None:
+    """The name of what is defined, what it stands for, and the place behind; None if unreadable."""
+    how, at = found["how"], found.end()
+    if how == "let":
+        pair = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*(\\[A-Za-z@]+|\S)").match(text, at)
+        return (pair[1], Macro(pair[2]), pair.end()) if pair else None
+    if how.endswith("def"):
+        head = re.compile(r"\s*\\([A-Za-z@]+)((?:#[1-9])*)\s*(?=\{)").match(text, at)
+        end = group_end(text, head.end()) if head else -1
+        if not head or end < 0:
+            return None
+        none = (None,) * head[2].count("#")
+        return head[1], Macro(text[head.end() + 1 : end - 1], none), end
+    named = argument(text, at)
+    if named is None:
+        return None
+    name, at = named[0].strip().lstrip("\\"), named[1]
+    if how.endswith("DocumentCommand"):
+        letters = argument(text, at)
+        body = letters and argument(text, letters[1])
+        if not letters or not body:
+            return None
+        return name, Macro(body[0], tuple(_of_letters(letters[0]))), body[1]
+    if how == "DeclareMathOperator":
+        body = argument(text, at)
+        word = "\\operatorname" + found["star"]
+        return (name, Macro(f"{word}{{{body[0]}}}"), body[1]) if body else None
+    count = optional(text, at)
+    at = count[1] if count else at
+    default = optional(text, at) if count else None
+    at = default[1] if default else at
+    many = int(count[0]) if count and count[0].strip().isdecimal() else 0
+    first = [default[0]] if default else []
+    given = (*first, *[None] * (many - len(first)))
+    body = argument(text, at)
+    if body is None:
+        return None
+    if how.endswith("environment"):
+        ends = argument(text, body[1])
+        return (name, (Macro(body[0], given), ends[0]), ends[1]) if ends else None
+    return name, Macro(body[0], given), body[1]
+
+
+def _of_letters(letters: str) -> Iterator[str | None]:
+    at = 0
+    while at < len(letters):
+        letter, at = letters[at], at + 1
+        if letter == "m":
+            yield None
+        elif letter == "o":
+            yield ""
+        elif letter == "O" and (found := argument(letters, at)):
+            yield found[0]
+            at = found[1]
+
+
+def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
+    r"""The text without definitions of macros, and what they define.
+
+    `\renewcommand{\thesection}` and the like say how a counter is printed: these stay.
+    """
+    defined, changes, last = Definitions({}, {}), list[tuple[int, int, str]](), 0
+    for found in _DEFINES.finditer(pieces.text):
+        if found.start() < last:
+            continue
+        known = _definition(pieces.text, found)
+        if known is None:
+            continue
+        name, what, end = known
+        if name.startswith("the") and found["how"] in ("renewcommand", "newcommand"):
+            continue
+        if not isinstance(what, Macro):
+            defined.environments[name] = what
+        elif re.fullmatch(r"[A-Za-z@]+", name):
+            defined.macros[name] = what
+        changes.append((found.start(), end, ""))
+        last = end
+    return pieces.replaced(changes), defined
+
+
+def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
+    """A macro at its arguments, and the place behind them."""
+    given = list[str]()
+    for default in macro.arguments:
+        found = optional(text, at) if default is not None else argument(text, at)
+        if found is None and default is None:
+            return None
+        given.append(found[0] if found else str(default))
+        at = found[1] if found else at
+    pick = lambda number: given[int(number[1]) - 1] if int(number[1]) <= len(given) else ""
+    return _ARGUMENT.sub(pick, macro.body), at
+
+
+def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
+    """A text with the macros written out, and theirs; as it is where that does not end."""
+    found, at, steps = text, 0, 0
+    command = re.compile(r"\\([A-Za-z@]+|.)", re.DOTALL)
+    while (next_one := command.search(found, at)) is not None:
+        name, at = next_one[1], next_one.end()
+        macro = macros.get(name)
+        called = _call(found, at, macro) if macro is not None else None
+        if called is None:
+            continue
+        body, end = called
+        # A letter behind a command that was written out must not join its last name.
+        joins = re.search(r"\\[A-Za-z]+$", body) and found[end : end + 1].isalpha()
+        found = f"{found[: next_one.start()]}{body}{' ' if joins else ''}{found[end:]}"
+        at, steps = next_one.start(), steps + 1
+        if steps > MOST_STEPS or len(found) > LONGEST:
+            return text
+    return found
+
+
+def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
+    r"""The text with those macros written out that begin or end something, as `\be` and `\ee`.
+
+    Raises:
+        ValueError: if the text becomes too long.
+    """
+    tells = re.compile(r"\\(?:begin|end|section|subsection|label|appendix|item)(?![A-Za-z])")
+    chosen = {name: macro for name, macro in defined.macros.items() if tells.search(macro.body)}
+    own = {name: pair for name, pair in defined.environments.items() if tells.search(pair[0].body)}
+    for _ in range(4):  # macros of macros
+        changes = list[tuple[int, int, str]]()
+        last = 0
+        for found in re.finditer(r"\\(begin|end)\s*\{([^{}]*)\}|\\([A-Za-z@]+)", pieces.text):
+            if found.start() < last:
+                continue
+            called: tuple[str, int] | None = None
+            if found[2] in own:
+                begin, end = own[found[2]]
+                called = (
+                    _call(pieces.text, found.end(), begin) if found[1] == "begin"
+                    else (end, found.end())
+                )  # fmt: skip
+            elif found[3] in chosen:
+                called = _call(pieces.text, found.end(), chosen[found[3]])
+            if called is not None and len(called[0]) < LONGEST:
+                changes.append((found.start(), called[1], called[0]))
+                last = called[1]
+        if not changes:
+            break
+        pieces = pieces.replaced(changes)
+        if len(pieces.text) > 100 * LONGEST:
+            raise ValueError("macros of macros make the text too long. Try a simpler source")
+    return pieces

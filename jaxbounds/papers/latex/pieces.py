@@ -1,0 +1,78 @@
+"""Text that is put together from files, and where each character stands in print."""
+
+import bisect
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """A part of one file.
+
+    Attributes:
+        text: the characters.
+        file: the name of the file, relative to the folder of the paper.
+        line: the line of the first character.
+        moved: whether a macro wrote the text: every character then stands at that line.
+    """
+
+    text: str
+    file: str
+    line: int
+    moved: bool = False
+
+    def part(self, start: int, end: int) -> "Piece":
+        """The characters from `start` to before `end`."""
+        lines = 0 if self.moved else self.text.count("\n", 0, start)
+        return self._replace(text=self.text[start:end], line=self.line + lines)
+
+
+class Pieces:
+    """Pieces one after the other, as one text.
+
+    Args:
+        pieces: in order.
+    """
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self.pieces = [piece for piece in pieces if piece.text]
+        self.text = "".join(piece.text for piece in self.pieces)
+        lengths = (len(piece.text) for piece in self.pieces)
+        self._starts = [0, *itertools.accumulate(lengths)]
+
+    def place(self, offset: int, /) -> str:
+        """File and line of a character, as "main.tex:12"."""
+        if not self.pieces:
+            return ""
+        index = min(bisect.bisect_right(self._starts, offset) - 1, len(self.pieces) - 1)
+        piece = self.pieces[index]
+        at = piece.part(offset - self._starts[index], len(piece.text))
+        return f"{at.file}:{at.line}"
+
+    def part(self, start: int, end: int, /) -> list[Piece]:
+        """The pieces of the characters from `start` to before `end`."""
+        found = []
+        first = max(bisect.bisect_right(self._starts, start) - 1, 0)
+        for index in range(first, len(self.pieces)):
+            piece, at = self.pieces[index], self._starts[index]
+            if at >= end:
+                break
+            found.append(piece.part(max(start - at, 0), min(end - at, len(piece.text))))
+        return found
+
+    def replaced(self, changes: Iterable[tuple[int, int, "str | Pieces"]], /) -> "Pieces":
+        """The text with other text in the place of some ranges, which do not overlap.
+
+        Args:
+            changes: start, end and what stands there instead, in order.
+        """
+        found, last = list[Piece](), 0
+        for start, end, instead in changes:
+            found += self.part(last, start)
+            if isinstance(instead, Pieces):
+                found += instead.pieces
+            elif instead:
+                here = self.part(start, max(end, start + 1)) or self.pieces[-1:]
+                found.append(here[0]._replace(text=instead, moved=True))
+            last = end
+        return Pieces([*found, *self.part(last, len(self.text))])

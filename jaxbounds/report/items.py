@@ -1,0 +1,159 @@
+"""The numbered items of a paper's source, and which of them have a verdict."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.item import Item, covering
+from jaxbounds.falsification import Verdict
+from jaxbounds.report.formula import mathml, without_links
+from jaxbounds.report.markup import Html, element, joined
+
+NOT_COVERED = "not yet covered"
+_MATH = re.compile(
+    r"\\\[(?P<a>.*?)\\\]|\$\$(?P<b>.*?)\$\$|\\\((?P<c>.*?)\\\)|(?<!\\)\$(?P<d>.+?)(?<!\\)\$"
+    r"|\\begin\{(?P<name>equation|align|gather|multline|eqnarray|alignat|flalign|dmath|displaymath"
+    r"|math)\*?\}(?P<e>.*?)\\end\{(?P=name)\*?\}",
+    re.DOTALL,
+)
+_ALIGNED = ("align", "gather", "multline", "eqnarray", "alignat", "flalign")
+_WORDS = (
+    (
+        r"\\(?:emph|textbf|textit|textsc|texttt|text|textrm|mbox|footnote|underline)\s*\{([^{}]*)\}",
+        r"\1",
+    ),
+    (r"\\cite[a-z]*\*?\s*(?:\[[^\]]*\])*\s*\{([^{}]*)\}", r"[\1]"),
+    (r"\\begin\s*\{[^{}]*\}\s*(?:\[[^\]]*\])?|\\end\s*\{[^{}]*\}", " "),
+    (r"\\item\s*(?:\[([^\]]*)\])?", r" • \1 "),
+    (r"\\[A-Za-z]+\*?\s*", " "),
+    (r"\\([%&#_$])", r"\1"),
+    (r"\\.|[{}]|~", " "),
+    (r"---?", "–"),
+    (r"``|''", '"'),
+)
+
+
+class Covered(NamedTuple):
+    """An item, and what stands of it.
+
+    Attributes:
+        item: of the source.
+        ids: the statements about it that were judged.
+        words: their verdicts, why there is none, or `NOT_COVERED`.
+    """
+
+    item: Item
+    ids: tuple[str, ...]
+    words: str
+
+
+def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
+    """Each item of a paper's source with its verdicts.
+
+    Args:
+        paper: with `contents`.
+        verdicts: on its statements, and perhaps on others.
+    """
+    return [_covered(item, paper, verdicts) for item in paper.contents]
+
+
+def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
+    about = covering(item, paper.statements, paper.items)
+    if isinstance(about, str):
+        return Covered(item, (), about)
+    own = [v for v in verdicts if v.id in about and not v.is_twin]
+    if own:
+        words = "; ".join(f"{v.form}: {v.status}" for v in own)
+        return Covered(item, tuple(dict.fromkeys(v.id for v in own)), words)
+    return Covered(item, about, "declared, not judged here" if about else NOT_COVERED)
+
+
+def in_short(covered: Sequence[Covered], /) -> str:
+    """How many of the items are covered, in a line: "3 of 40 items have a verdict"."""
+    judged = sum(bool(one.ids) and one.words != "declared, not judged here" for one in covered)
+    left = sum(one.words == NOT_COVERED for one in covered)
+    return f"{judged} of {len(covered)} items of the source have a verdict; {left} {NOT_COVERED}"
+
+
+def tex_as_html(tex: str, /, *, display: bool = False) -> Html:
+    """A text in LaTeX as HTML: its formulas as MathML, its words without commands.
+
+    Args:
+        tex: words with formulas in them.
+        display: whether the text is a formula, or a row of formulas, itself.
+    """
+    found = list(_MATH.finditer(tex))
+    if display and not found:
+        return _formula(tex, aligned=True)
+    pieces, last = list[object](), 0
+    for one in found:
+        pieces.append(_plain(tex[last : one.start()]))
+        body = next(one[name] for name in "abcde" if one[name] is not None)
+        inline = one["c"] is not None or one["d"] is not None
+        pieces.append(_formula(body, aligned=one["name"] in _ALIGNED, inline=inline))
+        last = one.end()
+    return joined(*pieces, _plain(tex[last:]))
+
+
+def _formula(tex: str, *, aligned: bool, inline: bool = False) -> Html:
+    bare = re.sub(r"\\(?:nonumber|notag)(?![A-Za-z])|\\label\s*\{[^{}]*\}", "", tex)
+    bare = re.sub(r"\\tag\*?\s*\{([^{}]*)\}", r"\\quad (\1)", bare).strip()
+    bare = re.sub(r"(?<!\\)\\\\\s*\[[^\]]*\]", r"\\\\", without_links(bare))
+    bare = re.sub(r"\\operatorname\s*\*", r"\\operatorname", bare)
+    if aligned and ("&" in bare or "\\\\" in bare):
+        columns = 1 + max(row.count("&") for row in bare.split("\\\\"))
+        bare = rf"\begin{{array}}{{{('rl' * columns)[:columns]}}}{bare}\end{{array}}"
+    try:
+        return mathml(bare, display="inline" if inline else "block")
+    except ValueError:
+        return element("code", bare)
+
+
+def _plain(text: str) -> str:
+    for pattern, instead in _WORDS:
+        text = re.sub(pattern, instead, text)
+    return re.sub(r"\s+", " ", text)
+
+
+def items_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Html | None:
+    """The items of the papers' sources, each with its text and its verdicts."""
+    parts = [
+        element(
+            "div",
+            element("h3", paper.title),
+            element("p", f"{in_short(found)}.", class_="summary"),
+            *map(_card, found),
+            data_paper=paper.id,
+        )
+        for paper in papers
+        if (found := coverage(paper, verdicts))
+    ]
+    title = element("h2", "Items of the source")
+    return element("section", title, *parts, id="items") if parts else None
+
+
+def _card(covered: Covered) -> Html:
+    item = covered.item
+    links = [element("a", name, href=f"#{name}") for name in covered.ids]
+    where = "; ".join(part for part in (item.section, item.place, item.label) if part)
+    return element(
+        "article",
+        element(
+            "h4",
+            element("span", tex_as_html(item.printed), class_="number"),
+            f" {_plain(item.title)} " if item.title else " ",
+            element("span", covered.words, class_="tag"),
+        ),
+        element("p", tex_as_html(item.tex, display=item.kind.startswith("Equation"))),
+        element("p", *joined_with(links), where, class_="small"),
+        id=f"item.{item.id}",
+        class_="card",
+    )
+
+
+def joined_with(links: Sequence[Html]) -> Iterator[object]:
+    """Links, each with a space behind it."""
+    for link in links:
+        yield link
+        yield " "

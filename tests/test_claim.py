@@ -1,0 +1,215 @@
+"""`jb.claim`: a claim in a line, its false twins, and the control that the engine makes."""
+
+import dataclasses
+import inspect
+import textwrap
+
+import jax.numpy as jnp
+import pytest
+
+import jaxbounds as jb
+from jaxbounds.claims.statements.claim import claim
+from jaxbounds.falsification.controls import EXCEEDS
+
+SMALL = jb.Budget(samples=64, restarts=2, steps=30, batch=64)
+PAIR = {"x": jb.Reals("d"), "y": jb.Reals("d")}
+
+
+def product(x, y):
+    """The left side of Cauchy-Schwarz."""
+    return jnp.abs(x @ y)
+
+
+def norms(x, y):
+    """The right side."""
+    return jnp.linalg.norm(x) * jnp.linalg.norm(y)
+
+
+def twice(x, y):
+    """A loose right side, which calls the sharp one."""
+    return 2 * norms(x, y)
+
+
+def by_form(statement):
+    return {v.form: v for v in jb.falsify(statement, budget=SMALL)}
+
+
+def simple(**given):
+    return claim("t.cs", product, "<=", twice, over=PAIR, sizes={"d": (2, 3)}, **given)
+
+
+def test_a_line_is_a_statement_of_a_paper_and_its_twins_are_named():
+    one = simple(false=[lambda x, y: 0.4 * twice(x, y), norms, 0.5])
+    assert isinstance(one, jb.Statement)
+    assert jb.Paper(id="t", title="t", statements=(one,)).statements == (one,)
+    found = by_form(one)
+    assert list(found) == ["printed", "false 0.4 * twice(x, y)", "false norms", "false 0.5"]
+    assert found["printed"].status == "holds" and found["printed"].control["status"] == "fails"
+    assert found["false 0.4 * twice(x, y)"].status == "fails"
+    assert found["false 0.5"].status == "fails" and found["false 0.5"].as_expected
+    # Cauchy-Schwarz is no false twin: the library does not refute it, and says so.
+    assert found["false norms"].status != "fails" and not found["false norms"].as_expected
+
+
+def test_twins_have_names_of_their_own_and_may_have_a_left_side():
+    named = simple(false={"without the factor": lambda x, y: 0.3 * twice(x, y)})
+    assert [form.name for form in named.forms] == ["printed", "false without the factor"]
+    alike = simple(false=[lambda x, y: 0.1, lambda x, y: 0.1])
+    assert [form.name for form in alike.forms] == ["printed", "false 0.1", "false 0.1 (2)"]
+    pair = simple(false={"another left side": (lambda x, y: 3 * product(x, y), twice)})
+    assert by_form(pair)["false another left side"].status == "fails"
+
+
+def test_the_claim_judges_functions_of_a_module_and_prints_their_names():
+    assert simple().judges == (product, twice) and simple().formula == "product <= twice"
+    own = claim("t.cs", lambda x, y: product(x, y), "<=", twice, over=PAIR, sizes={"d": 2})
+    assert own.judges == (twice,) and own.formula == "product(x, y) <= twice"
+    more = simple(judges=(norms,))
+    assert more.judges == (product, twice, norms)
+    for function in more.judges:
+        assert jb.is_bound_to(more, function, budget=SMALL), function
+
+
+def test_a_function_that_takes_the_name_later_is_not_meant():
+    claims = []
+    for factor in (2.0, 0.25):
+
+        def right(x, y, factor=factor):
+            return factor * norms(x, y)
+
+        globals()["right"] = right
+        right.__qualname__ = "right"
+        claims.append(claim(f"t.c{len(claims)}", product, "<=", right, over=PAIR, sizes={"d": 2}))
+    statuses = [by_form(one)["printed"].status for one in claims]
+    assert statuses == ["holds", "fails"]
+
+
+@pytest.mark.parametrize(
+    ("lhs", "relation", "rhs"),
+    [
+        (lambda x: jnp.sum(x**2), "<=", 2.0),
+        (lambda x: -1 - jnp.sum(x**2), "<=", -0.5),
+        (lambda x: -1 - jnp.sum(x**2), "<=", 0.0),
+        (lambda x: jnp.minimum(x[0], 0.0), "<=", 1.0),
+        (lambda x: 2.0 + jnp.sum(x), ">=", 0.5),
+        (lambda x: jnp.sum(x**2) - 3, "<=", lambda x: 5 + x[0]),
+        (lambda x: jnp.sum(x + x), "=", lambda x: 2 * jnp.sum(x)),
+    ],
+)
+def test_the_engine_makes_a_control_that_the_same_code_rejects(lhs, relation, rhs):
+    one = claim("t.a", lhs, relation, rhs, over={"x": jb.Ball(1, "d")}, sizes={"d": 2})
+    (verdict,) = jb.falsify(one, budget=SMALL)
+    assert verdict.status == "holds", verdict.reason
+    assert verdict.control["status"] == "fails"
+    if relation != "=" and not callable(rhs) and rhs > 0 and verdict.worst_ratio > 0:
+        assert verdict.control["worst_ratio"] == pytest.approx(1 + EXCEEDS, rel=1e-6)
+
+
+def test_a_control_of_nothing_is_not_rejected():
+    same = claim("t.zero", lambda x: 0 * x[0], "<=", 0.0, over={"x": jb.Reals("d")}, sizes={"d": 1})
+    (verdict,) = jb.falsify(same, budget=SMALL)
+    assert verdict.status != "holds"
+    equal = claim("t.zero", lambda x: 0 * x[0], "=", 0.0, over={"x": jb.Reals("d")}, sizes={"d": 1})
+    (verdict,) = jb.falsify(equal, budget=SMALL)
+    assert verdict.status == "inconclusive" and "control was not rejected" in verdict.reason
+
+
+def test_a_statement_without_a_control_gets_one_too():
+    evaluate = lambda instance, size: jb.Sides(
+        lhs=instance["x"], rhs={"printed": 2.0, "sharpened": 1.5}
+    )
+    one = jb.Statement(
+        id="t.b", label="b", formula="x <= 2", kind="inequality", evaluate=evaluate,
+        over={"x": jb.Box(0, 1, ())}, sizes=({"d": 1},),
+        forms=(jb.Form(name="printed"), jb.Form(name="sharpened")),
+    )  # fmt: skip
+    assert {v.status for v in jb.falsify(one, budget=SMALL)} == {"holds"}
+    with pytest.raises(ValueError, match=r"t\.b.*control=''"):
+        dataclasses.replace(one, kind="rate", forms=(jb.Form(name="printed", sense="at most"),),
+                            relation=None, search=None, tolerance=None)  # fmt: skip
+
+
+def test_claim_and_statement_share_one_declaration_of_their_arguments():
+    """Each argument that a claim hands on has the type that the statement or the form gives it."""
+    stated = {f.name: f for kind in (jb.Form, jb.Statement) for f in dataclasses.fields(kind)}
+    own = {"id", "lhs", "relation", "rhs", "sizes", "false", "error"}
+    shared = {n: p for n, p in inspect.signature(claim).parameters.items() if n not in own}
+    assert len(shared) > 12 and set(shared) <= set(stated)
+    hints = {**inspect.get_annotations(jb.Form), **inspect.get_annotations(jb.Statement)}
+    for name, argument in shared.items():
+        said = [
+            hint.__name__ if isinstance(hint, type) else str(hint)
+            for hint in (argument.annotation, hints[name])
+        ]
+        assert len({words.replace(" | None", "") for words in said}) == 1, name
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"over": {"x": 1, "y": 1}}, "t.cs.*over.*'x'"),
+        ({"false": 0.5}, "t.cs.*false=0.5.*list"),
+        ({"false": [(1, 2, 3)]}, "t.cs.*3 sides"),
+        ({"false": [lambda z: z]}, "t.cs.*'z'"),
+        ({"judges": norms}, "t.cs.*judges"),
+        ({"equality": 3}, "t.cs.*'printed'.*equality"),
+        ({"label": 7}, "t.cs.*label"),
+        ({"sizes": {"d": "t"}}, "t.cs.*d='t'.*number"),
+        ({"sizes": 3}, "t.cs.*sizes=3"),
+        ({"over": None}, "t.cs.*'x'"),
+        ({"estimates": 3}, "t.cs.*estimates"),
+        ({"budget": 3}, "t.cs.*budget"),
+        ({"tolerance": 1.0}, "t.cs.*tolerance"),
+    ],
+)
+def test_a_refusal_names_the_claim_and_the_field(given, words):
+    usual = {"over": PAIR, "sizes": {"d": (2, 3)}}
+    with pytest.raises((TypeError, ValueError), match=f"(?s){words}"):
+        claim("t.cs", product, "<=", twice, **{**usual, **given})
+
+
+def test_an_estimate_on_an_identity_is_told_what_helps():
+    best = lambda x, d: jb.supremum(lambda y: y @ x, {"y": jb.Ball(1, "d")}, size={"d": d})
+    one = claim("t.sup", best, "=", 1.0, over={"x": jb.Sphere(1, "d")}, sizes={"d": 2})
+    with pytest.raises(ValueError, match="Try two claims, <= and >="):
+        jb.falsify(one, budget=SMALL)
+
+
+def test_a_search_in_a_line_does_not_speak_of_forms():
+    found = jb.find_violation(product, norms, over=PAIR, sizes={"d": 1}, budget=SMALL)
+    assert not found and "Form" not in found.reason and "claim" not in found.reason
+    (verdict,) = jb.falsify(
+        claim("t.cs", product, "<=", norms, over=PAIR, sizes={"d": 1}), budget=SMALL
+    )
+    assert "Try equality=" in verdict.reason
+    said = claim("t.cs", product, "<=", norms, over=PAIR, sizes={"d": 1}, equality="x = y")
+    assert jb.falsify(said, budget=SMALL)[0].status == "holds"
+
+
+def test_a_paper_of_lines_from_a_file(tmp_path):
+    file = tmp_path / "lines.py"
+    file.write_text(
+        textwrap.dedent("""
+        import jaxbounds as jb
+
+        def left(x):
+            return x**2
+
+        BOX = {"x": jb.Box(-1, 1, ())}
+        PAPER = jb.Paper(id="lines", title="Lines", statements=(
+            jb.claim("lines.square", left, "<=", 2.0, over=BOX, false=[0.5]),
+            jb.claim("lines.cube", lambda x: x**3, "<=", 2.0, over=BOX),
+        ))
+    """)
+    )
+    found = jb.verify(file, out=tmp_path / "out")
+    assert [(v.id, v.form, v.status) for v in found] == [
+        ("lines.square", "printed", "holds"), ("lines.square", "false 0.5", "fails"),
+        ("lines.cube", "printed", "holds"),
+    ]  # fmt: skip
+    assert found.status == 0
+
+
+def test_the_old_name_of_a_finding_warns():
+    with pytest.warns(DeprecationWarning, match=r"Try jb\.Finding"):
+        assert jb.Claim is jb.Finding
