@@ -14,8 +14,10 @@ import pytest
 
 from jaxbounds.cli import main
 from jaxbounds.cli.schema import SCHEMAS
+from jaxbounds.cli.watch import Round, Watched, judge_changed, stamps_of
 from jaxbounds.papers import load_paper, load_papers
 from jaxbounds.report.schemas import errata_schema, statements_schema, verdicts_schema
+from jaxbounds.runs.statement_run import Options
 
 CLAIMS = """
 import numpy as np
@@ -253,6 +255,37 @@ def test_watching_judges_what_an_edit_touches(claims, tmp_path):
     os.killpg(running.pid, signal.SIGINT)
     assert running.wait(30) in (1, 2)
     assert "Traceback" not in said.read_text()
+
+
+@pytest.mark.parametrize(
+    "prepare, change, touched",
+    [
+        ("c.txt", lambda: Path("c.txt").write_text("3"), True),
+        ("c.txt", lambda: os.utime("c.txt", (1e9, 1e9)), False),
+        ("parts/1", lambda: Path("parts/2").write_text(""), True),
+        ("c.txt", lambda: Path("unread.txt").write_text("3"), False),
+    ],
+)
+def test_a_round_judges_what_data_touch(prepare, change, touched, claims, capsys):
+    """Rounds in this process: the file of a statement, the names in a folder, and nothing else."""
+    file, data = Path(claims(name="watched_data.py")), Path(prepare)
+    data.parent.mkdir(exist_ok=True)
+    data.write_text("2")
+    count, number = "len(list(Path('parts').iterdir())) + 1", "float(Path('c.txt').read_text())"
+    reads = number if data.parent == Path() else count
+    text = file.read_text().replace("return 2 * x", f"return ({reads}) * x")
+    file.write_text("from pathlib import Path\n" + text)
+    options = Options(0, False, False, False, False)
+    watched = Watched(("mine",), (), (str(file),), Path("out"), 1, False, 0, options)
+    first = judge_changed(watched, Round({}, {}, 0))
+    assert first.status == 0 and "2 holds" in capsys.readouterr().out
+    assert data.absolute() in first.stamps or data.parent.absolute() in first.stamps
+    change()
+    # What wakes the command.
+    assert not touched or stamps_of(first.stamps) != first.stamps
+    second = judge_changed(watched, first)
+    assert second.status == int(touched)
+    assert ("fails" in capsys.readouterr().out) == touched
 
 
 def test_watch_is_refused_where_it_makes_no_sense(claims, capsys):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxbounds.cli import main
-from jaxbounds.runs.folder import JOURNAL, Folder, verdicts_in
+from jaxbounds.runs.folder import JOURNAL, Folder, Kept, verdicts_in
 
 CLAIMS = """
 import jax
@@ -221,7 +221,7 @@ def test_a_journal_that_was_edited_is_judged_again(tmp_path, judged, capsys):
     folder = Folder(tmp_path / "new", {"seed": 0})
     assert folder.begin() == {}
     for found in verdicts.values():
-        folder.keep(found)
+        folder.keep(Kept(found, "2026-01-01 00:00:00", {}))
     assert set(Folder(tmp_path / "new", {"seed": 0}).begin()) == {"mine.a", "mine.b"}
     journal = tmp_path / "new" / JOURNAL
     text = journal.read_text()
@@ -234,7 +234,7 @@ def test_a_journal_that_was_edited_is_judged_again(tmp_path, judged, capsys):
         journal.write_text(damaged)
         found = Folder(tmp_path / "new", {"seed": 0}).begin()
         assert set(found) <= {"mine.a", "mine.b"} and kept <= set(found)
-        assert all(v.status == "fails" for one in found.values() for v in one)
+        assert all(v.status == "fails" for one in found.values() for v in one.verdicts)
         assert f"{journal} is damaged" in capsys.readouterr().err
         assert any(p.read_text() == damaged for p in journal.parent.glob("*.aside-*"))
     assert Folder(tmp_path / "new", {"seed": 1}).begin() == {}

@@ -4,8 +4,10 @@ import errno
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.segment import Segment
@@ -15,12 +17,15 @@ from jaxbounds import Form, Statement
 from jaxbounds.cli import main
 from jaxbounds.cli.common import Plain
 from jaxbounds.cli.streams import Stream, Streams, say
+from jaxbounds.experiments.sweeps import reporting
+from jaxbounds.ground import folders
 from jaxbounds.ground.tables import Table
 from jaxbounds.ground.text import printable, shortened
 from jaxbounds.report.formula import mathml, without_links
 from jaxbounds.report.markdown import block, link, quoted, to_html
 from jaxbounds.report.markup import element, may_lead
 
+ROOT = Path(__file__).parents[1] / "jaxbounds"
 NASTY = ["\x1b[2J", "\x1b]0;title\x07", "\x9b31m", "\r", "\x08", "\x7f", "\u202e", "\u2066",
          "\u2028", "\ud800", "\x00", "\ufeff"]  # fmt: skip
 
@@ -225,3 +230,26 @@ def test_names_of_files_that_were_short_enough_are_what_they_were():
             cases=lambda size: {}, evaluate=lambda i, size: None, sizes=({},),
             forms=(Form(name="printed"),),
         )  # fmt: skip
+
+
+def test_what_runs_say_holds_no_control_characters(capsys):
+    """Names of files and ids of statements reach these lines."""
+    folders.say("file \x1b]0;evil\x07 is kept")
+    assert capsys.readouterr().err == "jaxbounds: file \\x1b]0;evil\\x07 is kept\n"
+
+
+def test_progress_shows_words_as_they_are(monkeypatch, capsys):
+    monkeypatch.setattr(reporting, "BETWEEN_LINES", 0.0)
+    with reporting.progress(2, "statements") as report:
+        report(1, "mine.\x1b[31ma [bold]")
+    assert "mine.\\x1b[31ma [bold]" in capsys.readouterr().err
+
+
+def test_every_line_of_runs_goes_through_one_function():
+    """No module of runs prints by itself, past the function that writes control characters out."""
+    loose = {
+        file.name
+        for file in (ROOT / "runs").glob("*.py")
+        if re.search(r"^\s*print\(", file.read_text(), re.MULTILINE)
+    }
+    assert loose == {"interruption.py"}  # which names nothing of a file or statement

@@ -57,7 +57,7 @@ def audit(
         if run.stopped:
             return run.status
     else:
-        run.done.update(run.kept)
+        run.take_kept()
         run.publish()
     written = write_audit(run)
     items = [

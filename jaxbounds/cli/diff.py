@@ -20,6 +20,8 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
 """Fields that may change though no verdict does."""
+FRESHNESS = ("files", "judged", "records")
+"""Entries of run.json that tell what verdicts rest on file by file, and no setting."""
 Forms = dict[tuple[str, str], Verdict]
 
 
@@ -89,7 +91,7 @@ def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
         raise ValueError(f"no verdicts in {path}: give a folder that `jaxbounds verify` left")
     try:
         settings = json_format.loads((path / "run.json").read_text(encoding="utf8"))
-        return forms, dict(settings)
+        return forms, {name: v for name, v in dict(settings).items() if name not in FRESHNESS}
     except (OSError, *UNREADABLE):
         return forms, {}
 

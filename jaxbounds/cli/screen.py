@@ -3,7 +3,7 @@
 import itertools
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
@@ -17,6 +17,7 @@ from jaxbounds.report.headline import NO_ERRATA, headline, plural
 from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
+from jaxbounds.runs.folder import Kept
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 SHOWN = 20
@@ -157,7 +158,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
     screen = Screen(console, [s.id for s in run.selection.statements], every=every)
     if run.kept:
         were = "statement was" if len(run.kept) == 1 else "statements were"
-        say(f"continued: {len(run.kept)} {were} judged before")
+        say(f"continued: {len(run.kept)} {were} judged before, {_times(run.kept)}")
     try:
         with screen.bar:
             for verdicts in run:
@@ -168,6 +169,14 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
         screen.rest()
         raise
     screen.rest()
+
+
+def _times(kept: Mapping[str, Kept]) -> str:
+    """When statements were judged, and which ones: up to a few by name."""
+    times = sorted(one.when for one in kept.values())
+    span = times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
+    more = f" and {len(kept) - FEW} more" if len(kept) > FEW else ""
+    return f"{span} UTC, and nothing changed since: {', '.join([*kept][:FEW])}{more}"
 
 
 def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
@@ -214,8 +223,14 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
     files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
     if published:
         console.print(f"written to {run.folder.path}: {files}")
+        if run.beside:
+            console.print(f"beside them: {plural(len(run.beside), 'statement')} of an earlier run, "
+                          f"{_times(run.beside)}", soft_wrap=True)  # fmt: skip
     else:
         console.print(f"{run.stopped}: {run.folder.path} keeps its earlier results")
+    if edited := run.edited():
+        names = ", ".join(edited[:FEW])
+        console.print(f"changed while this run was at work, so judge again: {names}")
     if run.stopped:
         left = len(run.selection.statements) - len(run.done)
         but = "without -x " if run.stopped == AT_FIRST else ""

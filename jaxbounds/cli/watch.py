@@ -2,13 +2,15 @@
 
 Each round is a fresh process, so that nothing of what was edited is left over. A statement is
 judged again if the code behind it changed (what `jaxbounds show ID --code` prints), or anything
-outside of its paper's folder.
+outside of its paper's folder: other code, files that it was seen to read, folders that it listed.
+The environment of a round is that of the command, which nobody can change from outside.
 """
 
+import contextlib
 import multiprocessing
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +18,8 @@ from typing import NamedTuple
 from jaxbounds.cli.common import console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
+from jaxbounds.ground.recording import record
+from jaxbounds.ground.states import Depends, changed, place_of
 from jaxbounds.papers import selected
 from jaxbounds.report.source import code_digest, own_files
 from jaxbounds.runs.cache import prepare_jax
@@ -26,8 +30,9 @@ WAIT = 0.3
 """Seconds between two looks at the files."""
 TIDY = 3.0
 """Seconds that a round has to put away what it has when it is cut."""
-Stamps = dict[Path, tuple[int, int]]
-"""When each file was changed, and its size."""
+Stamps = dict[Path, tuple[int, ...]]
+"""What changes with each file: which one it is, its size, its times. The time of a change (ctime)
+is the system's own: no program sets it."""
 
 
 class Watched(NamedTuple):
@@ -44,16 +49,41 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The remains of one round: digests of the code that was judged, the files, the exit status."""
+    """The remains of one round.
+
+    Attributes:
+        digests: of the code that was judged, by statement.
+        stamps: of the files that are watched.
+        status: the exit status.
+        depends: what each statement was seen to read, besides code.
+    """
 
     digests: dict[str, str]
     stamps: Stamps
     status: int
+    depends: Mapping[str, Depends] = {}
 
 
 def stamps_of(files: Iterable[Path], /) -> Stamps:
-    """When files were changed; those that are not there are left out."""
-    return {f: (s.st_mtime_ns, s.st_size) for f in files if f.is_file() for s in [f.stat()]}
+    """What changes with files and folders; those that are not there are left out."""
+    found: Stamps = {}
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):
+            s = file.stat()
+            found[file] = (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+    return found
+
+
+def _read(depends: Depends, code: Iterable[Path]) -> Depends:
+    """What was read besides code, which a digest of its own tells about."""
+    known = {str(file) for file in code}
+    return {k: v for k, v in depends.items() if place_of(k) not in known}
+
+
+def _places(depends: Iterable[Depends]) -> set[Path]:
+    """The files to look at, also where nothing is yet, and the folders whose names were read."""
+    found = {key: Path(place) for one in depends for key in one if (place := place_of(key))}
+    return {file for key, file in found.items() if key.startswith("names") or not file.is_dir()}
 
 
 def _imported(imports: Iterable[str]) -> set[Path]:
@@ -74,22 +104,31 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
         selection = selected(watched.patterns, imports=watched.imports, kinds=watched.kinds)
     except ValueError as problem:  # half an edit
         say(f"jaxbounds: {problem}")
-        return Round(before.digests, before.stamps | stamps, 2)
-    stamps |= stamps_of(own_files())
+        stamps |= stamps_of(_places([record()]))
+        return Round(before.digests, before.stamps | stamps, 2, before.depends)
+    stamps |= stamps_of({*own_files(), *_places([record(), *before.depends.values()])})
     now = {s.id: code_digest(s) for s in selection.statements}
-    changed = tuple(s for s in selection.statements if before.digests.get(s.id) != now[s.id])
-    if not changed:
-        return Round(now, stamps, before.status)
+    touched = tuple(
+        s
+        for s in selection.statements
+        if before.digests.get(s.id) != now[s.id] or changed(before.depends.get(s.id, {}))
+    )
+    if not touched:
+        return Round(now, stamps, before.status, before.depends)
     run = Verification(
-        selection._replace(statements=changed, parts=()),
+        selection._replace(statements=touched, parts=()),
         watched.options,
         watched.out,
         jobs=watched.jobs,
         exitfirst=watched.exitfirst,
     )
     show(run, console_for_output(), durations=watched.durations)
-    left = {s.id for s in changed} - set(run.done)
-    return Round({k: v for k, v in now.items() if k not in left}, stamps, run.status)
+    left = {s.id for s in touched} - set(run.done)
+    depends = dict(before.depends) | {
+        name: _read(kept.depends, own_files()) for name, kept in run.judged.items()
+    }
+    stamps |= stamps_of(_places(depends.values()) - set(stamps))
+    return Round({k: v for k, v in now.items() if k not in left}, stamps, run.status, depends)
 
 
 def _round(watched: Watched, before: Round, answer: Connection) -> None:
@@ -131,7 +170,7 @@ def keep_watching(watched: Watched, /) -> int:
             found = _in_a_process(watched, last)
             # A round that broke counts as seen: the next change tries it again.
             last = found or last._replace(stamps=stamps_of(last.stamps), status=3)
-            files = set(last.stamps) | _imported(watched.imports)
+            files = set(last.stamps) | _imported(watched.imports) | _places(last.depends.values())
             say(f"watching {len(files)} files; Ctrl-C ends")
             while stamps_of(files) == last.stamps:
                 time.sleep(WAIT)

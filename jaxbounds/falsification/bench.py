@@ -56,6 +56,16 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
     return found
 
 
+ROOM = 2**30
+"""Bytes of the draws of one sampler at one size; `fitting` draws and measures no more at once. A
+larger value draws more instances where they are large, and fills more memory."""
+
+
+def fitting(each: float, /) -> int:
+    """The number of instances of so many bytes each that there is room for; one at least."""
+    return int(max(1, ROOM // max(each, 1)))
+
+
 def length(batch: Any, /) -> int:
     """The number of instances stacked in a batch."""
     return len(jax.tree.leaves(batch)[0])
@@ -316,10 +326,11 @@ class Bench:
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
         """What a compiled program gives, always called with as many instances."""
         total, parts = length(batch), []
-        for start in range(0, total, self.batch):
-            index: Any = slice(start, start + self.batch)
-            if start + self.batch > total:
-                index = np.minimum(np.arange(start, start + self.batch), total - 1)
+        step = min(self.batch, fitting(sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / total))
+        for start in range(0, total, step):
+            index: Any = slice(start, start + step)
+            if start + step > total:
+                index = np.minimum(np.arange(start, start + step), total - 1)
             parts.append(take(run(take(batch, index)), slice(total - start)))
         return parts[0] if len(parts) == 1 else concatenate(parts)
 

@@ -1,6 +1,8 @@
 """Filling a pool with instances: drawn from the samplers, enumerated, and found by search."""
 
 import functools
+import math
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +21,7 @@ from jaxbounds.falsification.bench import (
     Pool,
     cases_of,
     concatenate,
+    fitting,
     is_searched,
     length,
     take,
@@ -53,6 +56,12 @@ from jaxbounds.falsification.search import (
 )
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
+ASKED_FROM = 10**6
+"""The square of the product of a size from which `_most` asks how large a draw is; a larger value
+saves a trace, and asks of fewer statements."""
+NO_ROOM = "room in memory"
+"""The reason of draws that were left out for their size."""
+
 
 def _key(seed: int, *names: str | int) -> jax.Array:
     key = jax.random.key(seed)
@@ -78,12 +87,25 @@ def _sampler(of: _Sampling) -> Callable:
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
-    def run(key: jax.Array, count: int) -> Instance:
+    def run(key: jax.Array, count: int, batch: int) -> Instance:
+        most = _most(draw, of.size)
+        if count > most:  # a part of the draws, a batch at a time
+            keys, step = jax.random.split(key, count)[:most], min(batch, most)
+            parts = [compiled(keys[i : i + step]) for i in range(0, most, step)]
+            return concatenate([jax.tree.map(np.asarray, part) for part in parts])
         many = lambda key: jax.vmap(draw)(jax.random.split(key, count))
         made = once(many, lambda key: compiled(jax.random.split(key, count)))(key)
         return jax.tree.map(np.asarray, made)
 
     return run
+
+
+def _most(draw: Callable, size: Size) -> int:
+    """The number of draws that there is room for."""
+    if math.prod(max(1, abs(value)) for value in size.values()) ** 2 < ASKED_FROM:
+        return sys.maxsize
+    leaves = jax.tree.leaves(jax.eval_shape(draw, jax.random.key(0)))
+    return fitting(sum(leaf.size * leaf.dtype.itemsize for leaf in leaves))
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
@@ -101,7 +123,8 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
     sampler, place = statement.samplers[name], (statement.id, name)
     # Of a limit the same instances are followed, where their shapes stay.
     key = lambda: _key(seed, drawn_as(statement.id), name, 0 if statement.towards else index)
-    make = lambda: _sampler(_Sampling(bench.programs, sampler, size, place))(key(), budget.samples)
+    drawn = _sampler(_Sampling(bench.programs, sampler, size, place))
+    make = lambda: drawn(key(), budget.samples, budget.batch)
     return bench.programs.cached_draw(
         make, *place, "drawn", tuple(size.items()), budget.samples, seed
     )
@@ -144,11 +167,20 @@ def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[
     return batches if many is None else [*batches, ("every", many)]
 
 
+def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: Budget) -> int:
+    """The draws of all samplers that memory had no room for."""
+    return sum(
+        budget.samples - length(batch) for name, batch in batches if name in statement.samplers
+    )
+
+
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
     """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)
+        if (missing := _missing(statement, batches, budget)) > 0:
+            left_out[NO_ROOM] = left_out.get(NO_ROOM, 0) + missing
         begun = set[str]()
         for name, batch in _portions(batches, portioned=statement.host and is_limited()):
             if name in begun:  # values are noted in the first portion of a source

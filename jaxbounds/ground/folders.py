@@ -18,6 +18,7 @@ from typing import IO, TypeVar
 
 from jaxbounds.ground.files import PARTIAL, Place, is_there, locate, reaching, whole
 from jaxbounds.ground.readers import Damaged, bytes_in, sha256_of
+from jaxbounds.ground.text import printable
 
 Value = TypeVar("Value")
 
@@ -32,9 +33,9 @@ def _local(place: Place) -> bool:
 
 
 def say(words: str, /) -> None:
-    """Tell the user something that happened to a file, on standard error."""
+    """Tell the user what happened, on standard error, without control characters."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # a closed stream
-        print(f"jaxbounds: {words}", file=sys.stderr)
+        print(f"jaxbounds: {printable(words)}", file=sys.stderr)
 
 
 def refuse_links(folder: Path, name: str, /) -> None:

@@ -1,6 +1,5 @@
 """Papers from modules: the shipped ones and a user's own files, executed."""
 
-import contextlib
 import dataclasses
 import difflib
 import hashlib
@@ -13,6 +12,7 @@ from types import ModuleType
 
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.refused import collecting
+from jaxbounds.ground import recording, surroundings
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 """The papers shipped with the library: subpackages with `statements.PAPER` and `experiments`."""
@@ -30,8 +30,14 @@ def _from_file(file: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     inside = [str(file.parent)] if package else None
-    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=inside)
+    loader = recording.FromText(name, str(file))
+    spec = importlib.util.spec_from_file_location(
+        name, file, loader=loader, submodule_search_locations=inside
+    )
     assert spec and spec.loader
+    recording.note_file(file)
+    if not recording.is_installed(str(file)):
+        recording.executed(name)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -85,36 +91,25 @@ def _by_name(name: str, where: str) -> ModuleType:
     return module
 
 
-Stamp = tuple[Path, int, int]
-"""A file, when it was changed, and its size."""
-_executed: dict[str, Stamp] = {}
-"""Of each module that was executed for a user's paper, its file as it was then."""
+_loaded_in: dict[str, str] = {}
+"""The surroundings in which the users' modules of this process were executed."""
 
 
-def _stamp(file: Path) -> Stamp | None:
-    found = file.stat() if file.is_file() else None
-    return (file, found.st_mtime_ns, found.st_size) if found else None
+def _now() -> dict[str, str]:
+    return surroundings.for_users() | {"jax": surroundings.jax_settings()}
 
 
 def _refresh() -> None:
-    """Forget what was executed for users' papers, if a file of it has changed since.
+    """Forget what was executed for users' papers, if anything that it rests on has changed since.
 
     What is judged is then what its digest says, in a notebook too.
     """
-    if any(_stamp(stamp[0]) != stamp for stamp in _executed.values()):
-        for name in _executed:
-            sys.modules.pop(name, None)
-        _executed.clear()
-
-
-def _remember(new: set[str], home: Path) -> None:
-    """Modules from a folder; not what is installed there, nor this library."""
-    library = Path(__file__).parents[1]
-    for name in new:
-        file = Path(getattr(sys.modules[name], "__file__", None) or "").resolve()
-        own = home in file.parents and library not in file.parents
-        if own and "site-packages" not in file.parts and (stamp := _stamp(file)):
-            _executed.setdefault(name, stamp)
+    names = recording.outdated()
+    if not names and _loaded_in and _now() != _loaded_in:
+        names = recording.forget()
+    for name in names:
+        sys.modules.pop(name, None)
+    recording.loaded_before()
 
 
 def load_module(where: str, /) -> ModuleType:
@@ -127,22 +122,22 @@ def load_module(where: str, /) -> ModuleType:
     Raises:
         ValueError: if there is no such module, or it cannot be executed.
     """
-    own = not where.startswith("jaxbounds.")
     try:
-        if own:
-            _refresh()
-        before = set(sys.modules)
-        with collecting() if own else contextlib.nullcontext():
-            module = _import(where)
-        if own and getattr(module, "__file__", None):
-            home = Path(str(module.__file__)).resolve().parent
-            _remember({*sys.modules} - before | {module.__name__}, home)
-        return module
+        return _import(where) if where.startswith("jaxbounds.") else _load_own(where)
     except ValueError as problem:
         named = str(where) in str(problem)
         raise ValueError(str(problem) if named else f"{where}: {problem}") from problem
     except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
         raise ValueError(f"{where} cannot be loaded: {origin(problem)}") from problem
+
+
+def _load_own(where: str) -> ModuleType:
+    """A user's module, with a record of what it reads."""
+    _refresh()
+    with collecting(), recording.watching(_load_own.__code__, loading=True):
+        module = _import(where)
+    _loaded_in.update(_now())
+    return module
 
 
 def _folder_of(module: ModuleType) -> Path | None:

@@ -260,7 +260,7 @@ def source(statements: Sequence[Statement], /) -> Text:
 def own_files() -> dict[Path, str]:
     """The files of loaded modules that are no installed packages, each with its module."""
     libraries = {Path(path).resolve() for path in sysconfig.get_paths().values()}
-    files = {getattr(m, "__file__", "") or "": name for name, m in [*sys.modules.items()]}
+    files = {getattr(m, "__file__", "") or "": name for name, m in sys.modules.copy().items()}
     found = {Path(file).resolve(): name for file, name in files.items() if file.endswith(".py")}
     return {f: name for f, name in found.items() if not libraries & set(f.parents)}
 

@@ -49,10 +49,9 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
     if strangers:
         raise ValueError(f"{place} holds verdicts on {', '.join(sorted(strangers))}: another --out")
     run = Verification(selection, options, place, **given)  # type: ignore[arg-type]
-    published = run.folder.published() or ()
-    ids = {s.id for s in paper.statements}
-    if {v.id for v in published} == ids:
-        run.kept = {name: tuple(v for v in published if v.id == name) for name in ids}
+    published = run.folder.published() or {}
+    if set(published) == {s.id for s in paper.statements}:
+        run.kept = published
     return run
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import jax
 
+from jaxbounds.ground.folders import say
 from jaxbounds.runs.workers import end_with
 
 HEARTBEAT = 5
@@ -118,7 +119,7 @@ def _member(work: Callable[[], int], log: str) -> None:
     try:
         status = work()
     except KeyboardInterrupt as stop:  # all processes stop together; the first is the meeting place
-        print(f"jaxbounds: stopped; {stop}", file=sys.stderr)
+        say(f"stopped; {stop}")
         if jax.process_index() == 0:
             time.sleep(LEAVE)
         os._exit(130)
@@ -128,7 +129,7 @@ def _member(work: Callable[[], int], log: str) -> None:
         if not isinstance(problem, (ValueError, OSError)):
             traceback.print_exc()
             os._exit(1)
-        print(f"jaxbounds: {problem}", file=sys.stderr)
+        say(str(problem))
         os._exit(2 if isinstance(problem, ValueError) else 3)
     sys.exit(status)
 
@@ -161,11 +162,10 @@ def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
         with contextlib.suppress(OSError):
             said = log.read_text(errors="replace")
     if status == -signal.SIGABRT and "distributed service" in said:
-        print(
-            "jaxbounds: another process of this run was lost; what was done is kept: start all "
-            f"again, as many as there are, with {shlex.join(again)}",
-            file=sys.stderr,
+        say(
+            "another process of this run was lost; what was done is kept: start all again, as many "
+            f"as there are, with {shlex.join(again)}"
         )
     else:
-        print(f"jaxbounds: the process that worked was ended by signal {-status}\n{said}")
+        say(f"the process that worked was ended by signal {-status}\n{said}")
     return 3

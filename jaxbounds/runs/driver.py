@@ -9,7 +9,6 @@ import concurrent.futures
 import functools
 import pickle
 import platform
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 
 from jaxbounds.experiments.provenance import versions
 from jaxbounds.ground.files import Place, whole
+from jaxbounds.ground.folders import say
 from jaxbounds.runs.cache import prepare_jax
 from jaxbounds.runs.digest import digest_of
 from jaxbounds.runs.engines import HERE, On, in_this_process, opened
@@ -170,8 +170,7 @@ def drive(
     pieces = list(pieces)
     alone = in_this_process(on, jobs, len(pieces) if units is None else units)
     if not alone and on == HERE and (reason := cannot_start()):
-        words = f"this machine starts no processes ({reason}): all is computed in this one"
-        print(f"jaxbounds: {words}", file=sys.stderr)
+        say(f"this machine starts no processes ({reason}): all is computed in this one")
         alone = True
     if alone:
         prepare_jax()

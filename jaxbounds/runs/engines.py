@@ -5,7 +5,6 @@ import contextlib
 import importlib.util
 import logging
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import tyro
 
 from jaxbounds.ground.files import Place
+from jaxbounds.ground.folders import say
 from jaxbounds.runs.jobs import Jobs
 from jaxbounds.runs.workers import Processes
 
@@ -122,7 +122,7 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
             "scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
         ) from problem
     if not client.scheduler_info()["workers"]:
-        print(f"{address} has no workers yet: waiting for one", file=sys.stderr)
+        say(f"{address} has no workers yet: waiting for one")
     return client.get_executor(pure=False)
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import inspect
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from jaxbounds.experiments.provenance import asked_for, products_used
 from jaxbounds.experiments.results import save
 from jaxbounds.experiments.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
 from jaxbounds.ground.files import Place, is_there, locate, reaching, try_to_write
+from jaxbounds.ground.folders import say
 from jaxbounds.ground.occupied import Held, take
 from jaxbounds.ground.stopping import Stopped
 from jaxbounds.runs import request as requests
@@ -163,7 +163,7 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
             lost[share] = files
         else:
             unpack(files, out)
-            print(f"shard {share} is done", file=sys.stderr)
+            say(f"shard {share} is done")
     for share, death in sorted(lost.items()):
         raise ValueError(f"shard {share}: {death}; the same command continues")
 

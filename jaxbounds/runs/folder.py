@@ -2,8 +2,8 @@
 
 While a run goes on, everything is kept in `unfinished/`: the settings of the run and each
 statement's verdicts, a line each, as soon as they are judged, and the instances. `publish` moves
-that into place. A run that was cut by anything is continued by the next one with the same settings.
-Files that no run wrote stay as they are.
+that into place. A run that was cut by anything is continued by the next one with the same settings,
+as far as nothing changed that a verdict depends on. Files that no run wrote stay as they are.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import Verdict
@@ -22,17 +22,36 @@ from jaxbounds.falsification.verdict import beside
 from jaxbounds.ground.folders import Marked, say, set_aside
 from jaxbounds.ground.occupied import Held, take
 from jaxbounds.ground.readers import UNREADABLE, Damaged, fits, is_inside, json_in, lines_in, parsed
+from jaxbounds.ground.states import Depends, changed
 from jaxbounds.ground.to_json import fields_of
 
-__all__ = ["UNREADABLE", "ById", "Folder", "folder_for", "verdicts_of"]
+__all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "verdicts_of"]
 
 INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
 NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
 """What a verification writes, besides instances."""
-FORM = "jaxbounds-journal-1"
+FORM = "jaxbounds-journal-2"
 ById = dict[str, tuple[Verdict, ...]]
 """The verdicts on each statement."""
+
+
+class Kept(NamedTuple):
+    """The verdicts on a statement that were judged before.
+
+    Attributes:
+        verdicts: on each of its forms.
+        when: the time, in UTC.
+        depends: what they depend on besides the settings of the run.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    when: str
+    depends: Depends
+
+
+def _digest(depends: Depends) -> str:
+    return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
 
 
 def _verdict(stored: Any) -> Verdict:
@@ -88,14 +107,29 @@ def _opened(line: bytes) -> Any:
     return stored["value"]
 
 
-def _journal_in(file: Path) -> tuple[Any, list[tuple[Verdict, ...]], list[str]]:
+def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
+    """A line of verdicts.
+
+    Raises:
+        ValueError: if it is none, or no line before it says what the verdicts depend on.
+    """
+    if not isinstance(value, dict) or not fits(value.get("when"), str):
+        raise ValueError("it is no line of verdicts")
+    verdicts = verdicts_of(value.get("verdicts"))
+    if len({v.id for v in verdicts}) != 1:
+        raise ValueError("its verdicts are not on one statement")
+    return Kept(verdicts, value["when"], records[value["record"]])
+
+
+def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
     """The settings, the verdicts of each line, and what is said of each damaged line.
 
     Raises:
         Damaged: if it is no journal.
         OSError: if it is not there.
     """
-    settings, judged, wrong = None, [], []
+    settings, judged, wrong = None, list[Kept](), list[str]()
+    records: dict[str, Depends] = {}
     for number, line in lines_in(file):
         try:
             value = _opened(line)
@@ -104,10 +138,10 @@ def _journal_in(file: Path) -> tuple[Any, list[tuple[Verdict, ...]], list[str]]:
                 if not isinstance(value, dict) or value.get("format") != FORM:
                     raise ValueError("it has another format")
                 continue
-            verdicts = verdicts_of(value)
-            if len({v.id for v in verdicts}) != 1:
-                raise ValueError("its verdicts are not on one statement")
-            judged.append(verdicts)
+            if fits(value, dict[str, dict[str, str]]) and set(value) == {"depends"}:
+                records[_digest(value["depends"])] = value["depends"]
+            else:
+                judged.append(_kept(value, records))
         except UNREADABLE as problem:
             if number == 1:
                 raise Damaged(f"{file} is damaged (line 1: {problem})") from problem
@@ -124,7 +158,7 @@ def verdicts_in(*folders: Path) -> ById:
         for file in (folder / "verdicts.json", folder / JOURNAL):
             try:
                 parts = (
-                    _journal_in(file)[1]
+                    [kept.verdicts for kept in _journal_in(file)[1]]
                     if file.suffix == ".jsonl"
                     else [json_in(file, of=verdicts_of)]
                 )
@@ -167,15 +201,17 @@ class Folder:
         self.asked = path if asked is None else asked
         self.marked = Marked(path)
         self.working = path / "unfinished"
+        self._written: set[str] = set()
 
-    def published(self) -> tuple[Verdict, ...] | None:
-        """The verdicts that are there, if they are of these settings; () if there are none.
+    def published(self) -> dict[str, Kept] | None:
+        """The verdicts that are there by their ids, if they are of these settings; {} for none.
 
-        None means that those of another run are there. Verdicts that are damaged, or that were
-        changed since they were published, are set aside, and none are there then.
+        None means that those of another run are there, or that something changed which one of them
+        depends on. Verdicts that are damaged, or that were changed since they were published, are
+        set aside, and none are there then.
         """
         if not self.marked.place("verdicts.json").is_file():
-            return ()
+            return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
         if about is None or {name: about.get(name) for name in self.settings} != self.settings:
             return None
@@ -188,33 +224,70 @@ class Folder:
             return found
 
         found = self.marked.read("verdicts.json", read)
-        return () if found is None else found
+        if found is None:
+            return {}
+        judged, records = about["judged"], about["records"]
+        if any(v.id not in judged or changed(records[judged[v.id]["record"]]) for v in found):
+            return None
+        groups = itertools.groupby(found, lambda v: v.id)
+        return {
+            name: Kept(tuple(group), judged[name]["when"], records[judged[name]["record"]])
+            for name, group in groups
+        }
 
-    def begin(self) -> ById:
-        """Start, or continue what was cut: the statements that are judged already."""
-        head, judged = {"format": FORM} | self.settings, {}
+    def begin(self) -> dict[str, Kept]:
+        """Start, or continue what was cut: the statements that are judged already.
+
+        Verdicts are passed over if something changed that they depend on; the user is told.
+        """
+        head, judged = {"format": FORM} | self.settings, dict[str, Kept]()
         found = self.marked.read(JOURNAL, _journal_in)
         if found is not None and found[0] == json.loads(json.dumps(head)):
-            judged = {verdicts[0].id: verdicts for verdicts in found[1]}
+            judged = self._fresh({kept.verdicts[0].id: kept for kept in found[1]})
             if found[2]:
                 journal = self.marked.place(JOURNAL)
                 set_aside(journal, f"is damaged ({'; '.join(found[2])}): that is judged again")
                 self._write_journal(head, judged)
+        elif found is not None and found[1]:
+            count = len({kept.verdicts[0].id for kept in found[1]})
+            say(f"{count} judged before in {self.path}: judged again, {self._difference(found[0])}")
         if not judged:
             self.marked.sweep_up("unfinished")
             self._write_journal(head, {})
         return judged
 
-    def _write_journal(self, head: Any, judged: ById) -> None:
-        self.marked.begin_lines(JOURNAL, _sealed(head))
-        for verdicts in judged.values():
-            self.keep(verdicts)
+    def _difference(self, settings: Any) -> str:
+        now = json.loads(json.dumps(self.settings))
+        names = [name for name in now if settings.get(name) != now[name]]
+        return f"since other settings were in force ({', '.join(names) or 'format'})"
 
-    def keep(self, verdicts: Sequence[Verdict]) -> None:
-        """Keep a statement's verdicts at once."""
+    def _fresh(self, judged: dict[str, Kept]) -> dict[str, Kept]:
+        """Those of which nothing changed since."""
+        why: dict[str, list[str]] = {}
+        for record in {_digest(kept.depends): kept.depends for kept in judged.values()}.values():
+            why[_digest(record)] = changed(record)
+        for name, kept in judged.items():
+            if different := why[_digest(kept.depends)]:
+                more = f" and {len(different) - 1} more" if len(different) > 1 else ""
+                say(f"{name} is judged again, for what it depends on: {different[0]}{more}")
+        return {name: kept for name, kept in judged.items() if not why[_digest(kept.depends)]}
+
+    def _write_journal(self, head: Any, judged: Mapping[str, Kept]) -> None:
+        self.marked.begin_lines(JOURNAL, _sealed(head))
+        self._written.clear()
+        for kept in judged.values():
+            self.keep(kept)
+
+    def keep(self, kept: Kept) -> None:
+        """Keep a statement's verdicts at once, with what they depend on."""
+        record = _digest(kept.depends)
+        line = {"verdicts": _dump(kept.verdicts), "when": kept.when, "record": record}
+        lines = [] if record in self._written else [{"depends": dict(kept.depends)}]
         try:
-            # A line of its own, also where the one before was torn.
-            self.marked.add_line(JOURNAL, "\n" + _sealed(_dump(verdicts)))
+            for value in [*lines, line]:
+                # A line of its own, also where the one before was torn.
+                self.marked.add_line(JOURNAL, "\n" + _sealed(value))
+            self._written.add(record)
         except OSError as problem:
             problem.filename = str(self.path / JOURNAL)
             raise
@@ -228,11 +301,18 @@ class Folder:
         """A folder for the jobs of a queue, which ends with the run."""
         return self.marked.scratch("unfinished/jobs")
 
-    def publish(self, verdicts: Sequence[Verdict], run: Mapping[str, Any]) -> None:
+    def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
         """Put verdicts, their instances and what the run was in place; nothing else of ours stays.
 
-        The file run.json has the digests of the verdicts and of the instances.
+        The file run.json has the digests of the verdicts and of the instances, when each statement
+        was judged, and on what its verdicts depend.
         """
+        verdicts = [v for kept in judged for v in kept.verdicts]
+        records = {_digest(kept.depends): dict(kept.depends) for kept in judged}
+        times = {
+            kept.verdicts[0].id: {"when": kept.when, "record": _digest(kept.depends)}
+            for kept in judged
+        }
         named = {
             name
             for v in verdicts
@@ -245,7 +325,8 @@ class Folder:
             with contextlib.suppress(OSError, ValueError):
                 data = self.place_of(name).read_bytes()
                 files[name] = hashlib.sha256(data).hexdigest()
-        about = json.dumps({**run, **self.settings, "files": files}, indent=1) + "\n"
+        freshness = {"judged": times, "records": records, "files": files}
+        about = json.dumps({**run, **self.settings, **freshness}, indent=1) + "\n"
         # The verdicts are in place first: old ones never stand beside the settings of this run.
         with marked.writing("run.json") as last, marked.writing("verdicts.json") as first:
             for file, content in ((first, text), (last, about)):
@@ -282,6 +363,16 @@ def _settings(stored: Any) -> dict[str, Any]:
     """What run.json holds."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
         raise ValueError("it is no object with digests")
+    # One of an earlier version does not say on what its verdicts depend: it is another run's.
+    judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
+    if not fits(judged, dict[str, dict[str, str]]) or not fits(records, dict[str, dict[str, str]]):
+        raise ValueError("it does not say when and on what its verdicts depend")
+    if any(
+        set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
+    ):
+        raise ValueError("it names a record that it does not hold")
+    if any(_digest(depends) != name for name, depends in records.items()):
+        raise ValueError("a record is not what its digest says")
     return stored
 
 

@@ -1,10 +1,10 @@
 """Statements judged into a folder, one after the other, in this process or anywhere."""
 
+import datetime
 import functools
 import itertools
 import math
 import secrets
-import sys
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,25 @@ from jaxbounds.experiments.provenance import versions
 from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
+from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.files import try_to_write
+from jaxbounds.ground.folders import say
+from jaxbounds.ground.states import UNKNOWN, changed, state
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift, values
 from jaxbounds.runs.cache import examples, prepare_jax, programs_for
-from jaxbounds.runs.digest import digest_of
+from jaxbounds.runs.digest import digest_of, folder_for_jax
 from jaxbounds.runs.driver import drive, packed
 from jaxbounds.runs.engines import HERE, On, in_this_process
 from jaxbounds.runs.falsify import by_balls
-from jaxbounds.runs.folder import ById, failed_before, folder_for, instances_of, remember_failed
+from jaxbounds.runs.folder import (
+    ById,
+    Kept,
+    failed_before,
+    folder_for,
+    instances_of,
+    remember_failed,
+)
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 
@@ -59,18 +69,31 @@ class Options(NamedTuple):
     timeout: float = TIMEOUT
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
-        """All that the verdicts depend on."""
+        """All that the verdicts depend on, besides what a record of the run tells.
+
+        A shipped statement reads no file and few variables; a user's may read whatever there is.
+        """
         unique = secrets.token_hex(16) if catalogue.own else ""  # whose code no file tells
-        return versions() | {
-            "source": digest_of(catalogue.imports) + unique,
-            "device": "cpu",
-            "precision": "float64",
-            "seed": self.seed,
-            "thorough": self.thorough,
-            "certify": self.certify,
-            "fresh": self.fresh,
-            "imports": list(catalogue.imports),
-        }
+        own = bool(catalogue.imports or catalogue.own)
+        around = surroundings.for_users() if own else {
+            "environment": surroundings.environment(whole=False)
+        }  # fmt: skip
+        return (
+            versions()
+            | around
+            | {
+                "source": digest_of(catalogue.imports) + unique,
+                "jax_settings": surroundings.jax_settings(),
+                "flags": surroundings.flags(),
+                "device": "cpu",
+                "precision": "float64",
+                "seed": self.seed,
+                "thorough": self.thorough,
+                "certify": self.certify,
+                "fresh": self.fresh,
+                "imports": list(catalogue.imports),
+            }
+        )
 
 
 def judged(
@@ -103,17 +126,51 @@ def judged(
         return unmeasured(statement, reason, seed=options.seed)
 
 
+def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str, str]:
+    """What a statement and its paper say that they depend on, each with its state."""
+    words = (*of_paper, *statement.depends)
+    names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
+    return {key: state(key) for key in (f"declared: {name}" for name in names)}
+
+
+def _watched(
+    statement: Statement, of_paper: Sequence[str | Path], options: Options, catalogue: Catalogue,
+    store: Path,
+) -> Kept:  # fmt: skip
+    """The verdicts on one statement, with what they depend on.
+
+    A statement of the user's is watched; a shipped one depends on the library alone.
+    """
+    if not catalogue.imports:
+        return Kept(judged(statement, options, catalogue, store), _now(), {})
+    if (cache := folder_for_jax()) is not None:
+        recording.ignore(cache)
+    declared = _declared(statement, of_paper)
+    with recording.watching(_watched.__code__):
+        verdicts = judged(statement, options, catalogue, store)
+    return Kept(verdicts, _now(), recording.record() | declared)
+
+
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
-) -> tuple[list[tuple[Verdict, ...]], dict[str, bytes]]:
+) -> tuple[list[Kept], dict[str, bytes]]:
     """Statements are found again by their ids where another process judges them.
 
     Their instances are sent home.
     """
     found = [catalogue.statement(name) for name in ids]
+    own = {s.paper for s in found} if catalogue.imports else ()
+    papers = {name: catalogue.paper(name).depends for name in own}
     with tempfile.TemporaryDirectory() as place:
-        verdicts = [judged(statement, options, catalogue, Path(place)) for statement in found]
-        return verdicts, packed(Path(place))
+        kept = [
+            _watched(s, papers.get(s.paper, ()), options, catalogue, Path(place)) for s in found
+        ]
+        return kept, packed(Path(place))
+
+
+def _now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
@@ -131,7 +188,7 @@ def _failed_before(selection: Selection, out: Path) -> Selection:
     failed = failed_before(out)
     chosen = tuple(s for s in selection.statements if s.id in failed)
     if not chosen:
-        print(f"nothing failed in {out} before: all are judged", file=sys.stderr)
+        say(f"nothing failed in {out} before: all are judged")
     parts = (*selection.parts, "last-failed")
     return selection._replace(statements=chosen or selection.statements, parts=parts)
 
@@ -158,7 +215,9 @@ class Verification:
     Attributes:
         done: the verdicts so far, by id.
         stopped: why statements were not tried; empty while none were left out.
-        kept: ids that were judged before.
+        kept: what was judged before, by id, and is continued.
+        beside: what is published with it, by id, and was judged by an earlier run.
+        judged: the verdicts so far with their times and what they depend on, by id.
         recorded: what changed on record, once it is published with `record`.
     """
 
@@ -193,52 +252,73 @@ class Verification:
         self.folder = folder_for(out, selection.parts, settings, instances, look=look)
         self._on, self._jobs, self._exitfirst = on, jobs, exitfirst
         self.done: ById = {}
+        self.judged: dict[str, Kept] = {}
+        self.beside: dict[str, Kept] = {}
         self.stopped = ""
         self.recorded: tuple[str, ...] = ()
         usual = not options.seed and not options.thorough  # of what the values on record are
         self._expected = values.Expected(selection.papers if usual else ())
         self._changed: dict[str, tuple[str, ...]] = {}
         try_to_write(self.folder.path)
-        before = {
-            name: found
-            for name, found in self.folder.begin().items()
-            if not any(v.out_of_time for v in found)  # there may be more time now
+        before = self.folder.begin()
+        self.kept = {
+            s.id: before[s.id]
+            for s in selection.statements
+            if s.id in before
+            and self._declares(s, before[s.id])
+            # There may be more time now.
+            and not any(v.out_of_time for v in before[s.id].verdicts)
         }
-        self.kept = {s.id: before[s.id] for s in selection.statements if s.id in before}
         self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
+
+    def _declares(self, statement: Statement, kept: Kept) -> bool:
+        """Whether it declares today what it declared when it was judged."""
+        if not self.selection.catalogue.imports:
+            return True
+        said = {k: v for k, v in kept.depends.items() if k.startswith("declared: ")}
+        of_paper = {paper.id: paper.depends for paper in self.selection.papers}
+        return said == _declared(statement, of_paper[statement.paper])
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
         """The verdicts on one statement after the other, as they come; kept ones first."""
-        for verdicts in self.kept.values():
-            self._take(verdicts)
-            yield verdicts
+        self.take_kept()
+        for kept in self.kept.values():
+            yield kept.verdicts
         if self._is_over():
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
-        for found in map(self._with_record, self._verdicts(left)):
-            verdicts = self._take(found)  # first: an interruption may come in between
-            self.folder.keep(verdicts)
-            yield verdicts
+        for kept in map(self._with_record, self._verdicts(left)):
+            self._take(kept)  # first: an interruption may come in between
+            self.folder.keep(kept)
+            yield kept.verdicts
             if self._is_over():
                 return
 
-    def _with_record(self, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    def _with_record(self, kept: Kept) -> Kept:
         """Say of which ratios are on record."""
-        if not verdicts or verdicts[0].id not in self._on_record:
-            return verdicts
-        return tuple(replace(v, recorded=v.recorded or not v.is_twin) for v in verdicts)
+        found = kept.verdicts
+        if not found or found[0].id not in self._on_record:
+            return kept
+        said = tuple(replace(v, recorded=v.recorded or not v.is_twin) for v in found)
+        return kept._replace(verdicts=said)
 
-    def _take(self, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
-        self.done[verdicts[0].id] = verdicts
-        self._changed[verdicts[0].id] = self._expected.changed(verdicts)
-        return verdicts
+    def take_kept(self) -> None:
+        """Count as judged what was judged before."""
+        for kept in self.kept.values():
+            self._take(kept)
+
+    def _take(self, kept: Kept) -> None:
+        """Count a statement as judged, and compare its values with those on record."""
+        name = kept.verdicts[0].id
+        self.judged[name], self.done[name] = kept, kept.verdicts
+        self._changed[name] = self._expected.changed(kept.verdicts)
 
     def _is_over(self) -> bool:
         over = self._exitfirst and not self.as_recorded
         self.stopped = AT_FIRST if over and len(self.done) < len(self.selection.statements) else ""
         return over
 
-    def _verdicts(self, statements: Sequence[Statement]) -> Iterator[tuple[Verdict, ...]]:
+    def _verdicts(self, statements: Sequence[Statement]) -> Iterator[Kept]:
         catalogue, alone = self.selection.catalogue, self._jobs == 1 or len(statements) == 1
         if catalogue.own:
             work, jobs = functools.partial(_judged_somewhere, self.options, catalogue), 1
@@ -257,23 +337,32 @@ class Verification:
         )  # fmt: skip
         for ids, result in found:
             if isinstance(result, Died):
-                yield unmeasured(known[ids[0]], str(result), seed=self.options.seed)
+                blank = unmeasured(known[ids[0]], str(result), seed=self.options.seed)
+                lost = {f"{UNKNOWN}: its worker": UNKNOWN} if catalogue.imports else {}
+                yield Kept(blank, _now(), lost)
                 continue
-            verdicts, files = result
+            kept, files = result
             self.folder.keep_files(files)
-            yield from verdicts
+            yield from kept
 
-    def _judged_here(self, statements: Sequence[Statement]) -> Iterator[tuple[Verdict, ...]]:
+    def edited(self) -> list[str]:
+        """The statements of which something changed while this run was at work."""
+        seen = lambda kept: {k: v for k, v in kept.depends.items() if v != UNKNOWN}
+        return [name for name, kept in self.judged.items() if changed(seen(kept))]
+
+    def _judged_here(self, statements: Sequence[Statement]) -> Iterator[Kept]:
         """Judge statements in this process; their instances are renamed, not copied."""
         prepare_jax()
         store, marked = self.folder.scratch(), self.folder.marked
+        papers = {paper.id: paper.depends for paper in self.selection.papers}
         for statement in statements:
             look()
-            verdicts = judged(statement, self.options, self.selection.catalogue, store)
+            of_paper, catalogue = papers[statement.paper], self.selection.catalogue
+            kept = _watched(statement, of_paper, self.options, catalogue, store)
             for file in [file for file in store.rglob("*") if file.is_file()]:
                 name = file.relative_to(store).as_posix()
                 marked.move(file.relative_to(self.folder.path).as_posix(), f"unfinished/{name}")
-            yield verdicts
+            yield kept
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -332,14 +421,18 @@ class Verification:
         if others is None and self.stopped:
             return False
         stays = (partial or self.stopped) and others
-        same = [v for v in others or () if v.id not in self.done] if stays else []
+        self.beside = {k: v for k, v in (others or {}).items() if k not in self.done and stays}
         imports = self.selection.catalogue.imports
-        if same:  # the page shows what is kept, too
-            named = [v.paper for v in [*self.verdicts, *same]]
+        if self.beside:  # the page shows what is kept, too
+            named = [k.verdicts[0].paper for k in (*self.judged.values(), *self.beside.values())]
             papers = (*load_papers(imports, patterns=named), *self.selection.catalogue.own)
         order = {s.id: i for i, s in enumerate(s for paper in papers for s in paper.statements)}
-        merged = sorted([*self.verdicts, *same], key=lambda v: order.get(v.id, math.inf))
-        folder.publish(merged, {"statements": len({v.id for v in merged})})
+        chosen = {s.id: self.judged[s.id] for s in self.selection.statements if s.id in self.judged}
+        together = sorted(
+            (chosen | self.beside).items(), key=lambda one: order.get(one[0], math.inf)
+        )
+        folder.publish([kept for _, kept in together], {"statements": len(together)})
+        merged = [v for _, kept in together for v in kept.verdicts]
         from jaxbounds.report import html_page  # slow to import
 
         page = html_page(merged, papers, folder.settings, folder.path, imports)

@@ -36,6 +36,8 @@ class Verdicts(tuple[Verdict, ...]):
             as a formula that changed moves them, also where no verdict changes.
         changed: a line for each form whose values are not those on record.
         recorded: a line for each form whose values changed on record (`verify(record=True)`).
+        continued: the statements that a run which was cut had judged, each with the time (UTC);
+            nothing changed since that their verdicts depend on.
     """
 
     folder: Path
@@ -43,6 +45,7 @@ class Verdicts(tuple[Verdict, ...]):
     moved: tuple[str, ...]
     changed: tuple[str, ...]
     recorded: tuple[str, ...]
+    continued: Mapping[str, str]
 
     def __new__(
         cls,
@@ -53,12 +56,14 @@ class Verdicts(tuple[Verdict, ...]):
         moved: Iterable[str] = (),
         changed: Iterable[str] = (),
         recorded: Iterable[str] = (),
+        continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
         """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
+        made.continued = dict(continued or {})
         return made
 
     _scratch: Scratch | None
@@ -78,7 +83,8 @@ class Verdicts(tuple[Verdict, ...]):
         own = lambda lines: [line for line in lines if line.startswith((f"{index} (", f"{index}:"))]
         given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
         moved, changed = own(self.moved), own(self.changed)
-        return Verdicts(found, moved=moved, changed=changed, **given)  # type: ignore[arg-type]
+        continued = {name: when for name, when in self.continued.items() if name == index}
+        return Verdicts(found, moved=moved, changed=changed, continued=continued, **given)  # type: ignore[arg-type]
 
     @property
     def status(self) -> int:
@@ -125,7 +131,8 @@ class Verdicts(tuple[Verdict, ...]):
                 wrong = column.name == "verdict" and not v.as_expected
                 yield f"{column.text(v)}: {v.reason}" if wrong else column.text(v)
 
+        since = (f"{name} was judged {when} UTC" for name, when in self.continued.items())
         rows = [[*cells(v)] for v in self]
         changed = [f"NOT as recorded: {line}" for line in self.changed]
-        title = "\n".join([summary(self, changed=len(changed)), *changed, *self.moved])
+        title = "\n".join([summary(self, changed=len(changed)), *since, *changed, *self.moved])
         return Table(title, [column.name for column in BRIEF], rows)

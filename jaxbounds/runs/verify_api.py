@@ -78,7 +78,8 @@ def verify(
     settings = dict(run.folder.settings)
     usual = not seed and not thorough
     moved = drifted(run.verdicts, run.selection.papers) if usual else ()
+    continued = {name: kept.when for name, kept in run.kept.items()}
     return Verdicts(
         run.verdicts, folder=run.folder.path, settings=settings, moved=moved,
-        changed=run.changed, recorded=run.recorded, scratch=scratch,
+        changed=run.changed, recorded=run.recorded, continued=continued, scratch=scratch,
     )  # fmt: skip

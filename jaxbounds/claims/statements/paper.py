@@ -117,6 +117,7 @@ class Paper:
         links: where it can be read, by name ("arXiv", "DOI").
         bibtex: an entry, to cite it.
         folder: where its records are kept; found by whoever loads it from a file.
+        depends: what all its verdicts depend on and no run can see; see `Statement`.
     """
 
     id: str
@@ -134,6 +135,7 @@ class Paper:
     links: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""
     folder: Path | None = None
+    depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""

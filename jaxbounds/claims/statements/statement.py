@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -47,7 +48,7 @@ WIDEST = 1e-3
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
-    "assumptions", "source", "tex", "horizon", "enumerates",
+    "assumptions", "source", "tex", "horizon", "enumerates", "depends",
 )  # fmt: skip
 """Fields whose types are checked as they are declared; the other fields have words of their own."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
@@ -138,6 +139,9 @@ class Statement(metaclass=Careful):
         source: where in the paper; appendix numbers that restate it.
         horizon: for trajectories: the entry of the sizes that counts the steps.
         enumerates: where the cases are all there are: of what ("all words of length up to 6").
+        depends: what the verdict depends on and no run can see: files or folders by their paths
+            (one that C code opens, as HDF5), or texts (the version of a program). The statement is
+            measured again when the content of a file or a text changes.
     """
 
     id: str
@@ -168,6 +172,7 @@ class Statement(metaclass=Careful):
     tex: str = ""
     horizon: str = ""
     enumerates: str = ""
+    depends: tuple[str | Path, ...] = ()
     refused: str = field(default="", init=False, repr=False)
     """Why it is ill formed; only while a file is loaded, whose other statements are judged."""
 

@@ -8,6 +8,8 @@ import jax
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from jaxbounds.ground.text import printable
+
 Report = Callable[[float, str], None]
 """(done, words): how much is done by now, and what to say about it."""
 
@@ -22,7 +24,8 @@ def _in_lines(console: Console, total: float, unit: str) -> Report:
         nonlocal said
         if time.monotonic() - said >= BETWEEN_LINES:
             said = time.monotonic()
-            console.print(f"{done:,}/{total:,} {unit}  {words}", highlight=False, soft_wrap=True)
+            line = f"{done:,}/{total:,} {unit}  {printable(words)}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return report
 
@@ -48,7 +51,7 @@ def progress(total: float, unit: str, /, *, show: bool = True) -> Iterator[Repor
         TextColumn("{task.completed:,}/{task.total:,} {task.fields[unit]}"),
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=total, unit=unit, rate="")
@@ -56,6 +59,6 @@ def progress(total: float, unit: str, /, *, show: bool = True) -> Iterator[Repor
         def report(done: float, words: str) -> None:
             speed = bar.tasks[task].speed
             rate = f"{speed:.0f} {unit}/s" if speed else ""
-            bar.update(task, completed=done, description=words, rate=rate)
+            bar.update(task, completed=done, description=printable(words), rate=rate)
 
         yield report

@@ -1,0 +1,383 @@
+"""A record of what a user's code rests on: found by watching the code while it runs.
+
+Python tells an audit hook of each file that is opened, each folder that is listed and each program
+that is started. A finder of modules sees each import; it also makes modules of the user's from
+their text, since Python's own bytecode is compared by size and time alone. Existence checks are
+told by nobody: while the code is watched, the functions of `os` that look note the path and go on.
+
+Files that C code opens by itself (HDF5, say), the clock and a network's answers leave no trace. A
+statement declares them (`depends=`).
+"""
+
+import contextlib
+import functools
+import os
+import site
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from jaxbounds.ground.states import UNKNOWN, changed, content, found_by, state, whence
+
+LIBRARY = str(Path(__file__).parents[1]) + os.sep
+_NAMED = sysconfig.get_paths()
+_INSTALLED = tuple(
+    {os.path.realpath(path) + os.sep for path in (_NAMED["purelib"], _NAMED["platlib"])}
+    | {
+        os.path.realpath(path) + os.sep
+        for path in (*site.getsitepackages(), site.getusersitepackages())
+    }
+)
+_STANDARD = tuple({os.path.realpath(_NAMED[name]) + os.sep for name in ("stdlib", "platstdlib")})
+OURS = frozenset((
+    "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
+    "chex", "jaxtyping", "beartype",
+))  # fmt: skip
+"""Packages whose versions, or whose source, every run keeps by itself."""
+_SYSTEM = ("/proc/", "/sys/", "/dev/")
+_WRITES = os.O_WRONLY | os.O_RDWR
+_MAKES = os.O_TRUNC | os.O_EXCL | os.O_APPEND
+_STARTS = (
+    "subprocess.Popen",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "socket.connect",
+)
+"""Events after which nobody knows what a result rests on."""
+_LOOK_ONLY = frozenset(
+    ["exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", "resolve"]
+)
+_BEGAN = time.time()
+
+
+def _of_python(path: str) -> bool:
+    return path.startswith(_STANDARD) and not path.startswith(_INSTALLED)
+
+
+@functools.cache
+def is_installed(path: str, /) -> bool:
+    """Whether a file is Python's own or of an installed package."""
+    if path.startswith(_INSTALLED):
+        return True
+    path = os.path.realpath(path)
+    inside = f"{os.sep}site-packages{os.sep}" in path
+    return inside or path.startswith((*_INSTALLED, *_STANDARD))
+
+
+class _Watch:
+    """What is known of this process; there is one."""
+
+    def __init__(self) -> None:
+        self.depends: dict[str, str] = {}
+        self.made: set[str] = set()
+        self.executed: set[str] = set()
+        self.before: dict[str, str] = {}
+        self.seen: set[str] = set()
+        self.depth = self.loading = 0
+        self.hooked = False
+        self.ignored: set[str] = set()
+        self.entries: set[CodeType] = set()
+        self.lock = threading.RLock()
+        self.inside = threading.local()
+
+    def note(self, word: str, path: Any) -> None:
+        """Keep the state of a dependency as it is now, unless one is kept already."""
+        if isinstance(path, int) or path is None:
+            return
+        name = os.path.abspath(os.fsdecode(path))
+        if name.startswith((LIBRARY, *_SYSTEM, *self.ignored)) or "__pycache__" in name:
+            return
+        if _of_python(name) or self._is_made(name):
+            return
+        key = f"{word}: {name}"
+        if key not in self.depends:
+            self.depends[key] = state(key)
+
+    def _is_made(self, name: str) -> bool:
+        return name in self.made or any(str(p) in self.made for p in Path(name).parents)
+
+    def make(self, path: Any) -> None:
+        """A file or folder that this process writes is no dependency of later reads."""
+        if not isinstance(path, int) and path is not None:
+            self.made.add(os.path.abspath(os.fsdecode(path)))
+
+    def is_users(self, frame: FrameType | None) -> bool:
+        """Whether code of the user's asks, directly or through packages."""
+        if self.loading:
+            return True
+        while frame is not None and frame.f_code not in self.entries:
+            if _is_foreign(frame.f_code.co_filename):
+                return True
+            frame = frame.f_back
+        return False
+
+
+_foreign: dict[str, bool] = {}
+
+
+def _is_foreign(file: str) -> bool:
+    """Whether code is neither Python's nor of the packages that every run keeps by itself."""
+    if file not in _foreign:
+        path = os.path.realpath(file)
+        place = next((p for p in _INSTALLED if path.startswith(p)), "")
+        package = path[len(place) :].split(os.sep)[0] if place else ""
+        own = path.startswith(LIBRARY) or _of_python(path) or package in OURS
+        _foreign[file] = not (own or (file.startswith("<") and not file.startswith("<ipython")))
+    return _foreign[file]
+
+
+_watch = _Watch()
+
+
+def _asks_itself(frame: FrameType | None) -> bool:
+    """Whether the import system or the metadata of packages ask, on their own account."""
+    for _ in range(6):
+        if frame is None or not (
+            frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
+        ):
+            return False
+        if "importlib" in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _opened(path: Any, mode: Any, flags: Any) -> None:
+    flags = flags if isinstance(flags, int) else 0
+    new = flags & _MAKES or (flags & os.O_CREAT and not os.path.exists(path))
+    if not (flags & os.O_WRONLY or new):
+        _watch.note("file", path)
+    if flags & _WRITES:
+        _watch.make(path)
+
+
+def _hook(event: str, given: tuple[Any, ...]) -> None:
+    if not _watch.depth or getattr(_watch.inside, "busy", False):
+        return
+    if event == "open":
+        act: Callable[[], Any] = lambda: _opened(*given[:3])
+    elif event in ("os.listdir", "os.scandir"):
+        act = lambda: _watch.note("names", "." if given[0] is None else given[0])
+    elif event in ("os.mkdir", "os.rename", "os.symlink", "os.link"):
+        act = lambda: _watch.make(given[1 if event != "os.mkdir" else 0])
+    elif event == "sqlite3.connect":
+        act = lambda: _watch.note("file", given[0])
+    elif event in _STARTS:
+        act = lambda: _watch.depends.setdefault(f"{UNKNOWN}: {event}", UNKNOWN)
+    else:
+        return
+    frame = sys._getframe(1)
+    if event in ("os.listdir", "os.scandir") and _asks_itself(frame):
+        return
+    if event in _STARTS and not _is_foreign(_outside_of_python(frame)):
+        return
+    _noted(act, frame)
+
+
+def _outside_of_python(frame: FrameType | None) -> str:
+    """The file of the innermost code that is not Python's own."""
+    while frame is not None and (
+        frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
+    ):
+        frame = frame.f_back
+    return "<nobody>" if frame is None else frame.f_code.co_filename
+
+
+def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
+    """Note something if the user's code asks for it; what fails leaves the code alone."""
+    _watch.inside.busy = True
+    try:
+        with contextlib.suppress(Exception):
+            if _watch.is_users(frame):
+                act()
+    finally:
+        _watch.inside.busy = False
+
+
+def _looking(name: str) -> Callable[..., Any]:
+    """A function of `os` that notes what it is asked about."""
+    usual = getattr(os, name)
+    words = {"lstat": "own kind", "readlink": "target", "access": "kind"}
+
+    def look(path: Any, *given: Any, **named: Any) -> Any:
+        if _watch.depth and not getattr(_watch.inside, "busy", False):
+            frame = sys._getframe(1)
+            word = words.get(name) or ("kind" if _only_looks(frame) else "times")
+            if named.get("dir_fd") is None and not _asks_itself(frame):
+                _noted(lambda: _watch.note(word, path), frame)
+        return usual(path, *given, **named)
+
+    for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+        if usual in able:
+            able.add(look)
+    return look
+
+
+def _only_looks(frame: FrameType | None) -> bool:
+    """Whether a function that asks for existence or kind alone is behind it."""
+    for _ in range(3):
+        if frame is None or not (
+            _of_python(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen")
+        ):
+            return False
+        if frame.f_code.co_name in _LOOK_ONLY:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class FromText(SourceFileLoader):
+    """A module from its text, never from bytecode that is kept for another text of that size."""
+
+    def get_code(self, fullname: str) -> Any:
+        """The code of the text as it stands in the file."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Finder:
+    """Stands before the finders of modules, and notes what they find for the user's code."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """As of every finder."""
+        first = name.partition(".")[0]
+        busy = getattr(_watch.inside, "busy", False)
+        if not _watch.depth or busy or first in OURS or first in sys.stdlib_module_names:
+            return None
+        if not _watch.is_users(sys._getframe(1)):
+            return None
+        spec = found_by(name, path, [f for f in sys.meta_path if f is not self])
+        origin = os.path.abspath(spec.origin) if spec and spec.has_location and spec.origin else ""
+        _watch.depends.setdefault(f"module: {name}", whence(spec))
+        if spec is None:
+            return None
+        file = origin if os.path.isfile(origin) else getattr(spec.loader, "archive", "")
+        _watch.inside.busy = True
+        try:
+            if file:
+                _watch.note("file", file)
+        finally:
+            _watch.inside.busy = False
+        if not (file and is_installed(file)):
+            _watch.executed.add(name)
+            if type(spec.loader) is SourceFileLoader:
+                spec.loader = FromText(name, origin)
+        return spec
+
+
+_finder = _Finder()
+_looks = {
+    name: (getattr(os, name), _looking(name))
+    for name in ("stat", "lstat", "access", "readlink")
+    if hasattr(os, name)
+}
+"""The functions of `os` that look at a path, each with the one that notes it."""
+
+
+@contextlib.contextmanager
+def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
+    """For the length of a `with` block, record what code of the user's reads.
+
+    Args:
+        entry: the code of the function that calls the user's code: whoever calls that function is
+            not watched.
+        loading: that a module of the user's is loaded: all that is read then counts.
+    """
+    watch = _watch
+    with watch.lock:
+        if not watch.hooked:
+            sys.addaudithook(_hook)
+            watch.hooked = True
+        watch.entries.add(entry)
+        watch.depth += 1
+        watch.loading += loading
+        if watch.depth == 1:
+            sys.meta_path.insert(0, _finder)
+            for name, (usual, look) in _looks.items():
+                if getattr(os, name) is usual:
+                    setattr(os, name, look)
+    try:
+        yield
+    finally:
+        with watch.lock:
+            watch.depth -= 1
+            watch.loading -= loading
+            if watch.depth == 0:
+                sys.meta_path.remove(_finder)
+                for name, (usual, look) in _looks.items():
+                    if getattr(os, name) is look:
+                        setattr(os, name, usual)
+
+
+def ignore(folder: str | Path, /) -> None:
+    """Leave out what is read below a folder: the library's own cache, say."""
+    _watch.ignored.add(os.path.join(os.path.abspath(folder), ""))
+
+
+def note_file(path: str | Path, /) -> None:
+    """Record a file that the library reads for the user's code."""
+    _watch.note("file", path)
+
+
+def executed(name: str, /) -> None:
+    """Record that a module of the user's was executed."""
+    _watch.executed.add(name)
+
+
+def loaded_before() -> None:
+    """Note the modules of the user's that this process has already, with their files as they are.
+
+    Nobody knows the text of which a module was made whose file changed since the process began.
+    """
+    new = [name for name in sys.modules.copy() if name not in _watch.seen]
+    _watch.seen.update(new)
+    for name in new:
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
+        known = name in _watch.executed or name in ("__main__", "__mp_main__")
+        if known or not file or file.startswith(LIBRARY) or is_installed(file):
+            continue
+        path = os.path.abspath(file)
+        _watch.before[name] = f"file: {path}"
+        _watch.depends.setdefault(f"file: {path}", content(path))
+        with contextlib.suppress(OSError):
+            if os.stat(path).st_ctime > _BEGAN - 1:
+                _watch.depends.setdefault(f"{UNKNOWN}: {path}", UNKNOWN)
+
+
+def record() -> dict[str, str]:
+    """All that the user's code in this process was seen to rest on, each by its state then."""
+    return dict(sorted(_watch.depends.items()))
+
+
+def outdated() -> set[str]:
+    """The modules to load again, since something changed that they rest on; the record begins anew.
+
+    What this process wrote itself changes nothing.
+    """
+    made = {f"{word}: {path}" for path in _watch.made for word in ("file", "kind", "times")}
+    kept = {k: v for k, v in _watch.depends.items() if k not in made and v != UNKNOWN}
+    if not (different := set(changed(kept))):
+        return set()
+    return forget(different)
+
+
+def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[assignment]
+    """Begin the record anew, and return the modules that belong to the old one.
+
+    Args:
+        different: dependencies that changed: modules that were here before the record began count
+            only if their own file did.
+    """
+    before = {name for name, key in _watch.before.items() if key in different}
+    names = _watch.executed | before
+    _watch.executed, _watch.before, _watch.depends, _watch.made = set(), {}, {}, set()
+    _watch.seen = set()
+    return names

@@ -1,0 +1,169 @@
+"""States of what a result rests on: files, folders, modules, by their content.
+
+A dependency is a word and a path or name, as "file /home/me/data.npy". Its state is a text, and two
+equal states mean that nothing changed for whoever read it. No state rests on times and sizes alone.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec
+from pathlib import Path
+from typing import Any
+
+Depends = Mapping[str, str]
+"""The state of each dependency, as it was when somebody read it first."""
+
+UNKNOWN = "unrecorded"
+"""The word of what no state can be found of: it never counts as unchanged."""
+SETTLED = 2.0
+"""Seconds after its last change from which a digest of a file is trusted for as long as the file
+has these times, size and number; a larger value makes `content` read young files more often."""
+ABSENT, FOLDER = "absent", "folder"
+_Stamp = tuple[int, ...]
+_known: dict[str, tuple[_Stamp, str]] = {}
+
+
+def content(path: str, /) -> str:
+    """SHA-256 of a plain file; "absent", "folder", or the reason why it has none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ABSENT
+    if stat.S_ISDIR(found.st_mode):
+        return FOLDER
+    if not stat.S_ISREG(found.st_mode):
+        return "no plain file"
+    stamp = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    if _known.get(path, ((), ""))[0] == stamp:
+        return _known[path][1]
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as problem:
+        return problem.strerror or type(problem).__name__
+    # No program can set the time of a change of a file, but Windows has none.
+    age = time.time() - max(found.st_mtime, found.st_ctime)
+    if age > SETTLED and os.name == "posix":
+        _known[path] = stamp, digest
+    return digest
+
+
+def _kind(path: str, follow: bool = True) -> str:
+    try:
+        mode = (os.stat if follow else os.lstat)(path).st_mode
+    except (OSError, ValueError):
+        return ABSENT
+    return stat.filemode(mode)[0]
+
+
+def _times(path: str) -> str:
+    """What `os.stat` tells of a file: whoever asks may use any of it."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return ABSENT
+    return f"{found.st_mode} {found.st_size} {found.st_mtime_ns}"
+
+
+def _names(path: str) -> str:
+    """The digest of the names in a folder, without the bytecode that Python keeps there."""
+    try:
+        names = sorted(set(os.listdir(path)) - {"__pycache__"})
+    except (OSError, ValueError):
+        return ABSENT
+    return hashlib.sha256("\0".join(names).encode(errors="surrogateescape")).hexdigest()
+
+
+def _target(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except (OSError, ValueError):
+        return ABSENT
+
+
+def _declared(path: str) -> str:
+    """The content of a file, or of all files of a folder; "absent" for any other text."""
+    if not os.path.isdir(path):
+        return content(path)
+    total = hashlib.sha256()
+    for file in sorted(Path(path).rglob("*")):
+        if "__pycache__" not in file.parts:
+            total.update(f"{file.relative_to(path)} {content(str(file))}\n".encode())
+    return total.hexdigest()
+
+
+def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | None:
+    """What finders tell of a module that is not part of the interpreter."""
+    for finder in finders:
+        look = getattr(finder, "find_spec", None)
+        if look is None or finder in (BuiltinImporter, FrozenImporter):
+            continue
+        if (spec := look(name, path)) is not None:
+            return spec
+    return None
+
+
+def whence(spec: ModuleSpec | None, /) -> str:
+    """Where a module is read from; of a package without a file, its folders."""
+    if spec is None:
+        return ABSENT
+    if spec.has_location and spec.origin:
+        return os.path.abspath(spec.origin)
+    try:
+        return repr([*(spec.submodule_search_locations or ())])
+    except KeyError:  # of a package that is not imported now
+        return repr(getattr(spec.submodule_search_locations, "_path", None))
+
+
+def _module(name: str) -> str:
+    """Where an import of this name would find the module now; nothing is executed for it."""
+    spec, inside = None, None
+    parts = name.split(".")
+    for number in range(len(parts)):
+        try:
+            spec = found_by(".".join(parts[: number + 1]), inside, sys.meta_path)
+            inside = spec and [*(spec.submodule_search_locations or ())]
+        except Exception:  # of a finder that needs the package itself
+            return ABSENT
+        if spec is None:
+            return ABSENT
+    return whence(spec)
+
+
+_STATES = {
+    "file": content,
+    "kind": _kind,
+    "own kind": lambda path: _kind(path, follow=False),
+    "times": _times,
+    "names": _names,
+    "target": _target,
+    "module": _module,
+    "declared": _declared,
+}
+
+
+def state(dependency: str, /) -> str:
+    """The state of a dependency now; "" of what has none."""
+    word, _, rest = dependency.partition(": ")
+    find = _STATES.get(word)
+    return find(rest) if find else ""
+
+
+def place_of(dependency: str, /) -> str:
+    """The path of a file or folder that a dependency is about; "" of a module or a text."""
+    word, _, rest = dependency.partition(": ")
+    return rest if word in _STATES and word != "module" and os.path.isabs(rest) else ""
+
+
+def changed(depends: Depends, /) -> list[str]:
+    """The dependencies whose state is not the given one any more, or was never known."""
+    if not depends:
+        return []
+    importlib.invalidate_caches()
+    return [one for one, before in depends.items() if state(one) != before]

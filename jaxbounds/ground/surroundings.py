@@ -1,0 +1,78 @@
+"""What numbers rest on besides files: the environment, JAX's settings, Python's flags."""
+
+import hashlib
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+
+NO_MATTER = frozenset((
+    "_", "COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE",
+    "CLICOLOR", "CLICOLOR_FORCE", "PWD", "OLDPWD", "SHLVL", "TMPDIR", "TEMP", "TMP",
+    "XDG_CACHE_HOME", "JAX_COMPILATION_CACHE_DIR", "NPROC", "WINDOWID", "DISPLAY",
+    "WAYLAND_DISPLAY", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "SSH_AGENT_PID",
+    "DBUS_SESSION_BUS_ADDRESS", "XDG_SESSION_ID", "PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER",
+    "PYTEST_XDIST_TESTRUNUID", "STY", "TMUX", "TMUX_PANE", "PS1", "LS_COLORS", "HISTFILE",
+    "KRB5CCNAME",
+))  # fmt: skip
+"""Variables of a terminal, a session or a cache; a verdict that read one would not be measured
+again for it. `environment` leaves them out."""
+NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", "LIBTPU_", "PYTHON")
+"""Beginnings of the variables that the library and its compiler read."""
+_RUN = ("cache", "traceback_filtering", "async_dispatch")
+"""Parts of names of JAX's settings that runs choose themselves; no number depends on them."""
+
+
+def _digest(value: Any) -> str:
+    text = repr(value).encode(errors="surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def environment(*, whole: bool) -> str:
+    """A digest of the environment.
+
+    Args:
+        whole: of all variables but `NO_MATTER`, as a user's code may read any; else of `NUMERIC`.
+    """
+    kept = {k: v for k, v in os.environ.items() if k not in NO_MATTER}
+    if not whole:
+        kept = {k: v for k, v in kept.items() if k.startswith(NUMERIC) and k != "PYTHONPATH"}
+    return _digest(sorted(kept.items()))
+
+
+def jax_settings() -> str:
+    """A digest of JAX's settings, whether variables or calls made them."""
+    values = jax.config.values
+    return _digest(
+        sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _RUN))
+    )
+
+
+def flags() -> str:
+    """Python's flags, as -O, in words."""
+    return repr(sys.flags)
+
+
+def installed() -> str:
+    """A digest of the packages that can be imported, each by its name and version."""
+    names: set[str] = set()
+    for place in sys.path:
+        try:
+            found = os.listdir(place or ".")
+        except OSError:
+            continue
+        names |= {name for name in found if name.endswith((".dist-info", ".egg-info", ".pth"))}
+    return _digest(sorted(names))
+
+
+def for_users() -> dict[str, str]:
+    """The surroundings that a user's code can read, besides its files."""
+    return {
+        "environment": environment(whole=True),
+        "folder": str(Path.cwd()),
+        "zone": repr((time.tzname, time.timezone)),
+        "installed": installed(),
+    }
