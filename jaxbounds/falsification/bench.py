@@ -285,23 +285,27 @@ class Bench:
         """What is read of an instance, judged functions included where they are watched."""
         return read(self.statement, size, self._returned)
 
-    def noted(self, batch: Instance, size: Size, at: NotedAt) -> tuple[Measured, list[Row]]:
+    def noted(
+        self, batch: Instance, size: Size, at: NotedAt, total: int
+    ) -> tuple[Measured, list[Row]]:
         """Measure a batch, and note values on a few of its rows.
 
         Args:
             batch: instances of one size, stacked.
             size: theirs.
             at: the index of the size, and where they are from.
+            total: instances of that source, of which these may be a portion.
         """
-        statement, rows = self.statement, rows_of(at.source, length(batch))
+        statement, own = self.statement, range(at.start, at.start + length(batch))
+        rows = [row - at.start for row in rows_of(at.source, total) if row in own]
         if statement.there_is is not None:
             return self(batch, size), []
         if statement.host:
             found, kept = self._on_host(batch, size, rows)
             return found, noted(statement, kept, at, rows)
         found, reading = self(batch, size), self._read[1]
-        own = [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], reading) for row in rows]
-        return found, noted(statement, own, at, rows)
+        kept = [jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], reading) for row in rows]
+        return found, noted(statement, kept, at, rows)
 
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]

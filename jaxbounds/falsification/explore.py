@@ -181,14 +181,10 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
         batches = drawn(bench, index, budget, seed)
         if (missing := _missing(statement, batches, budget)) > 0:
             left_out[NO_ROOM] = left_out.get(NO_ROOM, 0) + missing
-        begun = set[str]()
-        for name, batch in _portions(batches, portioned=statement.host and is_limited()):
-            if name in begun:  # values are noted in the first portion of a source
-                measured = bench(batch, size)
-            else:
-                measured, rows = bench.noted(batch, size, NotedAt(index, name))
-                pool.noted += rows
-                begun.add(name)
+        for part in _portions(batches, portioned=statement.host and is_limited()):
+            name, batch = part.source, part.batch
+            measured, rows = bench.noted(batch, size, NotedAt(index, name, part.start), part.total)
+            pool.noted += rows
             pool.add(name, index, batch, measured)
             if not np.all(measured.counted):
                 for reason, count in bench.excluded(batch, size, measured).items():
@@ -201,9 +197,16 @@ MOMENT = 0.5
 loses more of what was measured when the time is over."""
 
 
-def _portions(
-    batches: Iterable[tuple[str, Instance]], *, portioned: bool
-) -> Iterator[tuple[str, Instance]]:
+class _Portion(NamedTuple):
+    """Rows of a batch with their source, the place of the first, and the length of the batch."""
+
+    source: str
+    batch: Instance
+    start: int
+    total: int
+
+
+def _portions(batches: Iterable[tuple[str, Instance]], *, portioned: bool) -> Iterator[_Portion]:
     """The batches, or portions of them, so that what was measured in time is not lost."""
     many = 1
     for name, batch in batches:
@@ -211,7 +214,7 @@ def _portions(
         while start < total:
             count = min(many, total - start) if portioned else total
             began = time.perf_counter()
-            yield name, take(batch, slice(start, start + count))
+            yield _Portion(name, take(batch, slice(start, start + count)), start, total)
             start += count
             many = many * 2 if time.perf_counter() - began < MOMENT else max(1, many // 2)
 

@@ -32,10 +32,14 @@ Noted = Mapping[str, Any]
 
 
 class NotedAt(NamedTuple):
-    """Where instances are from: the index of their size, and the sampler, "every" or "cases"."""
+    """The origin of instances: the index of their size, the sampler, "every" or "cases".
+
+    `start` is the place of the first of them in the whole batch of that source.
+    """
 
     size: int
     source: str
+    start: int = 0
 
 
 class Row(NamedTuple):
@@ -164,10 +168,10 @@ def noted(
         statement: that was read.
         readings: of the noted rows, one each.
         at: where they are from.
-        rows: their places in the batch.
+        rows: their places in the part of the batch that was read.
     """
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}
     return [
-        Row(at, row, tuple(map(plain, sides_of(statement, one))), plain(one.judged))
+        Row(at, at.start + row, tuple(map(plain, sides_of(statement, one))), plain(one.judged))
         for row, one in zip(rows, readings, strict=True)
     ]
