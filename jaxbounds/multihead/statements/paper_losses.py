@@ -192,8 +192,8 @@ COROLLARY_1 = Statement(
     hypotheses=radius_at_least_one,
     assumptions="Assumption 1; GD with eta = sqrt(H) on DM1 (n = 100) and DM2 (n = 1000), from "
     "zero and from a random start, heads in two groups: at steps 0, 40 and 400, with 60 products "
-    "of the Hessian; from n H = 10,000 on at the start of the one and the end of the other, with 12 "
-    "products; from 100,000 on at the end of the other alone, with 6",
+    "of the Hessian; from n H = 10,000 on at the start of the one and the end of the other, with "
+    "12 products; from 100,000 on at the end of the other alone, with 6",
     search="none",
     budget=Budget(samples=1, restarts=0, batch=1),
     source="Section 3; T, d and n of Figures 2 to 5",
