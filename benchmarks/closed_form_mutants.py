@@ -52,7 +52,7 @@ KINDS = (
 )  # fmt: skip
 GUARDS = ("tiny =", "floor =", "margin =", "found = jnp.clip", "width =", "scale =")
 """How lines begin that steer a search or guard a division: mistakes there change no value."""
-HOST = "multihead.cor1.paper-sizes"
+HOST = "multihead.cor1.sizes"
 """It is measured at `SMALL`, with autograd's part computed once."""
 HOSTED = (HOST, "multihead.eq65.ends")
 """Of the statements that run on the host those whose functions are planted here."""

@@ -164,7 +164,7 @@ def test_an_audit_says_what_was_read_and_how_to_cite():
     assert [link for link in page.links if link.startswith("http")] == list(paper.links.values())
     assert not [link for link in page.links if link.startswith("javascript")]
     assert f"digest {audit.digest[:16]}" in words
-    head = "9 errata: 2 false, 1 gap, 3 readings, 1 typo, 2 undecidable"
+    head = "11 errata: 2 false, 3 gaps, 3 readings, 1 typo, 2 undecidable"
     assert f"{head}; 1 changes a main theorem: qstr E1." in words
 
 

@@ -439,7 +439,7 @@ def test_the_code_behind_a_statement_in_one_text(capsys):
     out = capsys.readouterr().out
     line = inspect.getsourcelines(beta3)[1]
     assert f"\njaxbounds/multihead/bounds.py:{line}\n" in out
-    assert 'id="multihead.cor1.3",' in out and "def loss_hessian(" in out
+    assert 'id="multihead.cor1.3",' in out and "def network_risk(" in out
     assert "sqrt(T) R^3 (c* R^2 size + 1)" in out
     # What functions only hold: constants, and the factory of a sampler.
     assert (

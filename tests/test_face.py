@@ -80,8 +80,9 @@ def test_arguments_can_be_given_by_name():
             assert inspect.Parameter.POSITIONAL_ONLY not in kinds, name
 
 
-NAMED_BY_THE_USER = {("run", "fields"), ("lanes_of", "grid")}
-"""Keyword arguments whose names are the fields of a configuration, or a grid's axes."""
+NAMED_BY_THE_USER = {("run", "fields"), ("lanes_of", "grid"), ("Item", "given")}
+"""Keyword arguments whose names are the fields of a configuration, a grid's axes, or all arguments
+of `jb.claim` and `jb.Statement`, which an item of a paper passes on."""
 
 
 def _signatures():

@@ -90,7 +90,7 @@ def test_verdicts_survive_json():
 def test_plot_draws_what_verify_left(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    chosen = ["multihead.eq1", "seqlength.lemma3.6"]
+    chosen = ["multihead.eq1", "seqlength.lemma3.6.size"]
     assert main(["verify", *chosen, "--jobs", "1"]) == 0
     assert main(["plot", "results/verify", chosen[0]]) == 0
     assert "slack: 1 figure\n" in capsys.readouterr().out

@@ -105,7 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _answered(arguments: list[str]) -> int:
-    if arguments and FLAG in arguments[1:]:
+    if FLAG in arguments[1:] and arguments[0] not in printed.COMMANDS:
         answers = importlib.import_module("jaxbounds.cli.answers")
         if answers.asked(arguments):
             return int(answers.answered(arguments, _answered))

@@ -149,6 +149,8 @@ def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
 
 def sides_overflow(pool: Pool, /) -> bool:
     """Whether the smaller side of an instance that counts is beyond floats, or both are."""
+    if not pool.measured:
+        return False
     (column, *_) = pool.columns()
     m = column.measured
     return bool(np.any(m.counted & np.isposinf(m.lhs)))
@@ -159,6 +161,8 @@ def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
 
     Nothing where no side overflows.
     """
+    if not pool.measured:
+        return []
     (column, *_) = pool.columns()
     m = column.measured
     over = m.counted & (np.isinf(m.lhs) | np.isinf(m.rhs) | np.isnan(m.value))

@@ -27,7 +27,7 @@ WITH_ONE = Domain(
 PAPER = Paper(id="mine", title="Mine", statements=(Statement(
     id="mine.softmax", label="Lemma 1", formula="|softmax a - softmax b|_1 <= .3 |a - b|_inf",
     kind="inequality", evaluate=evaluate, sample=sample, sizes=({"n": 3},),
-    forms=(Form(name="printed"), Form(name="sharpened", domains=(WITH_ONE,))),
+    forms=(Form(name="printed"), Form(name="sharpened", equality="b to a", domains=(WITH_ONE,))),
     control="a hundredth",
 ),))
 """

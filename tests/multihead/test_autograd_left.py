@@ -36,7 +36,7 @@ CLOSED_FORMS = (
 )
 """The derivatives that the rooms write out."""
 
-SMALL = {"multihead.cor1.paper-sizes": Size({"n": 3, "T": 2, "d": 2, "H": 2})}
+SMALL = {"multihead.cor1.sizes": Size({"n": 3, "T": 2, "d": 2, "H": 2})}
 """Sizes at which a statement is looked at here, where its own take long."""
 
 CHOSEN_BY = {

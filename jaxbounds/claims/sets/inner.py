@@ -110,7 +110,7 @@ def _without_an_entry(points: Any) -> Any:
         if not jnp.issubdtype(leaf.dtype, jnp.floating) or entries < 2:
             return leaf
         flat = leaf.reshape(len(leaf), entries)
-        kept = jnp.arange(entries) != (jnp.arange(len(leaf)) % entries)[:, None]
+        kept = jnp.arange(entries)[None] != (jnp.arange(len(leaf)) % entries)[:, None]
         return jnp.where(kept, flat, 0.0).reshape(leaf.shape)
 
     return jax.tree.map(without, points)

@@ -72,7 +72,7 @@ def _one_head(instance: Instance, size: Size) -> Sides:
 
 
 HEAD_HESSIAN = Statement(
-    id="multihead.lemma4.hessian",
+    id="multihead.lemma1.hessian",
     label="Lemma 4, as a matrix",
     formula="Hess Phi = [[0, N], [N^T, M]] with the blocks of Lemma 4 (3) and (4)",
     tex=r"\nabla^2_\theta \Phi = \begin{pmatrix} 0 & N \\ N^\top & M \end{pmatrix}",
@@ -153,7 +153,7 @@ def _equal_heads(instance: Instance, size: Size) -> Sides:
 
 
 EQUAL_HEADS = Statement(
-    id="multihead.tied",
+    id="multihead.sec4.tied",
     label="heads that are equal",
     formula="grad_{theta_h} L of H heads in groups of equal heads, and the norm over H heads",
     tex=r"\nabla_{\theta_h} \hat L = \frac{1}{c_g} \nabla_g \hat L, \quad \|\tilde\theta\|^2 = "

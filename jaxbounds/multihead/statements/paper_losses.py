@@ -77,7 +77,7 @@ def runs(size: Size) -> Instance:
         "U": jax.random.normal(keys[1], (2, T, d)) / T,
         "W": jax.random.normal(keys[2], (2, d, d)) / d,
     }
-    looks = {0.0: LOOKED_AT, 1.0: LOOKED_AT}
+    looks: dict[float, tuple[int, ...]] = {0.0: LOOKED_AT, 1.0: LOOKED_AT}
     if (products := _products(size)) < USUAL:
         looks = {0.0: LOOKED_AT[:1], 1.0: LOOKED_AT[-1:]}
     if products == FEWEST:
@@ -149,7 +149,7 @@ def _off_least(ends: Extremes, bracket: CertifiedExtremes) -> Array:
 
 
 COROLLARY_1 = Statement(
-    id="multihead.cor1.paper-sizes",
+    id="multihead.cor1.sizes",
     label="Corollary 1, at the paper's sizes",
     kind="inequality",
     formula="||grad L|| <= beta_1 L; ||Hess L|| <= beta_2; lambda_min(Hess L) >= -beta_3 L / "

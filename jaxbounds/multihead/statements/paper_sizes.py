@@ -24,8 +24,9 @@ MODEL = together(
         model_bounds.PROP_5_A1,
         model_bounds.PROP_5_A2,
     ),
-    id="multihead.prop1.paper-sizes",
+    id="multihead.prop1.sizes",
     label="Propositions 1 and 5, at the paper's sizes",
+    tex=r"\|\nabla_\theta \Phi\|, \; \|\nabla^2_\theta \Phi\| \quad \text{at } T = 10, \; d = 4, 5",
     sample={"generic": single_generic},
     sizes=({"T": 10, "d": 4}, {"T": 10, "d": 5}),
     budget=Budget(samples=16, restarts=0, batch=16),
@@ -34,8 +35,9 @@ MODEL = together(
 
 HEADS = together(
     (model_bounds.LEMMA_5_1, model_bounds.LEMMA_5_2),
-    id="multihead.lemma5.paper-sizes",
+    id="multihead.lemma5.sizes",
     label="Lemma 5, at the paper's sizes",
+    tex=r"\|\nabla_\theta \Phi\|, \; \|\nabla^2_\theta \Phi\|, \quad T = 10, \; d = 4, \; H = 8",
     sample={"generic": loss_generic},
     sizes=({"n": 1, "T": 10, "d": 4, "H": 8},),
     budget=Budget(samples=4, restarts=0, batch=4),
@@ -62,8 +64,9 @@ RUNS = together(
         smoothness.SMOOTHNESS,
         THEOREM_3,
     ),
-    id="multihead.runs.paper-sizes",
+    id="multihead.runs.sizes",
     label="Sections 4 and 6, at the paper's sizes",
+    tex=r"\hat L(\theta_{k+1}) \le \hat L(\theta_k) - \ldots, \quad n = 100, \; T = 10, \; d = 4",
     sample={"certified": _printed, "certified, sharpened": _sharpened},
     sizes=(DM1 | {"steps": 60},),
     budget=Budget(samples=2, restarts=0, batch=1),
@@ -75,8 +78,9 @@ RUNS = together(
 
 STABILITY = together(
     (recursion.EQ_20, recursion.EQ_22, LEMMA_11),
-    id="multihead.stability.paper-sizes",
+    id="multihead.stability.sizes",
     label="Section 6.2, at the paper's T and d",
+    tex=r"\|\theta_k - \theta_k^{\neg i}\| \quad \text{at } n = 10, \; T = 10, \; d = 4",
     sample={"certified": _printed, "certified, sharpened": _sharpened},
     # Time and memory grow with n^2, as every sample is left out once: n is 10 in place of 100.
     sizes=({"n": 10, "T": 10, "d": 4, "steps": 60},),
@@ -88,17 +92,17 @@ STABILITY = together(
 STATEMENTS = (MODEL, HEADS, RUNS, STABILITY)
 
 MEASURED: dict[str, tuple[str, ...]] = {
-    "multihead.prop1.paper-sizes": (
+    "multihead.prop1.sizes": (
         "multihead.prop5.1", "multihead.prop5.2", "multihead.prop1.1", "multihead.prop1.2",
         "multihead.prop5.a1", "multihead.prop5.a2",
     ),
-    "multihead.lemma5.paper-sizes": ("multihead.lemma5.1", "multihead.lemma5.2"),
-    "multihead.cor1.paper-sizes": ("multihead.cor1.1", "multihead.cor1.2", "multihead.cor1.3"),
-    "multihead.runs.paper-sizes": (
+    "multihead.lemma5.sizes": ("multihead.lemma5.1", "multihead.lemma5.2"),
+    "multihead.cor1.sizes": ("multihead.cor1.1", "multihead.cor1.2", "multihead.cor1.3"),
+    "multihead.runs.sizes": (
         "multihead.lem7", "multihead.lem8", "multihead.lem9", "multihead.lem10",
         "multihead.sec6.1.smoothness", "multihead.thm3",
     ),
-    "multihead.stability.paper-sizes": ("multihead.eq20", "multihead.eq22", "multihead.lem11"),
+    "multihead.stability.sizes": ("multihead.eq20", "multihead.eq22", "multihead.lem11"),
 }  # fmt: skip
 """Which bounds a statement measures at the paper's sizes."""
 

@@ -59,6 +59,7 @@ def together(
     *,
     id: str,
     label: str,
+    tex: str,
     sample: Mapping[str, Sampler],
     sizes: tuple[Mapping[str, float], ...],
     budget: Budget,
@@ -72,6 +73,7 @@ def together(
         parts: bounds of one kind, about instances of one kind.
         id: the new statement's.
         label: the new statement's.
+        tex: the new statement's; the parts have the whole formulas.
         sample: draws instances that every part takes.
         sizes: where the parts are measured together.
         budget: how many instances are drawn; nothing is searched.
@@ -101,6 +103,7 @@ def together(
         label=label,
         kind=parts[0].kind,
         formula="; ".join(part.formula for part in parts),
+        tex=tex,
         evaluate=evaluate,
         judges=tuple(dict.fromkeys(judge for part in parts for judge in part.judges)),
         forms=tuple(_form(part, form) for part, form in kept),

@@ -76,8 +76,8 @@ ITEMS: dict[str, str] = {
     "Proposition 17": "qstr.prop17.assembly, qstr.prop17.lipschitz, qstr.prop17.explicit, "
     "qstr.prop17.order",
     "(A.3)": "none: the definition of the truncated loss class",
-    "Lemma 18": "qstr.lem18, qstr.prop17.order",
-    "Corollary 19": "qstr.cor19, qstr.encoding, qstr.prop17.order",
+    "Lemma 18": "qstr.lem18, qstr.lem18.order",
+    "Corollary 19": "qstr.cor19, qstr.encoding, qstr.cor19.order",
     "Lemma 20": "qstr.lem20, qstr.lem20.value, qstr.lem20.order",
     "Proposition 21": "qstr.prop21, qstr.prop21.dimensions, E16",
     "(A.4)": "qstr.prop21",

@@ -81,56 +81,82 @@ def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
     return rademacher, gap, printed
 
 
-def _transformers(i, size):
+def _coverings(i, size):
     k, pairs = int(i["k"]), dict[str, Pair]()
     for letter in ("m", "H", "De", "eps"):
         pairs[f"printed Proposition 17, {letter}"] = _log_covering(_moved(_CLASS, letter, k))
-    for letter in ("n", "m", "H", "De", "tau"):
-        rademacher, gap, printed = _uniform(_moved(_CLASS, letter, k))
-        pairs[f"printed Lemma 18, {letter}"] = rademacher, printed
-        pairs[f"printed Corollary 19, {letter}"] = gap, printed
-    grown = pairs["printed Corollary 19, m"][0]
+    grown = pairs["printed Proposition 17, m"][0]
     return Sides.pairs(pairs | {"control": (grown, 2.0 ** (k / 8))})
 
 
-TRANSFORMERS = Statement(
+def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
+    """The sides of one printed order of the class: one of those of `_uniform`, and the sqrt."""
+
+    def sides(i, size):
+        k, pairs = int(i["k"]), dict[str, Pair]()
+        for letter in _OF_UNIFORM:
+            found = _uniform(_moved(_CLASS, letter, k))
+            pairs[f"printed {name}, {letter}"] = found[side], found[-1]
+        grown = pairs[f"printed {name}, m"][0]
+        return Sides.pairs(pairs | {"control": (grown, 2.0 ** (k / 8))})
+
+    return sides
+
+
+_OF_UNIFORM = {
+    "n": (1.0, 1.05), "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05),
+}  # fmt: skip
+"""The bands of the exponents of Lemma 18 and of Corollary 19."""
+
+COVERINGS = Statement(
     id="qstr.prop17.order",
-    label="Proposition 17, Lemma 18, Corollary 19 (orders)",
-    formula="log C = O(m_g H De log + H De^2 log), Rad_n and the gap = O~(tau sqrt((m_g H De + H "
-    "De^2) / n))",
-    tex=r"\log \mathcal{C} \lesssim m_g H D_e \log(1 + R/\epsilon) + H D_e^2 \log(\cdot), \quad "
-    r"\mathfrak{R}_n(\mathcal{L}_\tau) \le \tilde O\left(\tau \sqrt{\frac{m_g H D_e + H D_e^2}{n}}"
-    r"\right)",
-    judges=(
-        bounds.transformer_log_covering_rate,
-        covers.transformer_log_covering,
-        excess.truncated_rademacher,
-        excess.truncated_gap,
+    label="Proposition 17 (order)",
+    formula="log C = O(m_g H De log(1 + R / eps) + H De^2 log(1 + poly(R) / eps))",
+    tex=r"\log \mathcal{C} \lesssim m_g H D_e \log(1 + R/\epsilon) + H D_e^2 \log(\cdot)",
+    judges=(bounds.transformer_log_covering_rate, covers.transformer_log_covering),
+    evaluate=_coverings,
+    forms=_forms(
+        {"m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "eps": (0.9, 1.02)},
+        "Proposition 17, Appendix A.1",
+        "Proposition 17, ",
     ),
-    evaluate=_transformers,
-    forms=(
-        *_forms(
-            {"m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "eps": (0.9, 1.02)},
-            "Proposition 17, Appendix A.1",
-            "Proposition 17, ",
-        ),
-        *_forms(
-            {"n": (1.0, 1.05), "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02),
-             "tau": (0.9, 1.05)},
-            "Lemma 18, Appendix A.1", "Lemma 18, ",
-        ),
-        *_forms(
-            {"n": (1.0, 1.05), "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02),
-             "tau": (0.9, 1.05)},
-            "Corollary 19, Appendix A.1", "Corollary 19, ",
-        ),
-    ),
-    control="the gap at most of the order m^{1/8}",
-    assumptions="formulas only; C_1 + C_3, the branch of Lemma 16 that is true, and one logarithm; "
-    "poly(R) = (H r_z^2 + 1)^{1/2}",
-    source="Proposition 17, Lemma 18, Corollary 19",
+    control="log C at most of the order m^{1/8}",
+    assumptions="formulas only; poly(R) = (H r_z^2 + 1)^{1/2}",
+    source="Proposition 17",
     **_SHARED,
-)  # fmt: skip
+)
+
+_ONE_LOGARITHM = "formulas only; C_1 + C_3, the branch of Lemma 16 that is true, and one logarithm"
+
+RADEMACHER = Statement(
+    id="qstr.lem18.order",
+    label="Lemma 18 (order)",
+    formula="Rad_n = O~(tau sqrt((m_g H De + H De^2) / n))",
+    tex=r"\mathfrak{R}_n(\mathcal{L}_\tau) \le "
+    r"\tilde O\left(\tau \sqrt{\frac{m_g H D_e + H D_e^2}{n}}\right)",
+    judges=(covers.transformer_log_covering, excess.truncated_rademacher),
+    evaluate=_uniform_pairs("Lemma 18", 0),
+    forms=_forms(_OF_UNIFORM, "Lemma 18, Appendix A.1", "Lemma 18, "),
+    control="the complexity at most of the order m^{1/8}",
+    assumptions=_ONE_LOGARITHM,
+    source="Lemma 18",
+    **_SHARED,
+)
+
+GAP = Statement(
+    id="qstr.cor19.order",
+    label="Corollary 19 (order)",
+    formula="R_tau - hat R_tau = O~(tau sqrt((m_g H De + H De^2) / n))",
+    tex=r"R_\tau - \hat R_\tau \le "
+    r"\tilde O\left(\tau \sqrt{\frac{m_g H D_e + H D_e^2}{n}}\right)",
+    judges=(covers.transformer_log_covering, excess.truncated_gap),
+    evaluate=_uniform_pairs("Corollary 19", 1),
+    forms=_forms(_OF_UNIFORM, "Corollary 19, Appendix A.1", "Corollary 19, "),
+    control="the gap at most of the order m^{1/8}",
+    assumptions=_ONE_LOGARITHM,
+    source="Corollary 19",
+    **_SHARED,
+)
 
 
 _RNN = {"p": 256, "N": 64, "R": 4.0, "eps": 2.0**-20, "n": SAMPLES, "tau": 4.0, "delta": 2.0**-4}
@@ -398,5 +424,5 @@ TRUNCATIONS = Statement(
 )  # fmt: skip
 
 STATEMENTS = (
-    TRANSFORMERS, RECURRENT, THEOREM_10, THEOREM_4, RECURRENT_THEOREM, TRUNCATIONS,
+    COVERINGS, RADEMACHER, GAP, RECURRENT, THEOREM_10, THEOREM_4, RECURRENT_THEOREM, TRUNCATIONS,
 )  # fmt: skip
