@@ -104,9 +104,9 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 
 
 _OF_UNIFORM = {
-    "n": (1.0, 1.05), "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05),
+    "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""The bands of the exponents of Lemma 18 and of Corollary 19."""
+"""The bands of the exponents of Lemma 18 and Corollary 19. The control has the first sense."""
 
 COVERINGS = Statement(
     id="qstr.prop17.order",
