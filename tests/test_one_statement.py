@@ -67,9 +67,9 @@ def test_a_statement_with_an_erratum_prints_its_own_alone(paper, capsys):
     assert "median looseness" not in said
 
 
-def test_a_whole_paper_prints_its_row_and_all_errata(paper, capsys):
+def test_a_whole_paper_prints_all_its_errata(paper, capsys):
     said = _printed(paper, capsys, "single", "--jobs", "1")
-    assert "2 errata: 1 false, 1 typo" in said and "a printed form fails" in said
+    assert "2 errata: 1 false, 1 typo" in said and "single.wrong" in said
 
 
 @pytest.mark.parametrize("words", [("single.right",), ("single", "--jobs", "1")])

@@ -89,7 +89,8 @@ def keep_radius(instance: Instance, size: Size) -> Instance:
 
 def radius_at_least_one(instance: Instance, size: Size) -> dict[str, jax.Array]:
     """Assumption 1 with R = max ||x_t||, the least R that the data allow."""
-    return {"R >= 1": jnp.max(vector_norm(instance["X"])) >= 1 - 1e-12}
+    tokens = jnp.asarray(instance["X"])  # NumPy's, where a statement runs on the host
+    return {"R >= 1": jnp.max(vector_norm(tokens)) >= 1 - 1e-12}
 
 
 def loss_generic(key: jax.Array, size: Size) -> Instance:
