@@ -239,9 +239,7 @@ def noted_with_bars(
         bench = Bench(statement, DRAWN, programs, calls=STORED)
         for few in noted_rows(bench, seed):
             try:
-                if statement.host:
-                    raise NotInterpreted("a statement on the host")
-                found = _by_terms(bench, few)
+                found = _by_moves(bench, few) if statement.host else _by_terms(bench, few)
             except NotInterpreted:
                 found = _by_moves(bench, few)
             values += [value for value, _ in found]

@@ -79,7 +79,11 @@ def _is_long(program: Any) -> bool:
 
 
 def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
-    """The program that reads as many instances as are measured at once."""
+    """The program that reads as many instances as are measured at once.
+
+    Raises:
+        NotInterpreted: if the program runs too long in NumPy.
+    """
     key = "terms", size
     if key not in bench.traces:
         traced = jax.jit(jax.vmap(read(bench.statement, size))).trace(batch)

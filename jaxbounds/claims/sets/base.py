@@ -161,7 +161,11 @@ class Set(ABC):
         return None if every is None else len(every)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """The points of these numbers, from 0 to `cardinality` - 1, shape (rows, *shape)."""
+        """The points of these numbers, from 0 to `cardinality` - 1, shape (rows, *shape).
+
+        Raises:
+            ValueError: if the set has no numbered points.
+        """
         every = self.every(size)
         if every is None:
             raise ValueError(f"{self!r} has points without numbers. Try `draw`")
