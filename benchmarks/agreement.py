@@ -20,7 +20,7 @@ import tyro
 
 PROGRAM = "from jaxbounds.cli import main; raise SystemExit(main())"
 Verdicts = dict[tuple[str, str], dict]
-"""By statement and form."""
+"""The texts by statement and form."""
 
 
 def verdicts(folder: Path, *arguments: str) -> Verdicts:

@@ -55,7 +55,7 @@ GUARDS = ("tiny =", "floor =", "margin =", "found = jnp.clip", "width =", "scale
 HOST = "multihead.cor1.sizes"
 """It is measured at `SMALL`, with autograd's part computed once."""
 HOSTED = (HOST, "multihead.eq65.ends")
-"""Of the statements that run on the host those whose functions are planted here."""
+"""The statements on the host whose functions are planted here."""
 SMALL = Size({"n": 3, "T": 2, "d": 2, "H": 2})
 DRAWS = 2
 """Instances of each sampler, of an identity half as many; more take time in proportion."""

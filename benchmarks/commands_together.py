@@ -55,7 +55,7 @@ RESULT = {
     "constant": "constants.json",
 }
 EXACT = {"verify": ("id", "form", "status", "worst_ratio"), "certify": ("id", "form", "word")}
-"""What must be equal of each entry; a constant's digits rest on the processor time it got."""
+"""The part of each entry that must be equal; the time of a run decides a constant's digits."""
 SECONDS = 600
 """Seconds after which a command counts as hanging; a larger number finds that later."""
 
@@ -74,7 +74,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def result(name: str, out: Path) -> Any:
-    """What a command left, as far as it is the same each time; or what is wrong with it."""
+    """The reproducible results of a command, or the fault in them."""
     file = out / RESULT[name]
     if not file.is_file():
         return f"no {file.name}"

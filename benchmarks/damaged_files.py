@@ -222,7 +222,7 @@ def believed(place: Path) -> list[str]:
 
 
 def trial(place: Path, kind: str, file: Path, rng: random.Random) -> list[str]:
-    """What is wrong after one damage of a file."""
+    """Describe the fault after one damage of a file."""
     problems, before = [], tree(place)
     with kept(place):
         data = (place / file).read_bytes()

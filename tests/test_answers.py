@@ -20,7 +20,7 @@ PAPER = jb.Paper(id="ans", title="Answers", statements=(
 
 
 def told(capsys, *words, status=0):
-    """What a command prints for a program, checked against its schema."""
+    """Answers of commands to programs, checked against their schema."""
     capsys.readouterr()
     assert main([*words, "--json"]) == status, capsys.readouterr().err
     out = capsys.readouterr().out

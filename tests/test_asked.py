@@ -1,4 +1,4 @@
-"""What `verify` prints concerns the question asked; a limit of time; suggestions that run."""
+"""Output of `verify` about the question asked; a limit of time; suggestions that run."""
 
 import json
 import re

@@ -44,7 +44,7 @@ BY_NAME = {
     "cli/schema.py",
     "falsification/rules.py",
 }
-"""Where modules are imported by names that are data: old names, papers, commands."""
+"""Modules that import by names that are data: old names, papers, commands."""
 
 
 def _module(file):

@@ -106,7 +106,7 @@ def coded(monkeypatch):
 
 
 def _apart(name):
-    """What `verify` says of a statement whose values are measured now."""
+    """The lines of `verify` about a statement whose values are measured now."""
     statement = find_statement(name)
     recorded = read_records(load_paper(statement.paper), VALUES)[name]
     pairs = zip(statement.forms, noted_alone(statement), strict=True)

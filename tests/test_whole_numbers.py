@@ -32,7 +32,7 @@ def fibonacci(n):
 
 
 def ran(function, *arguments):
-    """What the integers give at each row, and which operations wrap."""
+    """The exact result at each row, and the operations that wrap."""
     with jb.float64_on_cpu():
         traced = jax.jit(jax.vmap(function)).trace(*map(jnp.asarray, arguments))
         found = with_whole_numbers(traced.jaxpr, [np.asarray(x) for x in arguments])

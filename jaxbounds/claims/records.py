@@ -1,4 +1,4 @@
-"""What is kept on record about a paper, in its own folder: ratios, values, sharp constants.
+"""Records of a paper, in its own folder: ratios, values, sharp constants.
 
 Whoever ships or writes a paper has them beside its statements, in `records/` (of a paper in a
 single file `claims.py` in `claims-records/`), as JSON that a person reads in a difference.
@@ -16,12 +16,12 @@ RATIOS, VALUES, CONSTANTS = "ratios.json", "values.json", "constants.json"
 
 
 def place_of_records(paper: Paper, name: str, /) -> Path | None:
-    """Where records of a kind stand; None where the paper is in no file."""
+    """The file of a kind of records; None if the paper is in no file."""
     return None if paper.folder is None else paper.folder / name
 
 
 def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
-    """What is on record, by the id of a statement now; empty where nothing is.
+    """Read the records by today's ids of statements; empty without records.
 
     Args:
         paper: as it was loaded from its file.

@@ -1,4 +1,4 @@
-"""What commands that print words give to a program with --json: one object, and nothing else."""
+"""Answers of commands to a program with --json: one object, and nothing else."""
 
 import contextlib
 import contextvars
@@ -88,7 +88,7 @@ def _collected() -> Iterator[dict[str, Any]]:
 
 
 def answers_schema() -> Schema:
-    """Of what these commands print with --json."""
+    """The schema of the answers with --json."""
     return {
         "type": "object",
         "properties": FIELDS,

@@ -65,7 +65,7 @@ class Round(NamedTuple):
 
 
 def stamps_of(files: Iterable[Path], /) -> Stamps:
-    """What changes with files and folders; those that are not there are left out."""
+    """Stamps of files and folders; an absent one is left out."""
     found: Stamps = {}
     for file in files:
         with contextlib.suppress(OSError, ValueError):
@@ -75,7 +75,7 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """What was read besides code, which a digest of its own tells about."""
+    """The files that were read besides code; a digest of its own covers the code."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 

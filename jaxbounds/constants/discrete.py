@@ -45,7 +45,7 @@ NEIGHBOURS = 4096
 
 
 class Settled(NamedTuple):
-    """What is known over finite sets.
+    """The facts over finite sets.
 
     Attributes:
         point: the best.

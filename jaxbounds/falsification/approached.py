@@ -26,7 +26,8 @@ CLOSE, FALLS = 1e-6, 1e-5
 """How near one a ratio stays, and how far below one it falls; a larger gap between the two takes
 more approaches for equality cases."""
 FLOOR = 1e-13
-"""What rounding leaves of a difference to one, at an end of a set."""
+"""Relative difference to one that rounding leaves at an end of a set. A larger value takes more
+ends for equality cases."""
 ENDS = 3
 """Ends at which the referee is asked whether the sides agree; more take seconds each."""
 LEAVES = 6

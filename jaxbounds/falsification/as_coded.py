@@ -24,7 +24,7 @@ APART = 1e-9
 
 
 class Wrapped(NamedTuple):
-    """What wraps of one form.
+    """The wrapped integers of one form.
 
     Attributes:
         rows: the instances whose sides are others with integers of any length.
@@ -45,7 +45,7 @@ def reason(operations: tuple[str, ...], /) -> str:
 
 
 def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
-    """What wraps of each form on some instances, which are measured as they are again.
+    """The wrapped integers of each form on some instances, which are measured again.
 
     Raises:
         NotInterpreted: if NumPy does not run the claim's program.
@@ -88,7 +88,7 @@ def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.nda
 
 
 def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
-    """What wraps of each form on the instances of a pool; nothing where nobody can tell."""
+    """The wrapped integers of each form on a pool; nothing where NumPy cannot run the program."""
     statement, total = bench.statement, len(columns[0].sizes)
     none = [Wrapped(np.zeros(total, bool), ()) for _ in statement.forms]
     if not bench.watch.wrapping or statement.host or statement.there_is is not None:

@@ -282,7 +282,7 @@ class Bench:
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """What is read of an instance, judged functions included where they are watched."""
+        """The program that reads an instance, with the judged functions that are watched."""
         return read(self.statement, size, self._returned)
 
     def noted(

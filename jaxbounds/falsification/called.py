@@ -58,7 +58,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _held(value: Any) -> list[Any]:
-    """What a value holds that may be a function: itself, or the entries of it."""
+    """The functions that a value may hold: the value itself, or its entries."""
     if isinstance(value, functools.partial):
         return [value.func]
     if isinstance(value, dict):

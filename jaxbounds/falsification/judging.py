@@ -278,7 +278,7 @@ def judge(
 
 @dataclass
 class _Seen:
-    """What exploring came to so far.
+    """The results of exploring so far.
 
     Attributes:
         searched: what the searches came to.

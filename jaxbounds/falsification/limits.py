@@ -117,7 +117,7 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
 
 
 def _as_logarithm(x: Reals, distance: Reals) -> Reals:
-    """What is left of the last distance if it is c + a / x, told by the last pairs of sizes.
+    """The share of the last distance that stays if it is c + a / x, by the last pairs of sizes.
 
     Returns:
         That part by each of the last `PAIRS` pairs; nothing where there are fewer sizes.

@@ -28,7 +28,7 @@ SMALL = 4096
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
-"""By name ("lhs", "rhs", or a judged function): a vector of numbers."""
+"""A vector of numbers by name: "lhs", "rhs", or a judged function."""
 
 
 class NotedAt(NamedTuple):
@@ -43,7 +43,7 @@ class NotedAt(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was noted on one instance.
+    """The values noted on one instance.
 
     Attributes:
         at: where it is from.
@@ -162,7 +162,7 @@ def values_of(
 def noted(
     statement: Statement, readings: Sequence[Reading], at: NotedAt, rows: Sequence[int], /
 ) -> list[Row]:
-    """What is noted on some instances of one batch.
+    """Note values on some instances of one batch.
 
     Args:
         statement: that was read.

@@ -41,7 +41,7 @@ WORST, RESIDUAL = 1e6, 1e-12
 """How much larger than the sides the terms of a program on the host may be; and a move that is
 rounding in any case, as sides that cancel are. Larger numbers take more steps for rounding."""
 _MODES = (0x400, 0x800, 0xC00)
-"""Of C's `fesetround` on x86: down, up, towards zero."""
+"""Modes of C's `fesetround` on x86: down, up, towards zero."""
 _NEAREST = 0
 
 
@@ -105,7 +105,7 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""Of each noted row its values, and the sizes of their terms."""
+"""The values of each noted row, and the sizes of their terms."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:

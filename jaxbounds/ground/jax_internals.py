@@ -75,7 +75,7 @@ else:
 
 
 def current_trace() -> Any:
-    """What JAX traces into just now: equal to another one at the same depth of one trace."""
+    """The trace that JAX writes to now; two at one depth of one trace are equal."""
     from flax.core import tracers  # Flax follows JAX from release to release
 
     return tracers.current_trace()

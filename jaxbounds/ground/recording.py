@@ -73,7 +73,7 @@ def is_installed(path: str, /) -> bool:
 
 
 class _Watch:
-    """What is known of this process; there is one."""
+    """The record of this process; there is one."""
 
     def __init__(self) -> None:
         self.depends: dict[str, str] = {}

@@ -63,7 +63,7 @@ def _kind(path: str, follow: bool = True) -> str:
 
 
 def _times(path: str) -> str:
-    """What `os.stat` tells of a file: whoever asks may use any of it."""
+    """The answer of `os.stat` about a file, of which a caller may use any part."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -99,7 +99,7 @@ def _declared(path: str) -> str:
 
 
 def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | None:
-    """What finders tell of a module that is not part of the interpreter."""
+    """The finders' answer about a module that is not part of the interpreter."""
     for finder in finders:
         look = getattr(finder, "find_spec", None)
         if look is None or finder in (BuiltinImporter, FrozenImporter):
@@ -110,7 +110,7 @@ def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | No
 
 
 def whence(spec: ModuleSpec | None, /) -> str:
-    """Where a module is read from; of a package without a file, its folders."""
+    """The file of a module, or the folders of a package without a file."""
     if spec is None:
         return ABSENT
     if spec.has_location and spec.origin:
@@ -122,7 +122,7 @@ def whence(spec: ModuleSpec | None, /) -> str:
 
 
 def _module(name: str) -> str:
-    """Where an import of this name would find the module now; nothing is executed for it."""
+    """The place at which an import would find the module now; nothing is executed."""
     spec, inside = None, None
     parts = name.split(".")
     for number in range(len(parts)):

@@ -1,4 +1,4 @@
-"""What numbers rest on besides files: the environment, JAX's settings, Python's flags."""
+"""Dependencies of numbers besides files: the environment, JAX's settings, Python's flags."""
 
 import hashlib
 import os

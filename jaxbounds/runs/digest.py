@@ -61,7 +61,7 @@ def folder_for_jax() -> Path | None:
 
 
 def digest_of(imports: Iterable[str], /) -> str:
-    """Of the package's source and errata, and of the imported files'."""
+    """The digest of the package's source and errata, and of the imported files."""
     package, state = Path(__file__).parents[1], hashlib.sha256()
     for file in sorted([*package.rglob("*.py"), *package.rglob("errata.toml")]):
         state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())

@@ -20,7 +20,7 @@ draws alone did."""
 Ratios = Mapping[str, float]
 """Of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
-"""By statement and form."""
+"""The texts by statement and form."""
 
 
 def _is_recorded(verdict: Verdict) -> bool:

@@ -127,7 +127,7 @@ def judged(
 
 
 def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str, str]:
-    """What a statement and its paper say that they depend on, each with its state."""
+    """The declared dependencies of a statement and its paper, each with its state."""
     words = (*of_paper, *statement.depends)
     names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
     return {key: state(key) for key in (f"declared: {name}" for name in names)}

@@ -25,11 +25,11 @@ SIDES = ("lhs", "rhs")
 """These must be measured. A judged function may be tabulated by an earlier statement, or nobody may
 see it called while a profiler runs: its value is compared where there is one."""
 Values = Mapping[str, Mapping[str, Numbers]]
-"""Of one form: by instance and name, as `Verdict.values` has them."""
+"""The values of one form by instance and name, as in `Verdict.values`."""
 Texts = Mapping[str, Mapping[str, str]]
-"""Of one form: by instance and name, values as text."""
+"""The values of one form as text, by instance and name."""
 Recorded = Mapping[str, Mapping[str, Texts]]
-"""By statement and form."""
+"""The texts by statement and form."""
 
 
 class Value(NamedTuple):
@@ -150,7 +150,7 @@ class Expected:
 
 
 def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
-    """What is written of a form: what the run measured, with the bars of the same values."""
+    """The texts of a form: the measured values with their bars."""
     found: dict[str, dict[str, str]] = {}
     for place, named in verdict.values.items():
         allowed = bars.bars.get(place, {})

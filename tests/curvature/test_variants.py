@@ -44,7 +44,7 @@ def data():
 
 
 def gradients(labels):
-    """Of each example by hand, bias first as in the operator: (p - e_y) times (1, x)."""
+    """The gradient of each example by hand, bias first: (p - e_y) times (1, x)."""
     outputs = X @ W["w"] + W["b"]
     p = np.exp(outputs - outputs.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)

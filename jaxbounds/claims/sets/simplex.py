@@ -51,7 +51,7 @@ class Simplex(Set):
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Of one row: one entry each."""
+        """The neighbours of one row: one entry each."""
         *rows, n = self.shape_at(size)
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
@@ -102,7 +102,7 @@ class SubSimplex(Simplex):
         return *cut, lambda key: self.extreme(key, size)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Of one row: one entry each, and none."""
+        """The neighbours of one row: one entry each, and none."""
         found = super().corners(size)
         return None if found is None else np.concatenate([found, np.zeros_like(found[:1])])
 

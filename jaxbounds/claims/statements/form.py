@@ -53,7 +53,7 @@ class Counterexample(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Counterexample":
-        """What stands in the place of one that is refused, while a file is loaded."""
+        """The placeholder of a refused declaration, while a file is loaded."""
         made = cls(instance={}, ratio=0.0)
         object.__setattr__(made, "refused", str(problem))
         return made
@@ -112,7 +112,7 @@ class Form(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Form":
-        """What stands in the place of one that is refused, while a file is loaded."""
+        """The placeholder of a refused declaration, while a file is loaded."""
         made = cls(name="printed")
         object.__setattr__(made, "refused", str(problem))
         return made

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 REFUSALS = (TypeError, ValueError)
-"""What a constructor raises that refuses its arguments."""
+"""The exceptions of a constructor that refuses its arguments."""
 _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting", default=False)
 
 
@@ -32,7 +32,7 @@ class Careful(type):
     """
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
-        """What the class makes of its arguments, or its placeholder."""
+        """The object that the class makes of its arguments, or a placeholder."""
         try:
             return super().__call__(*given, **named)
         except REFUSALS as problem:

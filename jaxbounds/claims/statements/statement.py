@@ -178,7 +178,7 @@ class Statement(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
-        """What stands in the place of one that is refused: its id, and why."""
+        """The placeholder of a refused statement: its id, and the reason."""
         words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")

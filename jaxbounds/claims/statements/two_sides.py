@@ -110,7 +110,7 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 
 
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
-    """What a module has in the place of its function, if that wraps the function.
+    """The object that a module has in place of its function, if the object wraps the function.
 
     A tool wraps a module's function for a while, to see whether a verdict rests on it. Another
     function that took the name since the declaration is not meant.

@@ -1,4 +1,4 @@
-"""What one compiled program of Figures 2 to 5 trains: a student, its lanes, its measurements.
+"""The training of Figures 2 to 5 in one program: a student, its lanes, its measurements.
 
 The equal heads are one lesson for all H, as H and the step size are data of a lane. Another student
 has its H in the shapes of its parameters, so each H is a lesson of its own.

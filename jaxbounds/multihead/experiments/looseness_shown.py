@@ -1,4 +1,4 @@
-"""What the looseness of Section 3's bounds says: exponents, claims, and the picture."""
+"""Findings about the looseness of Section 3's bounds: exponents, claims, and the picture."""
 
 import numpy as np
 import xarray as xr

@@ -19,7 +19,7 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""What the control leaves of a left side: a bound so much smaller would not hold."""
+"""Share of a left side that the control gives as a bound; a larger share is a nearer control."""
 
 
 def _name(part: Statement, form: Form) -> str:

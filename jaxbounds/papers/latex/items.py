@@ -28,12 +28,12 @@ _OPENS = (
     (r"\\\[", r"\\\]"),
     (rf"\\begin\{{{_NAMES}", rf"\\end\{{{_NAMES}"),
 )
-"""What begins and ends a formula, beside the dollar sign."""
+"""Delimiters of a formula beside the dollar sign."""
 _GONE = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:xspace|protect|normalfont)(?![A-Za-z])")
 
 
 class Source(NamedTuple):
-    """What was read of a paper.
+    """The items read from a paper.
 
     Attributes:
         title: as the source has it, on one line; "" if it has none.

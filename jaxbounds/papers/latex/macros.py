@@ -31,7 +31,7 @@ class Macro(NamedTuple):
 
 
 class Definitions(NamedTuple):
-    """What a paper defines.
+    """The definitions of a paper.
 
     Attributes:
         macros: by name, without the backslash.

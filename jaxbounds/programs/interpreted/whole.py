@@ -78,7 +78,7 @@ _EXACT: dict[str, Rule] = {
 
 
 class Whole(NamedTuple):
-    """What a program gives where integers have no end.
+    """Run a program with integers that have no end.
 
     Attributes:
         values: its results: floats and booleans, integers as Python's where they leave their type.

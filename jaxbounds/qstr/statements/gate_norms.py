@@ -140,7 +140,7 @@ BLOCK_NORMS = Statement(
 
 
 def _product_norms(i, size):
-    """Of Lemma 22's network, de products side by side, and of Lemma 23's with q of them."""
+    """The norms of Lemma 22's network with de products, and of Lemma 23's with q products."""
     q, d, de, knots = size["q"], size["d"], int(i["de"]), int(i["knots"])
     eps = de * product_error(2.0, knots)
     limit = gates.printed_product_norms(de=de, eps=eps)

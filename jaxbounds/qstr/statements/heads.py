@@ -115,7 +115,7 @@ PROPOSITION_3 = Statement(
 
 @functools.partial(jax.jit, static_argnames="size")
 def _least_decoupled_risk(i, size):
-    """Of heads whose attention does not depend on x: they reveal A in every coordinate."""
+    """Heads whose attention does not depend on x reveal A in every coordinate."""
     d = size["d"]
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
