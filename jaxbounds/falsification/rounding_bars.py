@@ -34,9 +34,10 @@ LONGEST, MOST = 100_000, 2**22
 takes minutes, and is moved instead."""
 HIDDEN = 1e300
 """The size of terms where a run met no number: nothing can be said about such a value."""
-OFTEN = 1e-10
-"""Relative: the least bar of a program that NumPy does not run step by step; nobody counts how
-often such a program rounds, and a larger bar hides smaller changes of a formula."""
+OFTEN = 1e-8
+"""Relative: the least bar of a program that NumPy does not run step by step. Its solvers and long
+runs stop at about 1e-9, at another point on each processor. A larger bar hides smaller changes of a
+formula."""
 WORST, RESIDUAL = 1e6, 1e-12
 """How much larger than the sides the terms of a program on the host may be; and a move that is
 rounding in any case, as sides that cancel are. Larger numbers take more steps for rounding."""
