@@ -17,7 +17,7 @@ from jaxbounds.claims.statements import full_name
 from jaxbounds.cli import main
 from jaxbounds.falsification.noted_values import numbers
 from jaxbounds.falsification.noting import noted_alone
-from jaxbounds.falsification.rounding_bars import noted_with_bars
+from jaxbounds.falsification.rounding_bars import OFTEN, noted_with_bars
 from jaxbounds.multihead import bounds
 from jaxbounds.papers import find_statement, load_paper, load_papers
 from jaxbounds.runs import values
@@ -384,8 +384,8 @@ def _claim(evaluate, **more):
 def test_a_bar_is_rounding_of_the_size_of_the_terms(evaluate, least, most, host):
     (found,) = noted_with_bars(_claim(evaluate, host=host))
     for place in found.values:
-        (bar,) = found.bars[place]["lhs"]
-        assert least <= bar <= max(most, 1e-9 * host)
+        (bar,), (value,) = found.bars[place]["lhs"], found.values[place]["lhs"]
+        assert least <= bar <= max(most, 1.01 * OFTEN * abs(value) * host)
 
 
 def test_what_hangs_on_a_rounding_has_no_bar():
