@@ -10,6 +10,7 @@ import ctypes
 import gc
 import os
 import shutil
+import sys
 
 import jax
 import jaxtyping
@@ -94,6 +95,17 @@ def settings_are_restored():
     """A command keeps what is compiled after it, which would be written for every other module."""
     with _settings_restored("compilation_cache_dir", "persistent_cache_min_compile_time_secs"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def modules_of_a_test_leave_with_it(tmp_path_factory):
+    """A module of a test's folder would count as the next test's own, with a text nobody knows."""
+    before = set(sys.modules)
+    yield
+    room = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(room):
+            del sys.modules[name]
 
 
 class _Held:

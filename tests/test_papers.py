@@ -64,7 +64,8 @@ def _judged(statement):
     """Verdicts of the least budget that decides: more is tried for want of evidence only."""
     for budget in _budgets(statement):
         verdicts = falsify(statement, budget=budget)
-        if {v.status for v in verdicts if not v.as_expected} != {"inconclusive"}:
+        missed = {v.status for v in verdicts if not v.as_expected}
+        if not missed or missed - {"inconclusive", "vacuous"}:
             break
     return verdicts
 

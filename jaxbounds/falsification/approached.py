@@ -28,6 +28,9 @@ more approaches for equality cases."""
 FLOOR = 1e-13
 """Relative difference to one that rounding leaves at an end of a set. A larger value takes more
 ends for equality cases."""
+LEAST = 1e-154
+"""The least side, in the units of the claim, whose ratio is trusted on a way: the square root of
+the least normal float64. A larger value trusts fewer instances near zero."""
 ENDS = 3
 """Ends at which the referee is asked whether the sides agree; more take seconds each."""
 LEAVES = 6
@@ -94,8 +97,10 @@ def _along(
         return "", []
     batch = projected(bench, size)(concatenate(list(map(batch_of, every))))
     m = bench(batch, size).column(form)
-    ratios = np.where(m.counted & ~np.isnan(m.value), m.value, np.nan)
     both = (m.lhs != 0) | (m.rhs != 0)
+    # Products of three small numbers underflow, and the ratio of an equality case then falls.
+    sound = np.maximum(np.abs(m.lhs), np.abs(m.rhs)) >= LEAST
+    ratios = np.where(m.counted & ~np.isnan(m.value) & sound, m.value, np.nan)
     each = len(STEPS) + len(BACK) + 1
     entries = sum(np.size(leaf) for leaf in jax.tree.leaves(instance))
     words, at_ends = "", list[Instance]()

@@ -60,16 +60,25 @@ ASKED = 2
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
-    """Whether the first instance, and the worst one of each form, give their values twice more."""
+    """Whether the first instance, and the worst one of each form, give their values twice more.
+
+    A value below its stated error says nothing, and two values whose bounds overlap are equal.
+    """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))
     rows += [(column.worst(every), i) for i, column in enumerate(columns)]
     for row in dict.fromkeys(row for row, _ in rows):
         instance, size, _ = _at_row(bench, pool, columns[0], row)
-        before = np.array([column.measured.value[row] for column in columns])
+        first = {
+            name: np.array([getattr(column.measured, name)[row] for column in columns])
+            for name in ("value", "low", "high", "counted")
+        }
         for _ in range(2):
-            again = bench.one(instance, size).value
-            if not np.allclose(again, before, rtol=1e-9, atol=0, equal_nan=True):
+            again = bench.one(instance, size)
+            equal = np.isclose(again.value, first["value"], rtol=1e-9, atol=0, equal_nan=True)
+            overlap = (first["low"] <= again.high) & (again.low <= first["high"])
+            silent = ~first["counted"] & ~again.counted
+            if not np.all(equal | (overlap & np.isfinite(first["low"])) | silent):
                 return False
     return True
 
