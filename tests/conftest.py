@@ -11,6 +11,7 @@ import gc
 import os
 import shutil
 import sys
+import time
 
 import jax
 import jaxtyping
@@ -47,6 +48,10 @@ SHAPED = (
 )
 MUCH, MORE = 2**30, 2**27
 """Bytes that a worker may hold; and those that come together before it gives back again."""
+KEPT = 7 * 24 * 3600.0
+"""Seconds that a compiled program is kept for later runs of the tests; more takes more disk."""
+WORTH = 0.03
+"""Seconds of compiling from which a program is kept; a larger value keeps fewer programs."""
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
@@ -55,6 +60,19 @@ def pytest_configure(config):
     """Before anything of the library is imported."""
     if not config.getoption("jaxtyping_packages"):
         jaxtyping.install_import_hook([f"jaxbounds.{name}" for name in SHAPED], CHECKER)
+    if (cache := getattr(config, "cache", None)) is not None:
+        _keep_programs(cache.mkdir("programs"))
+
+
+def _keep_programs(folder):
+    """Let the next run of the tests load what this run compiles."""
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # another worker may remove it at this moment
+            if time.time() - file.stat().st_mtime > KEPT:
+                file.unlink()
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @pytest.hookimpl(optionalhook=True)
