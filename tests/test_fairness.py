@@ -163,6 +163,23 @@ def test_an_erratum_says_in_three_sentences_what_is_printed_why_it_is_false_and_
         assert len(re.split(r"(?<!\.)\.\s+", erratum.text)) == 3, (erratum.id, erratum.text)
 
 
+PRONOUNS = re.compile(r"\b(it|its|they|them|their|this|these|those)\b", re.IGNORECASE)
+QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"")
+PRINTED = re.compile(r"\b(prints?|bounds|calls|concludes|fixes|lets|replaces|restates)\b")
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_an_outsider_reads_an_erratum_without_looking_back(paper):
+    """The first sentence says what is printed, and no sentence has a pronoun for its subject."""
+    for erratum in paper.errata:
+        sentences = re.split(r"(?<!\.)\.\s+", QUOTED.sub("''", erratum.text))
+        assert PRINTED.search(sentences[0]), (erratum.id, sentences[0])
+        for sentence in sentences:
+            assert not PRONOUNS.search(sentence), (erratum.id, sentence)
+            assert not re.match(r"(What|Of|By|Where|With)\b", sentence), (erratum.id, sentence)
+            assert len(sentence.split()) <= 75, (erratum.id, sentence)
+
+
 @pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
 def test_slips_and_single_glyphs_change_no_main_theorem(paper):
     """The rule of `jaxbounds guide papers`, as far as a class decides."""
