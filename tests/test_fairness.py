@@ -4,9 +4,14 @@ The numbers are judged elsewhere (`test_papers`); here the words about them are 
 """
 
 import dataclasses
+import importlib
 import re
+import warnings
+from pathlib import Path
 
 import pytest
+
+import jaxbounds
 
 from jaxbounds.claims.statements import Erratum
 from jaxbounds.falsification import problems_of
@@ -217,3 +222,29 @@ def test_the_plain_id_of_a_result_includes_its_printed_claim(paper):
         for base in bases:
             chosen = {s.id for s in select(paper.statements, [base])}
             assert not cites or chosen & cites, (item, base, cites)
+
+
+def _renamed_functions():
+    """The rows of the guide's table of functions named after a result: module, was, is."""
+    page = (Path(jaxbounds.__file__).parent / "guide" / "changes.md").read_text(encoding="utf8")
+    table = page.split("## Functions named after a result")[1].split("\n## ")[0]
+    for row in re.findall(r"^\| (`.*`) \| `(\w+)` \| `(\w+)` \|$", table, re.MULTILINE):
+        for module in re.findall(r"`([\w/]+)`", row[0]):
+            yield "jaxbounds." + module.replace("/", "."), *row[1:]
+
+
+def test_a_name_that_changed_its_meaning_says_so_and_every_other_old_name_warns():
+    rows = [*_renamed_functions()]
+    taken = {(module, now) for module, _, now in rows}
+    changed = {(module, was): now for module, was, now in rows if (module, was) in taken}
+    assert {was for _, was in changed} == {"theorem_4_1", "alpha_4_1_1", "attention_expectation"}
+    for module, was, now in rows:
+        holder = importlib.import_module(module)
+        if (module, was) in changed:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                function = getattr(holder, was)
+            assert f"ormerly the name of `{now}`" in " ".join(function.__doc__.split()), was
+        else:
+            with pytest.warns(DeprecationWarning, match=now):
+                assert getattr(holder, was) is getattr(holder, now)
