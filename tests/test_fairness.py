@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import jaxbounds
-
 from jaxbounds.claims.statements import Erratum
 from jaxbounds.falsification import problems_of
 from jaxbounds.papers import find_statement, load_paper, load_papers, select
