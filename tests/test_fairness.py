@@ -247,3 +247,11 @@ def test_a_name_that_changed_its_meaning_says_so_and_every_other_old_name_warns(
         else:
             with pytest.warns(DeprecationWarning, match=now):
                 assert getattr(holder, was) is getattr(holder, now)
+
+
+@pytest.mark.parametrize("id", ["multihead.onset", "qstr.lem20", "qstr.prop28"])
+def test_a_form_that_rested_on_samples_alone_is_searched(id):
+    """A search reaches worse instances than those drawn, or an equality case is attained."""
+    for verdict in jaxbounds.falsify(find_statement(id)):
+        assert verdict.status == "holds", verdict.form
+        assert verdict.evidence in ("searched", "attained"), (verdict.form, verdict.evidence)
