@@ -24,6 +24,7 @@ from jaxbounds.claims.statements import (
     full_name,
     owner_of,
 )
+from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -437,15 +438,35 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     for part in (*first, statement):
         for wrong_by, wrong in LARGE_MISTAKES.items():
             for function in part.judges:
-                if form := _fails_with(part, function, wrong, budget):
-                    return f"{full_name(function)} {wrong_by}: {form}"
+                if failing := _failing(part, function, wrong, budget):
+                    return f"{full_name(function)} {wrong_by}: {failing[0]}"
     return ""
 
 
-def _fails_with(
+def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
+    """The forms that survive every one of `LARGE_MISTAKES` in every judged function.
+
+    `can_fail` asks for one form of a statement; a form beside it may compare two sides that no
+    judged function moves. Forms that are expected to fail are left out.
+
+    Args:
+        statement: or its id.
+        budget: of draws.
+    """
+    statement = the_statement(statement)
+    left = [form.name for form in statement.forms if form.expected not in REJECTED]
+    for wrong in LARGE_MISTAKES.values():
+        for function in statement.judges:
+            if left:
+                failing = _failing(statement, function, wrong, budget)
+                left = [name for name in left if name not in failing]
+    return tuple(left)
+
+
+def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
-) -> str:
-    """The first form that fails with this mistake and is expected not to."""
+) -> list[str]:
+    """The forms that fail with this mistake and are expected not to."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = _few(statement, budget), Pool()
@@ -453,13 +474,13 @@ def _fails_with(
             columns = pool.columns()
             found = [decide(statement, f, c).status for f, c in zip(statement.forms, columns)]
     except Exception:  # the mistake breaks the evaluation, which is no verdict
-        return ""
-    failed = ("fails", "inconsistent")
-    for form, status in zip(statement.forms, found):
-        left = statement.kind == "rate" and status != form.expected
-        if form.expected not in failed and (status in failed or left):
-            return form.name
-    return ""
+        return []
+    outside = lambda form, status: statement.kind == "rate" and status != form.expected
+    return [
+        form.name
+        for form, status in zip(statement.forms, found)
+        if form.expected not in REJECTED and (status in REJECTED or outside(form, status))
+    ]
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
