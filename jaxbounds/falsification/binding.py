@@ -7,6 +7,7 @@ slightly wrong.
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -58,7 +59,7 @@ def off(value: Any, factor: Any, /) -> Any:
     Raises:
         TypeError: if it holds nothing that could be off.
     """
-    if callable(value) and not dataclasses.is_dataclass(value):
+    if _is_function(value):
         return functools.wraps(value)(lambda *given, **named: off(value(*given, **named), factor))
     leaves, structure = jax.tree.flatten(value)
     for kind, change in (
@@ -75,38 +76,52 @@ def off(value: Any, factor: Any, /) -> Any:
     return changed
 
 
+def _is_function(value: Any) -> bool:
+    """Whether a value is a function, and not an object with fields that can be called."""
+    fields = dataclasses.is_dataclass(value) or isinstance(value, tuple)
+    return callable(value) and not fields
+
+
 def _is(leaf: Any, kind: type) -> bool:
     if isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)):
         return jax.numpy.issubdtype(jax.numpy.result_type(leaf), kind)
     return False
 
 
-def _with_one_entry_off(value: Any) -> Any:
-    """A copy of an object in which one entry is another, or None if it has no entry."""
+def _with_one_entry_off(value: Any, at: int = 0) -> Any:
+    """A copy of an object in which one entry is another, or None if it has no such entry.
+
+    Args:
+        value: any object.
+        at: how many entries are left as they are before the one that is changed.
+    """
+    return next(itertools.islice(_copies(value), at, None), None)
+
+
+def _copies(value: Any) -> Iterator[Any]:
+    """For each entry of an object, in turn, a copy in which it is another; none that is refused."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)
         array[at] = ~array[at] if array.dtype == bool else array[at] + 1
-        return array if isinstance(value, np.ndarray) else jax.numpy.asarray(array)
-    if isinstance(value, bool | np.bool_):
-        return not value
-    if isinstance(value, int | float | np.number):
-        return value + 1
-    if isinstance(value, dict):
+        yield array if isinstance(value, np.ndarray) else jax.numpy.asarray(array)
+    elif isinstance(value, bool | np.bool_):
+        yield not value
+    elif isinstance(value, int | float | np.number):
+        yield value + 1
+    elif isinstance(value, dict):
         for name, entry in value.items():
-            if (changed := _with_one_entry_off(entry)) is not None:
-                return type(value)({**value, name: changed})
+            yield from (type(value)({**value, name: changed}) for changed in _copies(entry))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
-            changed = _with_one_entry_off(getattr(value, field.name)) if field.init else None
-            if changed is not None:
-                return dataclasses.replace(value, **{field.name: changed})
+            for changed in _copies(getattr(value, field.name)) if field.init else ():
+                with contextlib.suppress(ValueError, TypeError):  # the object refuses it
+                    yield dataclasses.replace(value, **{field.name: changed})
     elif isinstance(value, tuple | list):
         for index, entry in enumerate(value):
-            if (changed := _with_one_entry_off(entry)) is not None:
+            for changed in _copies(entry):
                 entries = [*value[:index], changed, *value[index + 1 :]]
-                return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
-    return None
+                yield type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
@@ -325,7 +340,7 @@ def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A mistake in the arrays of real numbers, as large as it can be made by moving entries."""
 
     def wrong(value: Any) -> Any:
-        if callable(value) and not dataclasses.is_dataclass(value):
+        if _is_function(value):
             return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
         arrays = lambda leaf: _is(leaf, np.inexact) and getattr(leaf, "ndim", 0) > 0
         return jax.tree.map(lambda leaf: change(leaf) if arrays(leaf) else leaf, value)
@@ -398,10 +413,26 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A mistake in every real number, with its sign: another order of growth."""
 
     def wrong(value: Any) -> Any:
-        if callable(value) and not dataclasses.is_dataclass(value):
+        if _is_function(value):
             return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
         signed = lambda x: array_module(x).sign(x) * change(abs(x))
         return jax.tree.map(lambda x: signed(x) if _is(x, np.inexact) else x, value)
+
+    return wrong
+
+
+ENTRIES = 12
+"""Entries of an object, such as a circuit, that are changed one by one; more entries find more."""
+
+
+def _of_an_object(at: int) -> Callable[[Any], Any]:
+    """A mistake in one entry of an object that holds no arrays of its own, as a circuit's wires."""
+
+    def wrong(value: Any) -> Any:
+        if any(_is(leaf, np.number) for leaf in jax.tree.leaves(value)):
+            return value
+        changed = _with_one_entry_off(value, at)
+        return value if changed is None else changed
 
     return wrong
 
@@ -413,6 +444,7 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the root": _each(lambda x: x**0.5),
     "the logarithm": _each(lambda x: array_module(x).log1p(x)),
     **OTHER_MISTAKES,
+    **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
 """Mistakes that a claim about a function should not survive, in some direction."""
 
