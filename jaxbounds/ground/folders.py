@@ -61,7 +61,7 @@ def set_aside(path: Place, why: str, /) -> Place:
     """Give a file another name in its folder, and tell the user both; nothing is lost.
 
     Args:
-        path: the file.
+        path: the file, or a folder that stands in its place.
         why: what the user is told about it.
 
     Returns:
@@ -76,7 +76,10 @@ def set_aside(path: Place, why: str, /) -> Place:
                 path.rename(target)
             break
         try:
-            open(target, "xb").close()
+            if path.is_dir() and not path.is_symlink():
+                target.mkdir()
+            else:
+                open(target, "xb").close()
         except FileExistsError:
             continue
         os.replace(path, target)
