@@ -165,9 +165,10 @@ class Marked:
             return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
-        """The content of a file; None if the file is absent or damaged.
+        """The content of a file; None if the file is absent, or damaged.
 
-        A damaged file that a run wrote is set aside; a file of the user's stays as it is.
+        A file that a run wrote counts as damaged, too, if it was changed since. The damaged file is
+        set aside if a run wrote it; a file of the user's stays as it is.
 
         Args:
             name: of the file.
@@ -175,7 +176,10 @@ class Marked:
         """
         path = self.place(name)
         try:
-            return read(path)
+            found = read(path)
+            if self._is_changed(name):
+                raise Damaged(f"{path} was changed since a run wrote it")
+            return found
         except (FileNotFoundError, NotADirectoryError):
             return None
         except Damaged as problem:
@@ -185,6 +189,16 @@ class Marked:
             else:
                 say(f"{path} {words}; no run wrote it, and it stays as it is")
             return None
+
+    def _is_changed(self, name: str) -> bool:
+        """Whether a run wrote the file that had this name, and not its content of now."""
+        path = self.place(name)
+        if not _local(path):  # whose content would have to come here once more
+            return False
+        now = {self._digest(path), f"head {_head_of(path)}"}
+        self._digests = None  # another process may have written the file, and the mark before it
+        known = self._read().get(name)
+        return bool(known) and not known & now
 
     def owns(self, name: str, /) -> bool:
         """Whether a run wrote the file that has this name now, and nobody changed it since."""
@@ -306,6 +320,7 @@ class Marked:
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
         """Leave names out of the mark, so that it does not grow from run to run."""
+        self._digests = None  # another process may have added a name
         known = self._read()
 
         def over(name: str) -> bool:

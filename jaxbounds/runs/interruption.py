@@ -23,8 +23,8 @@ AGAIN = 0.05
 DEADLINE = 10.0
 """Seconds that SIGTERM leaves unless told otherwise: as long as `docker stop` waits."""
 JOINED = 1.0
-"""Seconds that the end of a command waits for its clock; `_Clock` needs far less on a free core, and
-a larger number lets a stuck clock hold the command up for longer."""
+"""Seconds that the end of a command waits for its clock; `_Clock` needs far less on a free core. A
+larger number lets a stuck clock hold the command up for longer."""
 EARLIER = 0.8, 0.95
 """At these parts of it work is interrupted, and the process ended."""
 
