@@ -13,6 +13,7 @@ or take more than 1 GB. The exit status is 1 if one did.
 import collections
 import contextlib
 import functools
+import hashlib
 import io
 import json
 import os
@@ -112,7 +113,7 @@ OWN = ("swept.one", "--import", "swept.py")
 RESUME = ("run", *OWN, "--resume", "--out", "half")
 SHARD = ("run", *OWN, "--shard", "1/2", "--resume", "--out", "parts")
 MERGE = ("merge", "parts", "--import", "swept.py", "--out", "merged")
-SHIPPED = ("verify", "seqlength.lem_b4", "--jobs", "1", "--out", "shipped")
+SHIPPED = ("verify", "seqlength.lemmae.3", "--jobs", "1", "--out", "shipped")
 READ = {
     "out": [PART, REPLAY, ("diff", "out", "same")],
     "half": [RESUME],
@@ -236,6 +237,7 @@ class Kept:
             if path.is_file()
         }
         self.stamps = {name: self._stamp(place / name) for name in self.content}
+        self.folders = {name for path in self.content for name in path.parents}
 
     def _stamp(self, path: Path) -> Stamp:
         found = path.lstat()
@@ -243,11 +245,11 @@ class Kept:
 
     def restore(self) -> None:
         """Write what changed, and remove what was added."""
-        there = set()
+        there, added = set[Path](), list[Path]()
         for root, folders, files in os.walk(self.place):
             inside = Path(root).relative_to(self.place)
-            there |= {inside / name for name in files}
-            folders[:] = [name for name in folders if not (Path(root) / name).is_symlink()]
+            there.update(inside / name for name in files)
+            added += [inside / name for name in folders if inside / name not in self.folders]
         for name in there - self.content.keys():
             (self.place / name).unlink()
         for name, data in self.content.items():
@@ -257,19 +259,20 @@ class Kept:
                 path.unlink(missing_ok=True)
                 path.write_bytes(data)
                 self.stamps[name] = self._stamp(path)
-        for root, folders, _ in os.walk(self.place, topdown=False):
-            for folder in folders:
-                with contextlib.suppress(OSError):
-                    (Path(root) / folder).rmdir()
+        for folder in reversed(added):
+            (self.place / folder).rmdir()
 
 
 @contextlib.contextmanager
 def remembered() -> Iterator[None]:
-    """Within a `with` block proofs, constants and pictures that were made once are made no more."""
+    """Within a `with` block proofs, constants and pictures that were made once are made no more.
+
+    The digest of the library's source and the versions of its packages are found once, too.
+    """
     import matplotlib.figure
 
     from jaxbounds.constants import constant
-    from jaxbounds.runs import certify
+    from jaxbounds.runs import cache, certify, digest, merged_files, request, statement_run
 
     usual = certify._certified, constant.sharp_constant, matplotlib.figure.Figure.savefig
     found: dict[str, Any] = {}
@@ -292,6 +295,18 @@ def remembered() -> Iterator[None]:
             found[kind] = room.getvalue()
         to.write(found[kind])
 
+    library, versions = digest.digest_of(()), statement_run.versions()
+
+    def digest_of(imports: Any) -> str:
+        """The library does not change here; the files of the claims may."""
+        texts = b"".join(Path(file).read_bytes() for file in imports)
+        return hashlib.sha256(library.encode() + texts).hexdigest() if texts else library
+
+    before = [(module, name, getattr(module, name))
+              for module in (cache, merged_files, request, statement_run)
+              for name in ("digest_of", "versions") if hasattr(module, name)]  # fmt: skip
+    for module, name, _ in before:
+        setattr(module, name, digest_of if name == "digest_of" else lambda: dict(versions))
     certify._certified = once(usual[0], lambda statement, *_: f"proof {statement.id}")
     constant.sharp_constant = once(
         usual[1], lambda statement, form, **_: f"constant {statement.id} {form}"
@@ -301,6 +316,8 @@ def remembered() -> Iterator[None]:
         yield
     finally:
         certify._certified, constant.sharp_constant, matplotlib.figure.Figure.savefig = usual
+        for module, name, function in before:
+            setattr(module, name, function)
 
 
 def _json(data: bytes, rng: random.Random) -> bytes:
@@ -443,7 +460,8 @@ def main(
         first: kinds that come before this number are left out.
         seconds: after which no other kind begins.
     """
-    with tempfile.TemporaryDirectory() as folder, remembered():
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would be waited for
+    with tempfile.TemporaryDirectory(dir=memory) as folder, remembered():
         place, began = Path(folder).resolve() / "here", time.monotonic()
         place.mkdir()
         os.chdir(place)
