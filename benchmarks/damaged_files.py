@@ -4,10 +4,12 @@
 
 First the commands run once under an audit hook, which lists the files that each opens in its folder
 and in the cache. Each kind is then damaged `count` times: bytes flipped, cut, repeated, set to
-zero, values of JSON replaced. After a damage the commands run that open the file; a command that
-does not open it cannot notice. Work that reads no damaged file (a proof, a constant, a picture) is
-done once and remembered. No command may raise, write outside of its folder, believe a wrong result,
-or take more than 1 GB. The exit status is 1 if one did.
+zero, values of JSON replaced. After each damage the reader of that kind reads the file, as
+`damaged_readers.py` has it: it refuses, or answers as before. After the first `commands` damages
+the commands run, too, that open the file; a command that does not open it cannot notice. Work that
+reads no damaged file (a proof, a constant, a picture) is done once and remembered. No command may
+raise, write outside of its folder, believe a wrong result, or take more than 1 GB. The exit status
+is 1 if one did.
 """
 
 import collections
@@ -29,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import tyro
+from damaged_readers import answer
 
 CLAIMS = """
 import numpy as np
@@ -415,30 +418,50 @@ class Trials:
 
     def __init__(self, place: Path, usual: dict[tuple[str, ...], Answer]) -> None:
         self.place, self.usual, self.room = place, usual, Kept(place)
-        self.before = tree(place)
+        self.before, self.answers = tree(place), dict[Path, str]()
+
+    def _read(self, file: Path, content: bytes) -> str:
+        """The fault of the reader of a file that has this content now."""
+        path = self.place / file
+        if file not in self.answers:
+            self.answers[file] = answer(path)
+            self.room.restore()
+        path.write_bytes(content)
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                found = answer(path)
+        except Exception as problem:
+            return f"the reader raised {type(problem).__name__}: {problem!s:.150}"
+        finally:
+            self.room.restore()
+        if file.name == "judged.jsonl":  # whose damaged lines are left out
+            return ""
+        known = found in ("", self.answers[file])
+        return "" if known else "the reader believes what it reads"
 
     def damage(
         self, file: Path, commands: list[tuple[str, ...]], rng: random.Random
     ) -> list[str] | None:
         """The faults after one damage of a file; None where the damage changed nothing."""
-        problems, data = list[str](), self.room.content[file]
+        data = self.room.content[file]
         other = damaged(data, rng)
         if other == data:
             return None
+        problems = list(filter(None, [self._read(file, other)]))
         try:
             for words in commands:
                 (self.place / file).write_bytes(other)
                 try:
-                    answer = command(*words)
+                    said = command(*words)
                 except BaseException as problem:
                     problems.append(f"{words[0]} raised {type(problem).__name__}: {problem!s:.150}")
                     continue
-                status, _, err = answer
+                status, _, err = said
                 if status not in (0, 1, 2, 3) or "Traceback" in err:
                     problems.append(f"{words[0]} ended with {status}: {err[-150:]}")
                 if words[0] == "verify" and status in (0, 1):
                     problems += believed(self.place)
-                problems += filter(None, [_wrong_result(words, answer, self.usual[words])])
+                problems += filter(None, [_wrong_result(words, said, self.usual[words])])
                 if tree(self.place) != self.before:
                     beside = sorted(tree(self.place) ^ self.before)
                     problems.append(f"wrote outside: {beside[:3]}")
@@ -449,12 +472,18 @@ class Trials:
 
 
 def main(
-    count: int = 200, seed: int = 0, only: str = "", first: int = 0, seconds: float = 1e9
+    count: int = 200,
+    commands: int = 200,
+    seed: int = 0,
+    only: str = "",
+    first: int = 0,
+    seconds: float = 1e9,
 ) -> int:
     """Damage files.
 
     Args:
-        count: damages of each kind of file.
+        count: damages of each kind of file, which its reader reads.
+        commands: after so many of them commands run, too.
         seed: of the damages.
         only: kinds whose names contain this.
         first: kinds that come before this number are left out.
@@ -470,26 +499,27 @@ def main(
         kinds = opened_by_commands(place)
         print(f"{len(kinds)} kinds: {', '.join(kinds)}", flush=True)
         room, usual = Kept(place), dict[tuple[str, ...], Answer]()
-        for words in {words for _, commands in kinds.values() for words in commands}:
+        for words in {words for _, opening in kinds.values() for words in opening}:
             usual[words] = command(*words)
             room.restore()
         trials = Trials(place, usual)
         start, failed = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0
-        for number, (kind, (file, commands)) in enumerate(kinds.items()):
+        for number, (kind, (file, opening)) in enumerate(kinds.items()):
             if only not in kind or number < first or time.monotonic() - began > seconds:
                 continue
             since, found, done = time.monotonic(), collections.Counter[str](), 0
             rng = random.Random(f"{seed} {kind}")
             while done < count:
-                problems = trials.damage(file, commands, rng)
+                problems = trials.damage(file, opening if done < commands else [], rng)
                 if problems is not None:
                     done += 1
                     found.update(problems)
             more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) * 1024
             failed += sum(found.values()) + (more > MEMORY)
-            names = ", ".join(dict.fromkeys(words[0] for words in commands))
+            names = ", ".join(dict.fromkeys(words[0] for words in opening))
             print(
-                f"{number} {kind} ({names}): {done} damages, {sum(found.values())} problems, "
+                f"{number} {kind} ({min(commands, done)} times {names}): {done} damages, "
+                f"{sum(found.values())} problems, "
                 f"+{more / 2**20:.0f} MiB, {time.monotonic() - since:.0f} s",
                 flush=True,
             )

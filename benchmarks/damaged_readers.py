@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from jaxbounds.experiments import results
-from jaxbounds.experiments.sweeps import Checkpoints
+from jaxbounds.experiments.sweeps.checkpoint import FORMAT
 from jaxbounds.experiments.sweeps.identity import read_identity
 from jaxbounds.falsification import load_instance
+from jaxbounds.ground.files import load_arrays
 from jaxbounds.ground.folders import MARK, Marked
 from jaxbounds.ground.private import read_signed
 from jaxbounds.ground.readers import json_in
@@ -37,9 +38,7 @@ def _instance(file: Path) -> Any:
 
 
 def _checkpoint(file: Path) -> Any:
-    kept = Checkpoints(file.parent, "")
-    kept.fingerprint = json.loads((file.parent / ".fingerprint").read_text())
-    return _arrays(kept._read(file.name))
+    return _arrays(load_arrays(file, form=FORMAT)[0])
 
 
 def _result(file: Path) -> Any:

@@ -127,6 +127,34 @@ def test_certificates_never_vanish(damaged, claims, capsys):
     assert [one["id"] for one in json.loads(file.read_text())] == ["mine.a"]
 
 
+@pytest.mark.parametrize("command", ["certify", "constant"])
+@pytest.mark.parametrize("change", ["", "helper.py", "NAME"])
+def test_entries_of_an_earlier_state_stand_aside(command, change, claims, monkeypatch, capsys):
+    """As a claim's helper, or a variable, was another one when they were made."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("helper.py").write_text("C = 2\n")
+    Path("mine.py").write_text("import helper\n" + Path("mine.py").read_text())
+    name = {"certify": "certificates", "constant": "constants"}[command]
+    more = ["--jobs", "1", *claims, "--seconds", "1"]
+    assert main([command, "mine.b", *more]) in (0, 1)
+    before = Path(f"out/{name}.json").read_text()
+    if change == "NAME":
+        monkeypatch.setenv(change, "1")
+    elif change:
+        Path(change).write_text("C = 3\n")
+    capsys.readouterr()
+    assert main([command, "mine.a", *more]) in (0, 1)
+    ids = [one["id"] for one in json.loads(Path(f"out/{name}.json").read_text())]
+    said, aside = capsys.readouterr().err, Path(f"out/{name}.aside-1.json")
+    if not change:
+        assert ids == ["mine.b", "mine.a"] and not aside.exists()
+        return
+    assert ids == ["mine.a"] and aside.read_text() == before
+    why = {"NAME": "an environment variable changed", "helper.py": "the file {}/helper.py changed"}
+    words = f"holds mine.b printed of an earlier state ({why[change].format(Path.cwd())}"
+    assert words in said and aside.name in said
+
+
 def test_links_lead_nowhere(claims, tmp_path, capsys):
     far = tmp_path / "far"
     before = planted(far, ["a.npz", "b/c.npz", "probe"])

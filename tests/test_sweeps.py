@@ -83,7 +83,9 @@ def _mixed(group, finished, devices):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("devices", [2, 3, 4])
+@pytest.mark.parametrize(
+    "devices", [pytest.param(count, marks=pytest.mark.devices(count)) for count in (2, 3, 4)]
+)
 @pytest.mark.parametrize("group", [1, 3, 8])
 def test_the_number_of_devices_does_not_change_the_bits(devices, group):
     """Also where lanes fill no group, groups no device, and some lanes end before others."""

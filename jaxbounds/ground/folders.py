@@ -177,8 +177,7 @@ class Marked:
         path = self.place(name)
         try:
             found = read(path)
-            if self._is_changed(name):
-                raise Damaged(f"{path} was changed since a run wrote it")
+            self.refuse_changed(name)
             return found
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -190,15 +189,21 @@ class Marked:
                 say(f"{path} {words}; no run wrote it, and it stays as it is")
             return None
 
-    def _is_changed(self, name: str) -> bool:
-        """Whether a run wrote the file that had this name, and not its content of now."""
+    def refuse_changed(self, name: str, /) -> None:
+        """Refuse a file of a run's whose content is not what a run wrote.
+
+        Raises:
+            Damaged: if the mark knows the name with other contents only.
+            OSError: if the file cannot be read.
+        """
         path = self.place(name)
         if not _local(path):  # whose content would have to come here once more
-            return False
+            return
         now = {self._digest(path), f"head {_head_of(path)}"}
         self._digests = None  # another process may have written the file, and the mark before it
         known = self._read().get(name)
-        return bool(known) and not known & now
+        if known and not known & now:
+            raise Damaged(f"{path} was changed since a run wrote it")
 
     def owns(self, name: str, /) -> bool:
         """Whether a run wrote the file that has this name now, and nobody changed it since."""

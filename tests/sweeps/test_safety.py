@@ -161,7 +161,7 @@ def test_another_version_device_or_precision_is_another_run(what, tmp_path, monk
     if what == "device":
         monkeypatch.setattr(identity, "versions", dict)
         text = (tmp_path / "sweep.json").read_text().replace('"cpu cpu"', '"gpu H100"')
-        (tmp_path / "sweep.json").write_text(text)
+        Marked(tmp_path).write("sweep.json", text)
     else:
         name, value = names[what]
         monkeypatch.setattr(identity, name, lambda: value)
