@@ -12,6 +12,7 @@ import pytest
 from jaxbounds.experiments.sweeps import Checkpoints, compiled, lanes_of, records_in, sweep
 from jaxbounds.experiments.sweeps.checkpoint import leaves_of
 from jaxbounds.experiments.sweeps.swept import swept_of
+from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import LOCK
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
