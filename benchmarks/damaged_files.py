@@ -246,16 +246,18 @@ class Kept:
         found = path.lstat()
         return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode
 
-    def restore(self) -> None:
-        """Write what changed, and remove what was added."""
+    def restore(self, under: Path = Path()) -> None:
+        """Write what changed, and remove what was added, below a folder of this one."""
         there, added = set[Path](), list[Path]()
-        for root, folders, files in os.walk(self.place):
+        for root, folders, files in os.walk(self.place / under):
             inside = Path(root).relative_to(self.place)
             there.update(inside / name for name in files)
             added += [inside / name for name in folders if inside / name not in self.folders]
         for name in there - self.content.keys():
             (self.place / name).unlink()
         for name, data in self.content.items():
+            if not name.is_relative_to(under):
+                continue
             path = self.place / name
             if name not in there or self._stamp(path) != self.stamps[name]:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -425,7 +427,7 @@ class Trials:
         path = self.place / file
         if file not in self.answers:
             self.answers[file] = answer(path)
-            self.room.restore()
+            self.room.restore(file.parent)
         path.write_bytes(content)
         try:
             with contextlib.redirect_stderr(io.StringIO()):
@@ -433,7 +435,7 @@ class Trials:
         except Exception as problem:
             return f"the reader raised {type(problem).__name__}: {problem!s:.150}"
         finally:
-            self.room.restore()
+            self.room.restore(file.parent)
         if file.name == "judged.jsonl":  # whose damaged lines are left out
             return ""
         known = found in ("", self.answers[file])
@@ -467,7 +469,8 @@ class Trials:
                     problems.append(f"wrote outside: {beside[:3]}")
                 self.room.restore()
         finally:
-            self.room.restore()
+            if commands:
+                self.room.restore()
         return problems
 
 
