@@ -436,7 +436,7 @@ class Trials:
             return f"the reader raised {type(problem).__name__}: {problem!s:.150}"
         finally:
             self.room.restore(file.parent)
-        if file.name == "judged.jsonl":  # whose damaged lines are left out
+        if file.suffix == ".jsonl":  # which keeps the lines that are whole
             return ""
         known = found in ("", self.answers[file])
         return "" if known else "the reader believes what it reads"

@@ -20,7 +20,7 @@ from jaxbounds.ground.files import load_arrays
 from jaxbounds.ground.folders import MARK, Marked
 from jaxbounds.ground.private import read_signed
 from jaxbounds.ground.readers import json_in
-from jaxbounds.runs import shards
+from jaxbounds.runs import ledger, shards
 from jaxbounds.runs.folder import _journal_in, failed_before, published_in
 from jaxbounds.runs.merged_files import _entries
 
@@ -79,6 +79,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "sweep.json": lambda file: read_identity(Marked(file.parent)),
     "shard.json": lambda file: shards.read(file.parent),
     "result.nc": _result,
+    ledger.LEDGER: lambda file: ledger.read(file.parent),
     ".key": lambda file: [read_signed(text) for text in file.parent.glob("*/*.txt")] or None,
     ".txt": read_signed,
 }

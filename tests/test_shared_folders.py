@@ -239,6 +239,12 @@ def test_a_comparison_leaves_out_verdicts_that_were_edited(judged, capsys):
     assert main(["diff", "out", "other"]) == 2
     said = capsys.readouterr()
     assert "it was changed" in said.err and "holds" not in said.out
+    Path("other/.jaxbounds").write_text("?")
+    shutil.copy("out/verdicts.json", "other/verdicts.json")
+    assert main(["diff", "out", "other"]) == 0
+    assert "the settings of other are left out" in capsys.readouterr().err
+    Path("other/.jaxbounds").unlink()
+    file.write_text(file.read_text().replace('"fails"', '"holds"', 1))
     about = json.loads(Path("other/run.json").read_text())
     del about["files"]  # as an earlier version left it
     Path("other/run.json").write_text(json.dumps(about))

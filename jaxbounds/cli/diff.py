@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.cli.common import console_for_output, print_json
+from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import json_in
@@ -92,7 +93,8 @@ def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
         raise ValueError(f"no verdicts in {path}: give a folder that `jaxbounds verify` left")
     try:
         settings = Marked(path).read("run.json", lambda file: json_in(file, of=dict)) or {}
-    except (OSError, *UNREADABLE):
+    except (OSError, *UNREADABLE) as problem:
+        say(f"jaxbounds: {problem}; the settings of {path} are left out")
         settings = {}
     return forms, {name: value for name, value in settings.items() if name not in FRESHNESS}
 
