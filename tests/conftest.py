@@ -1,5 +1,8 @@
 """Every test runs with strict promotion rules, on several fake CPU devices, compiled cheaply.
 
+The variable `JAXBOUNDS_TEST_DEVICES` says on how many devices, 4 unless it is set. A test that
+needs more is marked `devices(N)`, and skipped where there are fewer.
+
 Most of a test's time goes into compiling programs that run for milliseconds. Types are checked at
 run time where shapes are annotated; everywhere, which takes twice the time, once a week by
 `--jaxtyping-packages=jaxbounds,...`.
@@ -27,7 +30,8 @@ CHEAP += " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_prefer_vector_widt
 if jax.__version_info__ < (0, 11):
     CHEAP += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"
-jax.config.update("jax_num_cpu_devices", 4)
+DEVICES = int(os.environ.get("JAXBOUNDS_TEST_DEVICES", "4"))
+jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the commands do, for their reason
 jax.config.update("jax_traceback_filtering", "off")  # as the commands do, for their reason
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -58,6 +62,7 @@ CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
 def pytest_configure(config):
     """Before anything of the library is imported."""
+    config.addinivalue_line("markers", "devices(count): needs so many devices")
     if not config.getoption("jaxtyping_packages"):
         jaxtyping.install_import_hook([f"jaxbounds.{name}" for name in SHAPED], CHECKER)
     if (cache := getattr(config, "cache", None)) is not None:
@@ -95,6 +100,13 @@ def pytest_collection_finish():
     """What was imported stays, and compiled programs make millions of objects: look less often."""
     gc.freeze()
     gc.set_threshold(20_000, 50, 1000)
+
+
+def pytest_runtest_setup(item):
+    """Tests that need more devices than there are say nothing."""
+    needed = max((mark.args[0] for mark in item.iter_markers("devices")), default=1)
+    if needed > 1 and needed > len(jax.devices()):
+        pytest.skip(f"{needed} devices are needed, and there are {len(jax.devices())}")
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """`jaxbounds diff`: what changed between two runs of `verify`, by form."""
 
-import json as json_format
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.cli.common import console_for_output, print_json
+from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.readers import json_in
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.folder import UNREADABLE, verdicts_in
@@ -90,10 +92,11 @@ def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
     if not forms:
         raise ValueError(f"no verdicts in {path}: give a folder that `jaxbounds verify` left")
     try:
-        settings = json_format.loads((path / "run.json").read_text(encoding="utf8"))
-        return forms, {name: v for name, v in dict(settings).items() if name not in FRESHNESS}
-    except (OSError, *UNREADABLE):
-        return forms, {}
+        settings = Marked(path).read("run.json", lambda file: json_in(file, of=dict)) or {}
+    except (OSError, *UNREADABLE) as problem:
+        say(f"jaxbounds: {problem}; the settings of {path} are left out")
+        settings = {}
+    return forms, {name: value for name, value in settings.items() if name not in FRESHNESS}
 
 
 def diff(
