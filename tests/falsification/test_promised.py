@@ -116,6 +116,8 @@ def test_a_witness_is_where_the_search_starts():
     product = TRUE["two numbers"]
     assert _judged(*product, witness=lambda K: {"x": -1.0 + 0 * K}).status == "holds"
     assert _judged(*product, witness={"x": 1e9, "y": 10.0}).status == "holds"
+    with pytest.raises(TypeError, match="witness must be a function or a dict or float"):
+        _judged(*product, witness="x = 1")
 
 
 def test_a_statement_takes_a_witness_of_the_instance_and_the_size():

@@ -10,7 +10,7 @@ from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.judged import Judged
 from jaxbounds.claims.statements.line import Axes, sizes_of
 from jaxbounds.claims.statements.refused import REFUSALS, alone, is_collecting
-from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement
+from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement, Witness
 from jaxbounds.claims.statements.two_sides import (
     PRINTED,
     ByName,
@@ -69,7 +69,7 @@ def claim(
     assumptions: str = "",
     hypotheses: Hypotheses | None = None,
     there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None,
-    witness: Any = None,
+    witness: Witness | None = None,
     estimates: Mapping[Literal["lhs", "rhs"], Estimate] | None = None,
     error: Side = 0.0,
     tolerance: float = _BY_KIND,
@@ -163,7 +163,7 @@ def claim(
         judges=every if callable(every) else tuple(dict.fromkeys(every)),
         over=over,
         there_is=there_is,
-        witness=_start(witness, there_is),
+        witness=ByName(witness) if callable(witness) else witness,
         estimates={} if estimates is None else estimates,
         sizes=found,
         assumptions=assumptions,
@@ -173,15 +173,6 @@ def claim(
         tolerance=tolerance,
         budget=budget,
     )
-
-
-def _start(witness: Any, there_is: Any) -> Any:
-    """The witness as `Statement` takes it: a function of (instance, size), or entries by name."""
-    if callable(witness):
-        return ByName(witness)
-    if witness is None or isinstance(witness, Mapping):
-        return witness
-    return {next(iter(there_is)): witness} if isinstance(there_is, Mapping) and there_is else {}
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:

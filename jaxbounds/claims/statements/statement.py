@@ -33,7 +33,7 @@ Estimate = Literal["below", "above"]
 FEWEST = 3
 """Values of the parameter that a limit needs."""
 Search = Literal["gradient", "random", "none"]
-Witness = Callable[..., Any] | Mapping[str, Any]
+Witness = Callable[..., Any] | Mapping[str, Any] | float
 """Entries that a claim promises, or a function that gives them."""
 
 FITTED = ("rate", "limit")
