@@ -410,6 +410,8 @@ class Column(NamedTuple):
         reach: the least and the largest difference of the sides beside the draws; NaN where nobody
             looked.
         scale: the size of the terms of both sides; NaN where nobody looked, None before.
+        rounding: the amount by which floats violate a bound where the size of the terms explains
+            it, -inf elsewhere; None before anybody looked.
     """
 
     measured: Measured
@@ -418,6 +420,7 @@ class Column(NamedTuple):
     labels: np.ndarray
     reach: tuple[float, float] = (np.nan, np.nan)
     scale: np.ndarray | None = None
+    rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
         """Of these rows the one with the largest value that counts; NaN is worst."""
