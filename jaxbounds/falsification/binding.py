@@ -264,6 +264,14 @@ def _few(statement: Statement, budget: Budget) -> Bench:
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 
+def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
+    """The instances of one size, with the entries that `there_is` promises the first form."""
+    batch = take(pool.of_size(index)[0], slice(None))
+    if bench.statement.there_is is None:
+        return batch
+    return bench.promises(Size(bench.statement.sizes[index])).filled(batch, 0)
+
+
 def bindings(
     statement: Statement,
     functions: Sequence[Judged],
@@ -291,10 +299,7 @@ def bindings(
         )
         draw(bench, pool, budget, 0)
         at = {i: Size(size) for i, size in enumerate(statement.sizes)}
-        parts = [
-            _variants(statement, at[i], take(pool.of_size(i)[0], slice(None)), functions, factor)
-            for i in at
-        ]
+        parts = [_variants(statement, at[i], _whole(bench, pool, i), functions, factor) for i in at]
         sizes = np.repeat(list(at), [len(p[0].counted) for p in parts if p[0] is not None])
         stored = [
             _variants(
