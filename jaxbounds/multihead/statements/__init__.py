@@ -72,6 +72,7 @@ from jaxbounds.multihead.statements import (
     unbalanced,
     weak_convexity,
 )
+from jaxbounds.multihead.statements.codes import CODES
 from jaxbounds.multihead.statements.items import ITEMS
 from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
@@ -103,6 +104,7 @@ PAPER = Paper(
     remarks=_ERRATA.remarks,
     unchecked=_ERRATA.unchecked,
     items=ITEMS,
+    codes=CODES,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,

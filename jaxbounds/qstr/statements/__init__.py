@@ -55,6 +55,7 @@ from jaxbounds.qstr.statements import (
     transformers,
     truncation,
 )
+from jaxbounds.qstr.statements.codes import CODES
 from jaxbounds.qstr.statements.items import ITEMS
 from jaxbounds.qstr.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
 
@@ -103,6 +104,7 @@ PAPER = Paper(
     remarks=_ERRATA.remarks,
     unchecked=_ERRATA.unchecked,
     items=ITEMS,
+    codes=CODES,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,

@@ -52,6 +52,7 @@ from jaxbounds.seqlength.statements import (
     single_layer,
     sparsification,
 )
+from jaxbounds.seqlength.statements.codes import CODES
 from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
@@ -79,6 +80,7 @@ PAPER = Paper(
     remarks=_ERRATA.remarks,
     unchecked=_ERRATA.unchecked,
     items=ITEMS,
+    codes=CODES,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,
