@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from access import complete
 from links import dead_links
 from sources import write_sources
 from sphinx.cmd.build import build_main
@@ -42,6 +43,7 @@ def build(out: Path, /, *, pictures: bool = False) -> int:
         given = ["-q", "-n", "-W", "--keep-going", "-D", f"nb_execution_mode={mode}"]
         places = ["-c", str(SETTINGS), "-d", f"{room}/trees", str(source), str(out)]
         status = build_main(["-b", "html", *given, *places])
+    complete(out)
     dead = list(dead_links(out))
     for line in dead:
         print(f"dead link: {line}", file=sys.stderr)

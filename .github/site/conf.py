@@ -17,6 +17,7 @@ html_theme = "furo"
 html_title = "jaxbounds"
 html_static_path = [str(Path(__file__).parent / "static")]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "static" / "scorer.js")
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
@@ -29,6 +30,8 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 default_role = "code"
+highlight_language = "none"
+smartquotes = False  # quotes in a sentence may be code
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 napoleon_use_ivar = True

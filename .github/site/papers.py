@@ -99,7 +99,7 @@ def _on_record(statement: Statement, ratios: Ratios) -> Iterator[Verdict]:
 def _row(verdict: Verdict, form: Form, paper: Paper) -> list[str]:
     erratum = f"[{form.erratum}](#{paper.id}.{form.erratum})" if form.erratum else ""
     ratio = number(verdict.worst_ratio)
-    return [text(form.name), verdict.status, text(closeness(verdict)), text(ratio), erratum]
+    return [text(form.name), verdict.status, text(closeness(verdict)), ratio, erratum]
 
 
 def _errata(paper: Paper, links: Links) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from crosslinks import Links
 from notebooks import write_notebooks
 from papers import write_papers
+from questions import write_questions
 from reference import themes, write_reference
 
 import jaxbounds as jb
@@ -51,14 +52,17 @@ def write_sources(folder: Path, /) -> None:
     Args:
         folder: the folder, which this function makes.
     """
-    for room in ("guide", "papers", "reference", "notebooks"):
+    for room in ("guide", "questions", "papers", "reference", "notebooks"):
         (folder / room).mkdir(parents=True)
     papers = load_papers()
     books = write_notebooks(ROOT / "colab", folder / "notebooks")
     ids = frozenset(s.id for paper in papers for s in paper.statements)
     links = Links(frozenset(dir(jb)), ids, frozenset(TOPICS), frozenset(books))
     for topic in TOPICS:
-        _write(folder / "guide" / f"{topic}.md", links.page(topic_text(topic), f"guide-{topic}"))
+        text = topic_text(topic)
+        if topic == "questions":
+            text = write_questions(text, folder / "questions", links)
+        _write(folder / "guide" / f"{topic}.md", links.page(text, f"guide-{topic}"))
     write_papers(papers, folder / "papers", links)
     write_reference(folder / "reference", links)
     shutil.copy(ROOT / ".github" / "looseness.svg", folder)
@@ -66,7 +70,9 @@ def write_sources(folder: Path, /) -> None:
     front = re.sub(r"\(\.github/looseness\.svg\)", "(looseness.svg)", front)
     index = INDEX.format(
         guide="\n".join(f"{topic} <guide/{topic}>" for topic in TOPICS),
-        papers="\n".join(f"papers/{name}\npapers/{name}-errata" for name in PAPERS),
+        papers="\n".join(
+            f"{name} <papers/{name}>\n{name}, errata <papers/{name}-errata>" for name in PAPERS
+        ),
         reference="\n".join(f"reference/{theme.name}" for theme in themes()),
         notebooks="\n".join(f"notebooks/{name}" for name in books),
     )
