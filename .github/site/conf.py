@@ -21,6 +21,7 @@ html_search_scorer = str(Path(__file__).parent / "static" / "scorer.js")
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 html_last_updated_fmt = None
 
 myst_enable_extensions = ["dollarmath"]

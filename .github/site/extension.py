@@ -69,6 +69,12 @@ def _docstring(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: 
     lines[:] = restructured(lines)
 
 
+def _skipped(app: Sphinx, what: str, name: str, it: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what Python says of a named tuple's fields; the class describes its fields."""
+    alias = str(getattr(it, "__doc__", "")).startswith("Alias for field number")
+    return True if alias else None
+
+
 def _public(app: Sphinx, env: Any, node: Any, content: nodes.Node) -> nodes.Node | None:
     """A type by its place in the package is the public name, where there is one."""
     target = str(node.get("reftarget", ""))
@@ -95,6 +101,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     app.add_search_language(SearchQuestions)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", _skipped)
     app.connect("missing-reference", _public)
     app.connect("env-check-consistency", _complete)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

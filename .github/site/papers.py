@@ -135,5 +135,9 @@ def _explained(one: str, paper: Paper, words: str) -> str:
 
 def _evidence(erratum: Erratum, links: Links) -> str:
     """The evidence, where ids of statements are links."""
-    pieces = [piece.strip() for piece in erratum.evidence.split(",")]
-    return ", ".join(f"[`{p}`](#{p})" if p in links.statements else text(p) for p in pieces)
+    return " ".join(_word(word, links) for word in erratum.evidence.split())
+
+
+def _word(word: str, links: Links) -> str:
+    name = word.rstrip(".,;:")
+    return f"[`{name}`](#{name}){word[len(name) :]}" if name in links.statements else text(word)
