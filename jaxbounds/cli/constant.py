@@ -16,6 +16,7 @@ from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.states import Depends
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import selected
+from jaxbounds.report.codes import pointer
 from jaxbounds.report.constants import constant_figure, constant_table, constant_text
 from jaxbounds.runs.constants import Search, finding, with_constants
 from jaxbounds.runs.engines import HERE, On
@@ -101,6 +102,8 @@ def constant(
                 console.print(f"\n{one.id}  {one.label}  {one.form}: {one.formula}", markup=False)
                 console.print(constant_table(one, width=console.width))
                 console.print(constant_text(one), markup=False)
+                if line := pointer([(one.id, one.form)], selection.papers):
+                    console.print(line)
     except ValueError:  # bad usage leaves no folder behind
         held.discard()
         raise

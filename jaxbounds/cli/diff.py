@@ -16,6 +16,8 @@ from jaxbounds.falsification import Verdict
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import json_in
 from jaxbounds.ground.to_json import to_json
+from jaxbounds.papers import PAPERS, load_paper
+from jaxbounds.report.codes import pointer
 from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
@@ -136,6 +138,10 @@ def diff(
         table.add_row(*map(Text, (c.id, c.form, c.what, c.before)), Text(c.after, style))
     if found:
         console.print(table)
+        named = {c.id.partition(".")[0] for c in found}
+        papers = [load_paper(name) for name in PAPERS if name in named]
+        if line := pointer(((c.id, c.form) for c in found), papers):
+            console.print(line)
     both = len(before.keys() & after.keys())
     counts = {w: sum(c.what == w for c in found) for w in dict.fromkeys(c.what for c in found)}
     words = ", ".join(f"{count} {what}" for what, count in counts.items()) or "no change"

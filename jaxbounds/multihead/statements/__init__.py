@@ -12,6 +12,7 @@ from pathlib import Path
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.claims.statements.sections import Sections, statements_in
+from jaxbounds.multihead.statements.codes import CODES
 from jaxbounds.multihead.statements.items import ITEMS
 from jaxbounds.multihead.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
@@ -55,6 +56,7 @@ PAPER = Paper(
     remarks=_ERRATA.remarks,
     unchecked=_ERRATA.unchecked,
     items=ITEMS,
+    codes=CODES,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,

@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.claims.statements.sections import Sections, statements_in
+from jaxbounds.qstr.statements.codes import CODES
 from jaxbounds.qstr.statements.items import ITEMS
 from jaxbounds.qstr.statements.reference import BIBTEX, CITATION, EDITION, LINKS, UNJUDGED
 
@@ -48,6 +49,7 @@ PAPER = Paper(
     remarks=_ERRATA.remarks,
     unchecked=_ERRATA.unchecked,
     items=ITEMS,
+    codes=CODES,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,

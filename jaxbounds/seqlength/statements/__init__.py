@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.errata import load_errata
 from jaxbounds.claims.statements.sections import Sections, statements_in
+from jaxbounds.seqlength.statements.codes import CODES
 from jaxbounds.seqlength.statements.items import ITEMS
 from jaxbounds.seqlength.statements.reference import BIBTEX, EDITION, LINKS, UNJUDGED
 
@@ -46,6 +47,7 @@ PAPER = Paper(
     remarks=_ERRATA.remarks,
     unchecked=_ERRATA.unchecked,
     items=ITEMS,
+    codes=CODES,
     unjudged=UNJUDGED,
     edition=EDITION,
     links=LINKS,
