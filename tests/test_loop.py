@@ -109,7 +109,7 @@ def test_some_kinds_and_what_took_long(claims, capsys):
     assert listed["id"] == "mine.square" and listed["judges"][0].endswith(".square")
     assert main(["list", "mine", "--import", file, "--kind", "rate"]) == 2
     error = capsys.readouterr().err
-    assert "there are: identity, construction" in error and error.count("\n") == 1
+    assert "Try one of: identity, construction" in error and error.count("\n") == 1
     with pytest.raises(SystemExit) as refused:
         main(["list", "--kind", "lemma"])
     assert refused.value.code == 2
