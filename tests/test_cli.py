@@ -252,7 +252,7 @@ def test_verify_says_what_is_not_as_expected(claims, capsys):
         (["verify", "--import", "no.py"], "no file"),
         (["verify", "multihead.eq1", "--seed", "-1"], "cannot be negative"),
         (["show", "nothing"], "no statement matches"),
-        (["errata", "nothing"], "no paper nothing"),
+        (["errata", "nothing"], "no paper=nothing"),
         (["replay", "nothing.npz"], "no file"),
     ],
 )

@@ -51,9 +51,9 @@ def test_a_new_folder_passes_as_it_is(place, capsys):
         ("there", "is there already"),
         ("file", "is there already"),
         ("My-Paper", "lower-case letters"),
-        ("json", "already: choose another"),
-        ("multihead", "already: choose another"),
-        ("numpy", "already: choose another"),
+        ("json", "already, got name="),
+        ("multihead", "already, got name="),
+        ("numpy", "already, got name="),
     ],
 )
 def test_a_folder_that_cannot_be_started_is_one_sentence(name, message, place, capsys):
@@ -89,7 +89,7 @@ def test_a_topic_fits_a_terminal(topic, capsys):
 
 def test_a_topic_that_is_none_is_one_sentence(capsys):
     assert main(["guide", "verdict"]) == 2
-    assert "no topic 'verdict'; there are: start, say, verdicts" in capsys.readouterr().err
+    assert "no topic='verdict'. Try one of: start, say, verdicts" in capsys.readouterr().err
 
 
 def _blocks(text, *kinds):

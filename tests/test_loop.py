@@ -151,7 +151,7 @@ def test_every_schema_is_one_and_says_what_fields_mean(capsys):
     said = stated["verdicts"]["items"]["properties"]
     assert "adversar" not in said and said["status"]["description"] == "the status it got."
     assert main(["schema", "nothing"]) == 2
-    assert "there are: verdicts" in capsys.readouterr().err
+    assert "Try one of: verdicts" in capsys.readouterr().err
 
 
 def test_diff_names_what_changed(claims, capsys):
