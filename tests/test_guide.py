@@ -89,7 +89,7 @@ def test_a_topic_fits_a_terminal(topic, capsys):
 
 def test_a_topic_that_is_none_is_one_sentence(capsys):
     assert main(["guide", "verdict"]) == 2
-    assert "no topic='verdict'. Try one of: start, say, verdicts" in capsys.readouterr().err
+    assert "no topic 'verdict'; there are: start, say, verdicts" in capsys.readouterr().err
 
 
 def _blocks(text, *kinds):

@@ -23,7 +23,7 @@ def topic_text(topic: str, /) -> str:
         ValueError: if there is no such topic.
     """
     if topic not in TOPICS:
-        raise ValueError(f"no topic={topic!r}. Try one of: {', '.join(TOPICS)}")
+        raise ValueError(f"no topic {topic!r}; there are: {', '.join(TOPICS)}")
     return (resources.files("jaxbounds") / "guide" / f"{topic}.md").read_text(encoding="utf8")
 
 
