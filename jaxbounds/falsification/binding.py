@@ -449,7 +449,7 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 def _fails_with(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> str:
-    """Return the first form that fails with this mistake and is expected to stand."""
+    """The first form that fails with this mistake and is expected not to."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = _few(statement, budget), Pool()

@@ -75,7 +75,7 @@ else:
 
 
 def current_trace() -> Any:
-    """Return the trace that JAX writes to now; two at one depth of one trace are equal."""
+    """The trace that JAX writes to now; two at one depth of one trace are equal."""
     from flax.core import tracers  # Flax follows JAX from release to release
 
     return tracers.current_trace()
