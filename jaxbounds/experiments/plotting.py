@@ -9,7 +9,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 
 
 def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
-    """Set ticks of a matplotlib axis (`axes.xaxis`) at the values of a grid, as they are written."""
+    """Set ticks of a matplotlib axis (`axes.xaxis`) at the values of a grid, as written."""
     values = [float(value) for value in values]
     axis.set_ticks(values, [f"{value:.12g}" for value in values])
     axis.set_ticks([], minor=True)

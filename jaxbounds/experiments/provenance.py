@@ -18,7 +18,7 @@ from jaxbounds.version import __version__
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide the numbers."""
+    """The versions of Python and of the packages that decide the numbers."""
     names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     packages = {name: importlib.metadata.version(name) for name in names}
     return (

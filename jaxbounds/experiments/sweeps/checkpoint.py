@@ -160,8 +160,7 @@ class Checkpoints:
         return int(stored["step"]), bool(stored["ended"])
 
     def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
-        """Return (step, leaves of the state, metrics of the chunks before it), or None without a
-        state.
+        """Return (step, leaves of the state, metrics of earlier chunks); None without a state.
 
         Raises:
             ValueError: if a file is damaged, missing or of another run.

@@ -1,4 +1,4 @@
-"""Compiled programs of sweeps: a second call with equal programs in one process compiles nothing."""
+"""Compiled programs of sweeps: a second call with equal programs compiles nothing."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

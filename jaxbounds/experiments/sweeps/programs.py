@@ -39,8 +39,7 @@ def advancing(
     /,
     enough: Callable | None = None,
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
-    """Return the program (lanes, carry, records, shared) -> (carry, metrics) after `records`
-    records.
+    """Return the program of steps: (lanes, carry, records, shared) -> (carry, metrics).
 
     The number of records is data, so that one program serves any rest, and any time of a second.
 

@@ -38,8 +38,7 @@ class Swept(NamedTuple):
     def to_xarray(
         self, lanes: Any = None, lengths: Mapping[str, int] | None = None, /
     ) -> "xarray.Dataset":
-        """Return the metrics as labelled data over (lane, step, ...), with `diverged` and
-        `stopped`.
+        """Return the metrics over (lane, step, ...) as labelled data, with `diverged`, `stopped`.
 
         Args:
             lanes: a dict whose numbers become coordinates, as `lanes_of` gives it.
