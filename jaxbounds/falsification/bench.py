@@ -403,7 +403,13 @@ class Column(NamedTuple):
     """One form (or the control) on all instances.
 
     Attributes:
-        measured: the measurements, of shape (instances,).
+        measured: what was measured, of shape (instances,).
+        sizes: the index of each instance's size.
+        sources: where each instance is from: a sampler, "cases" or "search".
+        labels: equal for equal instances of one size.
+        reach: the least and the largest difference of the sides beside the draws; NaN where nobody
+            looked.
+        scale: the size of the terms of both sides; NaN where nobody looked, None before.
     """
 
     measured: Measured

@@ -83,7 +83,7 @@ def _is(leaf: Any, kind: type) -> bool:
 
 
 def _with_one_entry_off(value: Any) -> Any:
-    """Return a copy of an object with one entry changed, or None if the object has no entry."""
+    """A copy of an object in which one entry is another, or None if it has no entry."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)
