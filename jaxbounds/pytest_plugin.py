@@ -1,11 +1,11 @@
-"""Statements as tests: pytest judges those of the modules in `jaxbounds_statements`.
+"""Statements as tests: pytest judges the statements of the modules in `jaxbounds_statements`.
 
     [tool.pytest.ini_options]
     jaxbounds_statements = ["mypaper", "claims.py", "mypackage.claims"]
 
-Each names what `--import` takes, a shipped paper too; paths start at the file of that setting. A
+Each name is an argument of `--import`, also a shipped paper; paths start at that file. A
 statement is a test with the id `claims.py::mine.cauchy-schwarz` and the marker `jaxbounds`. It
-passes when every form is as recorded, errata included. Where pytest is given files or ids, only the
+passes when every form is as recorded, errata included. If pytest gets files or ids, only the
 statements among them are judged.
 """
 
@@ -26,11 +26,14 @@ _MODULES = pytest.StashKey[dict[Path, str]]()
 
 
 class NotAsRecorded(Exception):
-    """Some verdict on a statement is another one than recorded; the message says which and why."""
+    """A verdict on a statement differs from the recorded one.
+
+    The message names the verdict and reason.
+    """
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The setting, and the seed of all draws."""
+    """Add the setting, and the seed of all draws."""
     about = "modules, files or folders that hold a PAPER, whose statements are tests"
     parser.addini(OPTION, about, type="args", default=[])
     group = parser.getgroup("jaxbounds")
@@ -38,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the files of the modules; where pytest is given none they are collected as well."""
+    """Find the files of the modules; collect them as well where pytest gets no files."""
     config.addinivalue_line("markers", "jaxbounds: a statement, judged by jaxbounds")
     root = config.inipath.parent if config.inipath else config.rootpath
     modules = dict(_found(where, root) for where in config.getini(OPTION))
@@ -49,13 +52,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _found(where: str, root: Path) -> tuple[Path, str]:
-    """The file of a module's statements, and what `--import` takes; nothing is imported."""
+    """Return the file of a module's statements, and the argument of `--import`.
+
+    Import no module.
+    """
     paths = [root / where, root / where.replace(".", "/"), root / f"{where.replace('.', '/')}.py"]
     path = next((path.resolve() for path in paths if path.exists()), None)
     if path is None:
         found = _spec(f"jaxbounds.{where}.statements") or _spec(where)
         if found is None or not found.origin:
-            raise pytest.UsageError(f"{OPTION} names {where!r}: no file, folder or module")
+            raise pytest.UsageError(
+                f"{OPTION} names {where!r}: no file, folder or module, got {where=}. Try its path"
+            )
         path = Path(found.origin)
         path = path.parent if path.name == "__init__.py" else path
     else:
@@ -77,7 +85,7 @@ def _spec(name: str) -> ModuleSpec | None:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[Any], list[Any]]:
-    """The statements of a file; tests in it only where its name is that of a file of tests."""
+    """Collect the statements of a file; its tests only if its name is that of a test file."""
     found = yield
     where = parent.config.stash[_MODULES].get(file_path.resolve())
     if where is None:
@@ -95,7 +103,7 @@ class StatementFile(pytest.File):
         self.where = where
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The rules of the paper, then one test a statement.
+        """Yield the rules of the paper, then one test for each statement.
 
         Raises:
             CollectError: if the module cannot be loaded or defines no PAPER.
@@ -114,7 +122,7 @@ class StatementFile(pytest.File):
 
 
 class RulesItem(pytest.Item):
-    """What every paper's declarations must obey, as a test."""
+    """The rules that every paper's declarations must obey, as a test."""
 
     def __init__(self, *, paper: Any, **given: Any) -> None:
         super().__init__(**given)
@@ -122,10 +130,10 @@ class RulesItem(pytest.Item):
         self.add_marker("jaxbounds")
 
     def runtest(self) -> None:
-        """Look for problems.
+        """Look for faults in the paper's declarations.
 
         Raises:
-            NotAsRecorded: if there are some.
+            NotAsRecorded: if there are faults.
         """
         from jaxbounds.falsification import problems_of
 
@@ -133,7 +141,7 @@ class RulesItem(pytest.Item):
             raise NotAsRecorded("\n".join(problems))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
-        """The problems, a line each."""
+        """Return the faults, a line each."""
         if isinstance(excinfo.value, NotAsRecorded):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *given)
@@ -149,7 +157,7 @@ class StatementItem(pytest.Item):
         self.extra_keyword_matches |= {statement.kind, statement.label, *statement.judged}
 
     def runtest(self) -> None:
-        """Judge it; what violated it in earlier runs is tried first.
+        """Judge the statement; violations of earlier runs are tried first.
 
         Raises:
             NotAsRecorded: if a form has another verdict than recorded.
@@ -173,7 +181,7 @@ class StatementItem(pytest.Item):
         raise NotAsRecorded("\n".join([f"{self.name}: {self.statement.formula}", *lines]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
-        """What is not as recorded, with a counterexample and the command that judges it again."""
+        """Return the verdicts that differ, with a counterexample and a command that repeats."""
         if not isinstance(excinfo.value, NotAsRecorded):
             return super().repr_failure(excinfo, *given)
         own = [] if self.path.is_relative_to(Path(__file__).parent) else ["--import", self.where]
@@ -181,5 +189,5 @@ class StatementItem(pytest.Item):
         return f"{excinfo.value}\n{shlex.join(['jaxbounds', 'verify', self.name, *seed, *own])}"
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """File, and the name that heads a failure."""
+        """Return the file, and the name that heads a failure."""
         return self.path, None, f"{self.name}  {self.statement.label}"

@@ -39,7 +39,7 @@ def claim(
     budget: Budget | None = None,
     id: str = "mine.claim",
 ) -> Statement:
-    """The statement lhs <= rhs, or another relation.
+    """Return the statement lhs <= rhs, or another relation.
 
     ```python
     from jaxbounds.testing import claim
@@ -51,19 +51,19 @@ def claim(
     Args:
         lhs: the left side.
         rhs: the right side of the form.
-        entry: the sides take this entry of the instance; they take the instance itself unless
+        entry: the name of the entry that the sides take; they take the instance itself unless
             given.
         sample: `sample(key, size) -> instance`; the claim needs it or `over`.
         over: sets by the name of an entry.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`.
         error: the bound on the rounding of both sides.
         control: the right side of the control; a right side that no instance meets unless given.
-        kind: of the statement.
-        relation: "<=", ">=" or "="; that of the kind unless given.
+        kind: the kind of the statement.
+        relation: "<=", ">=" or "="; the relation of the kind unless given.
         form: the form of the right side; `Form(name="printed")` unless given.
         sizes: static parts to try.
-        budget: draws and searches; that of every statement unless given.
-        id: of the statement; the part before the first dot is its paper.
+        budget: draws and searches; the budget of every statement unless given.
+        id: the id of the statement; the part before the first dot is its paper.
 
     Raises:
         ValueError: as `Statement`.

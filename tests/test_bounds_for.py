@@ -276,5 +276,7 @@ def test_under_a_trace_and_with_bad_options():
     for options in ({"delta": 1.0}, {"loss_range": 0.0}, {"lipschitz": np.inf}):
         with pytest.raises(ValueError, match="must be positive and finite, delta in"):
             jb.bounds_for(params, **options)
-    with pytest.raises(KeyError, match="no paper 'bert'; there are: seqlength, qstr, multihead"):
+    with pytest.raises(
+        KeyError, match=r"no bounds of paper='bert'\. Try one of: seqlength, qstr, multihead"
+    ):
         jb.bounds_for(params)["bert"]

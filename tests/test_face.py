@@ -159,7 +159,7 @@ def test_ids_and_files_are_taken_where_a_statement_is(claims):
     assert jb.is_bound_to(claims, sys.modules["facenotes"].product_of_norms)
     with pytest.raises(ValueError, match=r"names \d+ statements .* name one"):
         jb.falsify("multihead.cor1")
-    with pytest.raises(ValueError, match="did you mean"):
+    with pytest.raises(ValueError, match=r"Try multihead\.eq"):
         jb.falsify("multihead.eq511")
 
 
@@ -173,7 +173,7 @@ def test_a_file_beside_ids_of_its_paper_says_where_they_are(tmp_path):
         assert ids(file, "facetwo.second") == both[1:]
         assert set(ids(file, "facetwo.s*", "multihead.eq51")) == {*both[1:], "multihead.eq51"}
         assert set(ids(file, "multihead.eq51")) == {*both, "multihead.eq51"}
-        with pytest.raises(ValueError, match=r"no statement matches 'facetwo\.third'"):
+        with pytest.raises(ValueError, match=r"no statement matches pattern='facetwo\.third'"):
             ids(file, "facetwo.third")
     finally:
         sys.modules.pop("facetwo", None)

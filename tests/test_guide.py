@@ -51,9 +51,9 @@ def test_a_new_folder_passes_as_it_is(place, capsys):
         ("there", "is there already"),
         ("file", "is there already"),
         ("My-Paper", "lower-case letters"),
-        ("json", "already: choose another"),
-        ("multihead", "already: choose another"),
-        ("numpy", "already: choose another"),
+        ("json", "already, got name="),
+        ("multihead", "already, got name="),
+        ("numpy", "already, got name="),
     ],
 )
 def test_a_folder_that_cannot_be_started_is_one_sentence(name, message, place, capsys):

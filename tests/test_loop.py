@@ -110,7 +110,7 @@ def test_some_kinds_and_what_took_long(claims, capsys):
     assert listed["id"] == "mine.square" and listed["judges"][0].endswith(".square")
     assert main(["list", "mine", "--import", file, "--kind", "rate"]) == 2
     error = capsys.readouterr().err
-    assert "there are: identity, construction" in error and error.count("\n") == 1
+    assert "Try one of: identity, construction" in error and error.count("\n") == 1
     with pytest.raises(SystemExit) as refused:
         main(["list", "--kind", "lemma"])
     assert refused.value.code == 2
@@ -152,7 +152,7 @@ def test_every_schema_is_one_and_says_what_fields_mean(capsys):
     said = stated["verdicts"]["items"]["properties"]
     assert "adversar" not in said and said["status"]["description"] == "the status it got."
     assert main(["schema", "nothing"]) == 2
-    assert "there are: verdicts" in capsys.readouterr().err
+    assert "Try one of: verdicts" in capsys.readouterr().err
 
 
 def test_diff_names_what_changed(claims, capsys):

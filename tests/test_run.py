@@ -131,7 +131,7 @@ def test_a_damaged_result_is_refused(done, capsys):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["smapprox.nothing"], "no experiment 'smapprox.nothing'; there are: "),
+        (["smapprox.nothing"], "no experiment has id='smapprox.nothing'. Try one of: "),
         (["smapprox.machine", "--preset", "huge"], "no preset 'huge': default"),
         (["smapprox.machine", "--resume"], "cannot be resumed"),
         (["smapprox.machine", "--seed", "-1"], "cannot be negative"),
@@ -204,7 +204,7 @@ def test_an_experiment_of_the_users_runs_from_its_file(tmp_path, monkeypatch, ca
     assert main(["plot", "out", *own]) == 0
     assert capsys.readouterr().out == printed
     assert main(["plot", "out"]) == 2
-    assert "no experiment 'mine.ones'" in capsys.readouterr().err
+    assert "no experiment has id='mine.ones'" in capsys.readouterr().err
     assert main(["run", "mine.twos", *own]) == 2
     assert "mine.ones" in capsys.readouterr().err
     assert main(["run", "mine.ones", "--import", "no.py"]) == 2

@@ -121,7 +121,7 @@ def test_select_by_id_prefix_and_pattern():
     assert select((one, two)) == (one, two)
     assert select((one, two), ("mine.one",)) == (one, two)
     assert select((one, two), ("*.b",)) == (two,)
-    with pytest.raises(ValueError, match=r"did you mean mine\.one"):
+    with pytest.raises(ValueError, match=r"Try mine\.one"):
         select((one, two), ("mine.on",))
 
 

@@ -1,7 +1,7 @@
-"""What the four papers say of a network of one's own: their bounds, or all reasons why none.
+"""The bounds of the four papers on a user's own network, or all reasons why a bound does not apply.
 
-`network.bounds_for` asks them all; `heads` is what model (2) of multihead needs; `result` is what
-comes out.
+`network.bounds_for` asks all papers; `heads` holds the conditions of model (2) of multihead;
+`result` holds the answer.
 """
 
 from jaxbounds.bounds.network import bounds_for

@@ -1,8 +1,9 @@
-"""Corollary 1 of multihead on a network of one's own: is it model (2), and how curved is its loss.
+"""Corollary 1 of multihead on a user's own network: whether it is model (2), and its curvature.
 
-Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, U_h (T, d) and W_h (d, d) its parameters.
-An attention of query, key, value and out computes such a function, with W_h = W_Q W_K^T, but its
-loss is another function of other parameters, and gradients and curvature are of parameters.
+Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
+d). An attention of query, key, value and out computes such a function, with W_h = W_Q W_K^T. But
+its loss is another function, of other parameters, and gradients and curvature belong to the
+parameters.
 """
 
 import math
@@ -34,7 +35,7 @@ FORM = (
 )
 OTHER = "leave it out: model (2) is attention alone, of tokens as they are"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
-"""What to change here where `read_layers` says what to change for the bounds of seqlength."""
+"""Changes for multihead, by the change that `read_layers` names for the bounds of seqlength."""
 
 RUN = (
     "Theorems 3 and 4 (training, generalization gap) are of gradient descent from a start, with"
@@ -43,11 +44,13 @@ RUN = (
 FUNCTION = "that the output is model (2) of U and W: without outputs, their names alone say so"
 
 AGREE = 1e-3
-"""Outputs in float32 agree with float64 to this, relative to the largest."""
+"""Relative difference, to the largest output, up to which float32 outputs agree with float64. A
+larger value accepts more networks as model (2).
+"""
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
-    """U and W, where there are these two and nothing else."""
+    """Return U and W, if the pytree holds these two leaves and no other."""
     floats = {path: leaf for path, leaf in leaves.items() if holds(leaf, jnp.floating)}
     names = {path.rpartition("/")[2]: leaf for path, leaf in floats.items()}
     parents = {path.rpartition("/")[0] for path in floats}
@@ -57,7 +60,7 @@ def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
 
 
 def _structure(model: Any) -> tuple[Reason, ...]:
-    """Every reason why a network without U and W is not model (2)."""
+    """Return every reason why a network without U and W is not model (2)."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
     if found and not found[0].paths:  # there are no parameters
@@ -78,7 +81,7 @@ def _structure(model: Any) -> tuple[Reason, ...]:
 
 
 def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
-    """Every reason in shapes and values of U and W."""
+    """Return every reason in shapes and values of U and W."""
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
         what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
@@ -95,7 +98,7 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
 
 
 def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
-    """Whether outputs are other than those of model (2)."""
+    """Return the reason for outputs that differ from those of model (2), if they do."""
     given = np.asarray(outputs, np.float64).ravel()
     with enable_x64(True):
         params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}
@@ -111,19 +114,19 @@ def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]
 def curvature_of_heads(
     model: Any, X: Float[np.ndarray, "n T d"] | None, outputs: Any = None, /
 ) -> PaperBound:
-    """beta_3 / sqrt(H) of a network that is model (2), on these data, or why it is none.
+    """Bound beta_3 / sqrt(H) of a network that is model (2), on these data, or give the reasons.
 
     Args:
         model: a pytree with U (H, T, d) and W (H, d, d).
-        X: tokens; only their largest norm enters.
-        outputs: the network's own on `X`, to compare with model (2).
+        X: tokens, shape (n, T, d); only their largest norm enters.
+        outputs: the network's own outputs on `X`, to compare with model (2).
     """
     parts = _parts(leaves_by_path(model))
     reasons = _structure(model) if parts is None else _shapes(*parts, X)
     if parts is not None and not reasons and X is not None and outputs is not None:
         reasons = _function(*parts, X, outputs)
     if parts is None or reasons:
-        # Other parameters than U and W are those of another network, however few the reasons.
+        # Other parameters than U and W belong to another network, however few the reasons.
         return replace(HEADS, reasons=reasons, hopeless=parts is None)
     unseen = (RUN,) if X is not None and outputs is not None else (FUNCTION, RUN)
     if X is None:

@@ -1,4 +1,4 @@
-"""`jaxbounds.bounds_for`: which of the papers' bounds apply to a network of one's own."""
+"""`jaxbounds.bounds_for`: the choice of the papers' bounds that apply to a user's own network."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ def _line(problem: Exception, /) -> str:
 
 
 def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason, ...]]:
-    """The data in float64, or None and why they are of no use."""
+    """Return the data in float64, or None and the reasons why they cannot be used."""
     if data is None:
         return None, ()
     change = "give what comes out of any embedding, fixed beforehand, as an array (n, T, d)"
@@ -64,7 +64,7 @@ def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason,
 
 
 def _unreadable(model: Any) -> tuple[Reason, ...]:
-    """Why no parameters can be read, if so."""
+    """Return the reasons why no parameters can be read; empty if they can."""
     try:
         leaves = leaves_by_path(model).values()
     except (TypeError, ValueError) as problem:
@@ -76,7 +76,7 @@ def _unreadable(model: Any) -> tuple[Reason, ...]:
 
 
 def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
-    """The bound of seqlength."""
+    """Return the bound of seqlength."""
     found = certificate.applicable(model, X, outputs=outputs, **options)
     bound = found.certificate
     if found.reasons or bound is None:
@@ -91,7 +91,7 @@ def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
 
 
 def _span(model: Any, X: Any, **options: Any) -> PaperBound:
-    """The floor of qstr."""
+    """Return the floor of qstr."""
     found = span.applicable(leaves_by_path(model), X, **options)
     if found.bound is None:
         return replace(TOKENS, reasons=found.reasons, details=found)
@@ -104,7 +104,7 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """What a paper says, with what is wrong with the data; what it refuses is a reason, too."""
+    """Ask a paper for its bound, and add the faults of the data; a refusal becomes a reason."""
     try:
         found = ask()
     except (TypeError, ValueError) as problem:
@@ -132,7 +132,7 @@ def bounds_for(
     encoded: int | None = None,
     direction: Any = None,
 ) -> Bounds:
-    """Which of the four papers' bounds apply to a network, and all reasons where one does not.
+    """Say which of the four papers' bounds apply to a network, and all reasons against the others.
 
     ```python
     found = jb.bounds_for(model, X, outputs=model(X))
@@ -140,12 +140,14 @@ def bounds_for(
     found["qstr"].reasons
     ```
 
-    seqlength bounds the generalization gap of one attention layer and dense layers; qstr bounds the
-    risk of networks whose first layer takes the whole prompt, from below; multihead bounds how
-    negatively the loss of its model (2) is curved; smapprox has no bound for a given network. What
-    a network is, is read off its parameters, which do not show everything (`PaperBound.unseen`):
-    give `outputs`. Norms are rounded up to a grid, so that along training the bound moves in steps.
-    No model and no data make this raise.
+    The bound of seqlength is on the generalization gap of one attention layer and dense layers. The
+    bound of qstr is on the risk of networks whose first layer takes the whole prompt, from below.
+    The bound of multihead is on how negatively the loss of its model (2) is curved. The paper
+    smapprox has no bound for a given network.
+
+    The function reads the structure of a network off its parameters, which do not show everything
+    (`PaperBound.unseen`): give `outputs`. It rounds norms up to a grid, so that along training the
+    bound moves in steps. No model and no data make this function raise.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
@@ -170,7 +172,7 @@ def bounds_for(
     if not (0 < loss_range < math.inf and 0 < lipschitz < math.inf and 0 < delta < 1):
         raise ValueError(
             "loss_range and lipschitz must be positive and finite, delta in (0, 1), got "
-            f"{loss_range}, {lipschitz} and {delta}"
+            f"loss_range={loss_range}, lipschitz={lipschitz} and delta={delta}. Try the defaults"
         )
     X, unfit = _tokens(data)
     first = first.removeprefix("params/")

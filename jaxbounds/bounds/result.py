@@ -1,4 +1,4 @@
-"""What the papers say of one network, side by side."""
+"""The answers of the papers about one network, side by side."""
 
 import textwrap
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from jaxbounds.networks.own_network import Reason
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class PaperBound:
-    """What one paper says of one network.
+    """The answer of one paper about one network.
 
     Attributes:
         paper: its id.
-        source: where in print.
-        of: what is bounded.
-        reasons: why it does not apply, all of them; empty where it does.
-        unseen: what parameters do not show: the bound holds where these do.
-        assumed: what the caller said, or did not say, of the loss and the probability.
+        source: its place in print.
+        of: the bounded quantity.
+        reasons: all reasons why the bound does not apply; empty where it applies.
+        unseen: facts that parameters do not show, and that the bound assumes.
+        assumed: the caller's assumptions about the loss and the probability.
         value: the bound; None without data, or where it does not apply.
-        trivial: what is true without the bound; None where nothing is.
-        from_size: the least number of samples at which it says more than `trivial`, the norms as
+        trivial: the bound that is true anyway; None where there is no such bound.
+        from_size: the least number of samples at which the bound beats `trivial`, with the norms as
             they are; None if beyond 2^60, or where there is no value.
-        to_size: the largest such number; None where there is none.
+        to_size: the largest such number; None without one.
         details: the paper's own result: norms, complexity and tail, rank.
-        hopeless: whether no change short of another network would make it apply.
+        hopeless: whether only another network would make the bound apply.
     """
 
     paper: str
@@ -44,12 +44,12 @@ class PaperBound:
 
     @property
     def applies(self) -> bool:
-        """Whether the network is one that the paper speaks of."""
+        """Tell whether the paper's bound covers the network."""
         return not self.reasons
 
     @property
     def sizes(self) -> str:
-        """The numbers of samples at which it says anything, in words."""
+        """Return the numbers of samples at which the bound beats the trivial one, in words."""
         if self.value is None:
             return ""
         if self.from_size is None:
@@ -68,7 +68,7 @@ class PaperBound:
         return f"{self.of}: {number(self.value)}{beside}; {self.sizes}{given}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """The bound in one row, or each reason in one."""
+        """Return the bound as one row, or each reason as a row."""
         if self.reasons:
             return [(self.paper, reason.what, reason.where) for reason in self.reasons]
         unseen = f"not seen: {'; '.join(self.unseen)}"
@@ -91,7 +91,7 @@ class PaperBound:
         return Table(title, ("why", "where", "what would have to change"), rows)
 
     def __str__(self) -> str:
-        """All of it, for reading: the bound or every reason, its paths and what would change it."""
+        """Return the whole answer for reading: the bound or every reason, paths and change."""
         lines = [*map(str, self.reasons)] or [self._said()]
         said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
         applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
@@ -109,7 +109,7 @@ MEASURED = (
     "a number for this network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
     "and jb.Curvature(loss, params, data) has the eigenvalues of its Hessian"
 )
-"""What says something of any network, where no bound applies."""
+"""Measurements that apply to any network, where no bound applies."""
 
 
 def _wrapped(line: str) -> str:
@@ -119,39 +119,42 @@ def _wrapped(line: str) -> str:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What the four papers say of one network; `bounds["seqlength"]` is one of them.
+    """The answers of the four papers about one network; `bounds["seqlength"]` is one of them.
 
     Attributes:
-        papers: in a fixed order, whether they apply or not.
+        papers: the answers in a fixed order, whether the bounds apply or not.
     """
 
     papers: tuple[PaperBound, ...]
 
     @property
     def applying(self) -> tuple[PaperBound, ...]:
-        """Those that apply."""
+        """Return the answers whose bounds apply."""
         return tuple(one for one in self.papers if one.applies)
 
     def __getitem__(self, paper: str) -> PaperBound:
-        """What one paper says.
+        """Return the answer of one paper.
 
         Raises:
             KeyError: if there is no paper of that id.
         """
         found = {one.paper: one for one in self.papers}
         if paper not in found:
-            raise KeyError(f"no paper {paper!r}; there are: {', '.join(found)}")
+            raise KeyError(f"no bounds of paper={paper!r}. Try one of: {', '.join(found)}")
         return found[paper]
 
     @property
     def nearest(self) -> PaperBound | None:
-        """The paper that needs the fewest changes; None where one applies, or no change helps."""
+        """Return the paper that needs the fewest changes.
+
+        None where one applies, or no change helps.
+        """
         able = [one for one in self.papers if not one.hopeless]
         return None if self.applying else min(able, key=lambda p: len(p.reasons), default=None)
 
     @property
     def verdict(self) -> str:
-        """One line: the bounds that apply, or the nearest one and how many changes it needs."""
+        """Return one line: the bounds that apply, or the nearest one and its number of changes."""
         if self.applying:
             return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
         if self.nearest is None:
@@ -163,7 +166,7 @@ class Bounds:
         )
 
     def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
-        """Each reason once: the papers it stands against, and what to change for which of them."""
+        """Return each reason once, with its papers, and the changes that each paper needs."""
         found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
         for one in self.papers:
             for reason in () if one.hopeless else one.reasons:
@@ -175,7 +178,7 @@ class Bounds:
         return [(", ".join(papers), first, changes) for papers, first, changes in found.values()]
 
     def __str__(self) -> str:
-        """All of it, for reading: the verdict, the bounds, each reason once with its changes."""
+        """Return the whole answer for reading: the verdict, bounds, reasons and changes."""
         lines = [self.verdict]
         lines += [str(one) for one in self.applying]
         for papers, reason, changes in self._obstacles():

@@ -1,9 +1,8 @@
-"""From evidence to proof: statements evaluated in ball arithmetic (the extra `certify`).
+"""The way from evidence to proof: statements in ball arithmetic (the extra `certify`).
 
-`disprove` turns a violation into a certificate: both sides are enclosed by balls, all hypotheses
-are certain, and the claim is violated by a margin. `enclose` is the interpreter underneath, for
-any JAX function. `witness_of` writes down an instance so that a program that shares nothing with
-this library can check it.
+`disprove` turns a violation into a certificate: balls enclose both sides, all hypotheses are
+certain, and the claim is violated by a margin. `enclose` is the interpreter underneath, for any JAX
+function. `witness_of` writes down an instance for an independent program to check.
 """
 
 import jaxbounds.programs.balls  # noqa: F401 - says at once what is missing

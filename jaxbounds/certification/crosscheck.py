@@ -1,7 +1,8 @@
-"""Is what verdicts rest on true? Float64 measurements against ball arithmetic, on draws.
+"""The crosscheck of verdicts: float64 measurements beside ball arithmetic, on draws.
 
-For every form that holds: a stated error contains the truth, no instance that counts misses a
-hypothesis for certain, no inequality is violated, and the two sides of an identity enclose zero.
+The crosscheck tests every form that holds. A stated error must contain the truth. No instance that
+counts may certainly miss a hypothesis. No inequality may be violated. The two sides of an identity
+must enclose zero.
 """
 
 import time
@@ -29,24 +30,27 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""Relative to the larger side: what no verdict rests on. Where no error is stated, the tolerance of
-the statement is what verdicts allow."""
+"""Error relative to the larger side on which no verdict rests; a larger value reports fewer errors.
+The statement's tolerance is the allowed error if it states no error.
+"""
 BITS = 160
+"""Precision of the balls in bits; a larger number gives sharper bounds, for longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crosscheck:
-    """One form of a statement on one draw.
+    """The crosscheck of one form of a statement on one draw.
 
     Attributes:
         id: the statement.
-        form: its form; empty where nothing of the statement could be run.
-        finding: "agrees", or what is wrong: "violated" and "hypothesis missed" contradict a
-            verdict; "error too small": the float sides are further from the true ones than stated;
-            "apart": the sides of an identity differ for certain, by `amount`; "not run": `reason`.
-        amount: of the finding, relative to the larger side.
-        reason: one sentence.
-        seconds: that it took.
+        form: its form; empty where no part of the statement could be run.
+        finding: the finding. "agrees": no contradiction. "violated" and "hypothesis missed": ball
+            arithmetic contradicts a verdict. "error too small": the float sides are further from
+            the true sides than stated. "apart": the sides of an identity differ for certain, by
+            `amount`. "not run": `reason` says why.
+        amount: the amount of the finding, relative to the larger side.
+        reason: the reason, in one sentence.
+        seconds: the time that the check took, in seconds.
     """
 
     id: str
@@ -70,13 +74,13 @@ def _draws(statement: Statement, size: Size, count: int, seed: int) -> Iterator[
 def crosscheck(
     statement: Statement, /, *, draws: int = 2, seed: int = 0, seconds: float = 20.0
 ) -> list[Crosscheck]:
-    """Every form that is recorded to hold, on draws of the smallest size.
+    """Check every form that is recorded to hold, on draws of the smallest size.
 
     Args:
-        statement: of any kind; on the host only where it can be traced.
-        draws: from each sampler, and of the cases.
-        seed: of the draws.
-        seconds: after which the statement is left.
+        statement: a statement of any kind; on the host only where it can be traced.
+        draws: the number of draws from each sampler, and of cases.
+        seed: the seed of the draws.
+        seconds: the time after which the check of the statement ends.
     """
     end = time.process_time() + seconds
     forms = [form for form in statement.forms if form.expected in ("holds", "vacuous")]
@@ -122,7 +126,7 @@ def _compare(
     sides = sides_of(statement, form, size)
     *near, stated = (np.asarray(part, float).ravel() for part in sides(instance))
     error = float(np.max(stated))
-    # "error too small" is about all of the difference, so nothing is taken off it here.
+    # "error too small" concerns the whole difference, so no part is subtracted here.
     ways = [way[:2] for way in enclosures(sides, instance, reading="ulp", **options).ways]
     with precision(BITS):
         gap = min(apart(statement.relation, *way).amount for way in ways)
@@ -141,7 +145,7 @@ def _compare(
 
 
 def _off(near: list[np.ndarray], way: Any) -> float:
-    """How far the float difference of the sides is from the true one, at least."""
+    """Measure how far the float difference of the sides is from the true difference, at least."""
     left, right = (as_reals(side).ravel() for side in way)
     pairs = zip(*np.broadcast_arrays(*near), *np.broadcast_arrays(left, right))
     off = [abs((l - r) - (arb(float(a)) - arb(float(b)))).lower() for a, b, l, r in pairs

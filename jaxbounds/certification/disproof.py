@@ -1,8 +1,8 @@
-"""A false claim is disproved: both sides enclosed on one instance, all hypotheses certain.
+"""The disproof of a false claim: both sides enclosed on one instance, all hypotheses certain.
 
-The certificate is about the JAX program of the statement, read in real arithmetic. It trusts
-FLINT, `jax.make_jaxpr`, and the rules of this package; what it says is measured in float64 as well,
-where none of these enters, and where the two contradict each other nothing is claimed.
+The certificate is about the JAX program of the statement, read in real arithmetic. It trusts FLINT,
+`jax.make_jaxpr`, and the rules of this package. A float64 measurement, which uses no part of these,
+is made as well. If the two contradict each other, the certificate claims nothing.
 """
 
 import contextlib
@@ -46,13 +46,15 @@ from jaxbounds.programs.interpreted.whole import with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""Relative: sides of an identity that certainly differ by no more are equal; a larger part calls
-more identities true on an instance."""
+"""Relative difference of the sides of an identity up to which they count as equal; a larger value
+calls more identities true on an instance.
+"""
 NEARBY = 1e-6
-"""Sides that differ by less than this part of the largest entry may differ because the floats meet
-the hypotheses up to a tolerance; a larger part asks more often for the exact point of the set."""
+"""Share of the largest entry below which a difference of two sides may come from floats that meet
+the hypotheses up to a tolerance. A larger share asks more often for the exact point of the set.
+"""
 BITS = (192, 448)
-"""Precisions that are tried in turn."""
+"""Precisions of the balls in bits, tried in turn."""
 
 
 def _is_float(x: Any) -> bool:
@@ -60,10 +62,10 @@ def _is_float(x: Any) -> bool:
 
 
 class Enclosing:
-    """`enclose` for what statements are made of, traced once, also where it runs on the host.
+    """`enclose` for the functions of a statement, traced once, also for host statements.
 
-    The whole instance is traced; if that cannot be, its floats alone; if that cannot be either the
-    function is run as it is, and only whole numbers that come out are taken.
+    The whole instance is traced. If the trace fails, the floats alone are traced. If that trace
+    fails as well, the function runs untraced, and only whole numbers in its result are taken.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -77,14 +79,14 @@ class Enclosing:
 
     @functools.cached_property
     def _traced(self) -> tuple[Program | None, Any, Exception | None]:
-        """The program, what it is of, and what a trace of the whole was refused with."""
+        """Return the program, its argument, and the exception of a failed trace."""
         refusal: Exception | None = None
         whole = (self._function, self._instance)
         floats = [x for x in self._leaves if _is_float(x)]
         for traceable, argument in (whole, (self._of_floats, floats)) if floats else (whole,):
             try:
                 return Program.of(traceable, argument), argument, refusal
-            except Exception as problem:  # whatever NumPy or Python say to a tracer
+            except Exception as problem:  # any refusal of a tracer by NumPy or Python
                 refusal = problem
         return None, None, refusal
 
@@ -96,10 +98,10 @@ class Enclosing:
         seconds: float | None = None,
         rules: Mapping[str, Any] | None = None,
     ) -> Enclosed:
-        """What it gives, enclosed.
+        """Enclose the function's result.
 
         Raises:
-            Undecided: also if fractions come from the host, where roundings are not enclosed.
+            Undecided: also if fractions come from the host, where no rounding is enclosed.
             NotSupported: if there is no rule for a primitive.
         """
         program, argument, refusal = self._traced
@@ -116,11 +118,11 @@ class Enclosing:
 
 
 def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any) -> Enclosed:
-    """`Enclosing`, asked once; its options.
+    """Enclose the function's result once, with the options of a call of `Enclosing`.
 
     Raises:
-        Undecided: as that says.
-        NotSupported: as that says.
+        Undecided: as in a call of `Enclosing`.
+        NotSupported: as in a call of `Enclosing`.
     """
     return Enclosing(function, instance)(**options)
 
@@ -130,7 +132,7 @@ class Met(NamedTuple):
 
     Attributes:
         words: "certain", "open" or "missed" for each, on every way through the program.
-        computed: whether numbers from outside of a trace decide one.
+        computed: whether numbers from outside of a trace decide a hypothesis.
     """
 
     words: dict[str, str]
@@ -138,17 +140,17 @@ class Met(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether all of them are."""
+        """Tell whether all hypotheses are certain."""
         return all(word == "certain" for word in self.words.values())
 
 
 def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /
 ) -> Callable[..., Met]:
-    """The statement's hypotheses and the form's own, traced once; asked with `Enclosing`'s options.
+    """Return a function that decides the statement's and the form's hypotheses, traced once.
 
     Raises:
-        NotSupported: when asked, if one gives no boolean.
+        NotSupported: in a call, if a hypothesis gives no boolean.
     """
     asking = lambda hypotheses: Enclosing(lambda i: dict(hypotheses(i, size)), instance)
     asked = [asking(f) for f in (statement.hypotheses, form.hypotheses) if f is not None]
@@ -159,7 +161,10 @@ def hypotheses_of(
         for name, value in (pair for one in found for way in one.ways for pair in way.items()):
             values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
             if not isinstance(value, Flags) and values.dtype != np.bool_:
-                raise NotSupported(f"the hypothesis {name!r} gives no boolean")
+                raise NotSupported(
+                    f"the hypothesis {name!r} gives no boolean, dtype={values.dtype}. Try a "
+                    "comparison, such as a <= b"
+                )
             unsure = "open" if (values == OPEN).any() else "certain"
             word = "missed" if (values == 0).any() else unsure
             before = known.get(name, word)
@@ -170,15 +175,15 @@ def hypotheses_of(
 
 
 class Gap(NamedTuple):
-    """How far two sides are certainly apart.
+    """The certain distance of two sides.
 
     Attributes:
-        amount: at least so far, beyond the stated error, relative to the larger side; negative
+        amount: the least distance beyond the stated error, relative to the larger side; negative
             where a `<=` is certainly met.
-        entry: of the flattened sides, which shows it.
-        lhs: the left side there.
-        rhs: the right side.
-        most: at most so far apart is every entry, relative to the larger side; None where unknown.
+        entry: the index of the flattened sides' entry that shows the distance.
+        lhs: the left side at that entry.
+        rhs: the right side at that entry.
+        most: the greatest distance of any entry, relative to the larger side; None where unknown.
     """
 
     amount: arb
@@ -189,10 +194,10 @@ class Gap(NamedTuple):
 
 
 def _stated(error: Any) -> arb:
-    """The largest error that is stated.
+    """Return the largest stated error.
 
     Raises:
-        Undecided: if it may be negative, or nothing.
+        Undecided: if an error may be negative, or is no number.
     """
     errors = as_reals(error).ravel()
     if not all(map(nonnegative, errors)):
@@ -201,17 +206,17 @@ def _stated(error: Any) -> arb:
 
 
 def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: bool = False) -> Gap:
-    """The certain relative gap of two sides, less the error that is stated of their difference.
+    """Enclose the relative gap of two sides, less the stated error of their difference.
 
     Args:
-        relation: of the sides, in order.
-        lhs: balls.
-        rhs: balls.
-        error: the stated one.
+        relation: the relation of the sides, in order.
+        lhs: the left side, in balls.
+        rhs: the right side, in balls.
+        error: the stated error.
         by_entry: whether each entry of an identity is relative to its own sides.
 
     Raises:
-        Undecided: if a side is not enclosed, or the error is none.
+        Undecided: if a side is not enclosed, or the error is no number.
     """
     left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
     if left.shape != right.shape:
@@ -221,7 +226,10 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
     stated = _stated(error)
     if relation in ("<=", ">="):  # the sides are in order
         if len(left) != 1:
-            raise NotSupported(f"both sides of a <= must be scalars, got {len(left)} entries")
+            raise NotSupported(
+                f"both sides of a <= must be scalars, got {len(left)} entries. Try jnp.max of "
+                "each side"
+            )
         l, r = left[0], right[0]
         if l == INF and r.is_finite() and stated.is_finite():
             return Gap(arb(1), 0, l, r)
@@ -260,19 +268,19 @@ def disprove(
     """Try to disprove one form of a statement on one instance.
 
     Args:
-        statement: any statement, or its id; it adds nothing for this.
+        statement: any statement, or its id; the call adds nothing to it.
         form: the name of one of its forms.
-        instance: inputs, as `Counterexample.instance`; floats are exact. The form's stored
+        instance: the inputs, as `Counterexample.instance`; floats are exact. The form's stored
             counterexample unless given.
-        size: its static part.
-        seconds: after which it is undecided.
-        bits: precisions, tried in turn.
+        size: the static part of the instance.
+        seconds: the time after which the form is undecided.
+        bits: the precisions in bits, tried in turn.
 
     Raises:
         KeyError: if there is no such form.
-        ValueError: if there is no such statement, or no instance; if it is not finite, its
-            leaves are no arrays, or they have shapes, or numbers, that the statement's instances
-            cannot have.
+        ValueError: if there is no such statement or no instance. Also if the instance is not
+            finite, its leaves are no arrays, or its shapes or numbers are impossible for the
+            statement.
     """
     statement = the_statement(statement)
     stored = statement.form(form).counterexample
@@ -280,7 +288,8 @@ def disprove(
         instance, size = stored.instance, stored.size
     if instance is None or size is None:
         raise ValueError(
-            f"{statement.id} ({form}) stores no counterexample: give instance and size"
+            f"{statement.id} ({form}) stores no counterexample, got size={size}. Try to "
+            "give instance and size"
         )
     certificate = _certificate(
         statement, form, instance, size, seconds, bits, MARGIN, by_entry=False
@@ -291,7 +300,7 @@ def disprove(
 def _theorem_of(
     statement: Statement, instance: Instance, certificate: Certificate
 ) -> Callable[[int | None, str], str]:
-    """What makes the file of a disproof."""
+    """Return the function that writes the Rocq file of a disproof."""
 
     def theorem(operations: int | None, citation: str) -> str:
         return disproof_file(
@@ -307,10 +316,10 @@ def _theorem_of(
 def confirmed(
     statement: Statement, form: str, instance: Instance, size: Mapping[str, float], /
 ) -> Certificate:
-    """`disprove` for an instance whose floats are the numbers meant: any certain gap will do.
+    """Run `disprove` for an instance whose floats are the numbers meant: any certain gap suffices.
 
-    For the verdict `fails` on an instance that was found, where nothing stands for an irrational.
-    The sides of an identity must differ by more than its tolerance.
+    The verdict `fails` uses this function on an instance from a search, where no float stands for
+    an irrational number. The sides of an identity must differ by more than its tolerance.
 
     Raises:
         KeyError: if there is no such form.
@@ -332,7 +341,7 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """The certificate of a gap of at least `margin`; `by_entry` as of `apart`."""
+    """Return the certificate of a gap of at least `margin`; see `apart` for `by_entry`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -376,7 +385,7 @@ def _certificate(
 
 
 def _largest(instance: Any) -> float:
-    """The largest float of an instance, or one."""
+    """Return the largest float of an instance, at least one."""
     floats = [np.asarray(x) for x in jax.tree.leaves(instance) if _is_float(x)]
     return max([1.0, *(float(np.max(np.abs(x), initial=0.0)) for x in floats)])
 
@@ -391,7 +400,7 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """What a small gap is worth: floats may meet the hypotheses up to rounding only.
+    """Decide about a small gap, where floats may meet the hypotheses only up to rounding.
 
     The exact point of the set beside the floats must violate the claim as well.
     """
@@ -416,9 +425,10 @@ def _of_the_set(
 def _of_machine_integers(
     statement: Statement, form: Form, instance: Any, size: Size
 ) -> dict[str, Any]:
-    """A weaker word where integers wrap on the way to a side: ball arithmetic takes them as coded.
+    """Weaken the word where integers wrap on the way to a side: balls take them as coded.
 
-    It is weaker as well where NumPy cannot tell and the ranges of integers allow it.
+    The word is also weaker where NumPy cannot run the program and the ranges of integers allow a
+    wrap.
     """
     traced = jax.jit(sides_of(statement, form, size)).trace(instance)
     leaves = jax.tree.leaves(instance)
@@ -440,7 +450,7 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """What float64 has against a disproof: a second look that shares no rule with the first."""
+    """Measure in float64, sharing no rule with the first look, whether it is contradicted."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)
@@ -467,17 +477,20 @@ def _attempting(
     *,
     by_entry: bool = True,
 ) -> Callable[[int], dict[str, Any]]:
-    """Attempts at precisions in bits: what one says of the instance; all is traced once."""
+    """Return a function that tries to decide the instance at a precision in bits.
+
+    Traced only once.
+    """
     hypotheses = hypotheses_of(statement, form, instance, size)
     program, stated = sides_of(statement, form, size), lambda: ()
-    if statement.host:  # of the stated error, which is no side, the host may compute what it likes
+    if statement.host:  # the stated error is no side, so the host may compute it freely
         whole = program
         program, stated = lambda i: whole(i)[:2], lambda: whole(instance)[2:]
     sides = Enclosing(program, instance)
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """The hypotheses; and whether they are certain in both readings: one contains the other."""
+        """Return the hypotheses, and whether both readings make them certain."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

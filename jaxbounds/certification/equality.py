@@ -1,6 +1,6 @@
-"""Points at which a margin may vanish: looked for in floats, written down exactly, then proved.
+"""Points of equality: floats find them, exact numbers describe them, a proof follows.
 
-Nothing here is trusted: a point that is not one of equality, or not written down as it is, gives
+No step here is trusted. A point that is not one of equality, or that is described inexactly, gives
 no region (`contact.touching`).
 """
 
@@ -24,29 +24,38 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""A margin below that, relative to the larger side, may be an equality."""
+"""Margin relative to the larger side below which a point may be an equality. A larger value tries
+more points.
+"""
 SMALL = 1e-6
+"""Relative share of the largest value that a side counts for at least; a larger one tries more."""
 EQUAL = 1e-11
-"""The same at a point that is written down."""
+"""Margin relative to the larger side below which a described point may be an equality. A larger
+value accepts more points.
+"""
 MOST, LOOKS = 48, 96
-"""Points that are tried, each with a few ways to write it down; boxes that are looked at."""
+"""Points that are tried, each with a few descriptions; and boxes that are searched. Larger numbers
+find more equalities, for longer.
+"""
 SPELLINGS, FAILURES = 12, 32
-"""Ways to write a point down; boxes in turn on which writing the margin down proved nothing."""
+"""Descriptions of a point; and boxes in a row on which the described margin proved nothing. Larger
+numbers find more equalities, for longer.
+"""
 
 
 def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJaxpr:
-    """From one point to the margin and whether the hypotheses are met."""
+    """Return the program from one point to the margin and whether the hypotheses are met."""
     return traced(lambda point: margin(point)[::3], jnp.zeros(count))[0]
 
 
 class Equalities:
-    """Regions around points of equality, found where they are asked for.
+    """Regions around points of equality, found on demand.
 
-    Looking for them ends after half of the time that is left until `until`.
+    The search for regions ends after half of the time that is left until `until`.
 
     Attributes:
-        regions: those that are proved.
-        points: their centres, in floats.
+        regions: the proved regions.
+        points: the centres of the regions, in floats.
     """
 
     def __init__(
@@ -67,14 +76,14 @@ class Equalities:
 
     @property
     def spent(self) -> bool:
-        """Whether so many were tried that no more will be."""
+        """Tell whether the search has used up its tries or its time."""
         late = time.process_time() > self._until
         return late or len(self._tried) >= MOST or self._looks >= LOOKS
 
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
-        """The margin beside the larger side, or a small part of the largest that was met.
+        """Return the margin over the larger side, or over a share of the largest value so far.
 
-        Both sides may vanish where they are equal.
+        Both sides may vanish at a point of equality.
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
@@ -83,13 +92,13 @@ class Equalities:
             self._scale = max(self._scale, float(np.max(scale, initial=0.0, where=scale < 1e300)))
             beside = np.maximum(scale, max(SMALL * self._scale, 1e-300))
             share = np.where(needed & np.isfinite(value), value / beside, np.inf)
-        for region in self.regions if masked else []:  # what is proved is not looked for
+        for region in self.regions if masked else []:  # a proved region is not searched again
             inside = (points >= np.array(region.lower)) & (points <= np.array(region.upper))
             share = np.where(inside.all(axis=1), np.inf, share)
         return np.where(np.isnan(share), 0.0, share)
 
     def _lowest(self, box: Box) -> np.ndarray:
-        """Where the margin seems least, from a box downhill in the domain."""
+        """Return the point with the least margin, downhill in the domain from a box."""
         low, high = np.array(box.lower), np.array(box.upper)
         corners = np.array(list(itertools.islice(itertools.product(*zip(low, high)), 64)))
         spread = self._rng.uniform(size=(SAMPLE, len(low)))
@@ -102,7 +111,7 @@ class Equalities:
             i = int(np.argmin(share))
             if share[i] < least:
                 best, least = points[i], share[i]
-            if k == 2:  # from now on beyond the box, but for what is fixed
+            if k == 2:  # from now on beyond the box, except for fixed coordinates
                 fixed = low == high
                 low = np.where(fixed, low, self._domain.lower)
                 high = np.where(fixed, high, self._domain.upper)
@@ -113,7 +122,7 @@ class Equalities:
         return best
 
     def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
-        """By Newton's method, in the coordinates that are inside, where the margin is smooth."""
+        """Polish a point by Newton's method in the inner coordinates of a smooth margin."""
         if self._newton is None:
             value = lambda p: self._margin(p)[0]
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
@@ -133,7 +142,7 @@ class Equalities:
         return x
 
     def find_region(self, box: Box) -> bool:
-        """Look for a point of equality in a box; whether a region around one was proved."""
+        """Look for a point of equality in a box; return whether a region around one was proved."""
         if self.spent:
             return False
         self._looks += 1
@@ -178,7 +187,7 @@ class Equalities:
         return False
 
     def _spelled(self, point: np.ndarray, moving: list[int]) -> Iterator[tuple[Number, ...]]:
-        """The ways to write the point down, the plainest first."""
+        """Yield exact descriptions of the point, the plainest first."""
         ways: list[list[Number]] = []
         for j, x in enumerate(point):
             if j in moving:
@@ -198,7 +207,7 @@ class Equalities:
         yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]
 
     def settles(self, box: Box) -> bool:
-        """Whether the margin, written down on a box, is seen not to be negative."""
+        """Tell whether the margin, written down on a box, is proved to be not negative."""
         if self._failures >= FAILURES or time.process_time() > self._until:
             return False
         found = holds_on(self._program, box, self._reading)
@@ -206,15 +215,18 @@ class Equalities:
         return found
 
     def covered(self, point: Sequence[float]) -> bool:
-        """Whether a point is in a region."""
+        """Tell whether a point is in a region."""
         return any(region.holds(point, point) for region in self.regions)
 
     def holds(self, box: Box) -> bool:
-        """Whether a box is in a region."""
+        """Tell whether a box is in a region."""
         return any(region.holds(box.lower, box.upper) for region in self.regions)
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """A coordinate and a value at which the end of a region cuts a box, if one does."""
+        """Return a coordinate and a value at which the end of a region cuts a box.
+
+        None without a cut.
+        """
         for region in self.regions:
             ends = list(zip(region.lower, region.upper, box.lower, box.upper))
             if all(c <= b and a <= d for a, b, c, d in ends):

@@ -1,4 +1,4 @@
-"""Which forms fail, on which instances: what there is to disprove."""
+"""The forms that fail, with the instances on which they fail: the input of a disproof."""
 
 import contextlib
 import tempfile
@@ -21,16 +21,18 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000
-"""Enough for the shipped domains."""
+"""Boxes that a proof may enclose, enough for the shipped domains; a larger number proves more,
+longer.
+"""
 
 
 class Failing(NamedTuple):
-    """A form that fails, and the instance on which it does.
+    """A form that fails, and the instance on which it fails.
 
     Attributes:
-        form: its name.
-        instance: the stored counterexample, or what the search found, shrunk.
-        size: its static part.
+        form: the name of the form.
+        instance: the stored counterexample, or the search's instance, shrunk.
+        size: the static part of the instance.
     """
 
     form: str
@@ -39,7 +41,7 @@ class Failing(NamedTuple):
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:
-    """The forms that are recorded to fail and store a counterexample."""
+    """Return the forms that are recorded to fail and store a counterexample."""
     return tuple(
         Failing(form.name, form.counterexample.instance, form.counterexample.size)
         for form in statement.forms
@@ -50,7 +52,7 @@ def stored(statement: Statement, /) -> tuple[Failing, ...]:
 def failed_in(
     statement: Statement, verdicts: Iterable[Verdict], folder: str | Path, /
 ) -> tuple[Failing, ...]:
-    """The forms that failed in a run, each on its stored counterexample or on what was found."""
+    """Return the forms that failed in a run, each with an instance on which it fails."""
     known = {failing.form: failing for failing in stored(statement)}
     found = []
     for verdict in verdicts:
@@ -68,9 +70,11 @@ def failed_in(
 def failing_forms(
     statement: Statement, /, *, seed: int = 0, examples: Examples = NONE
 ) -> tuple[Failing, ...]:
-    """The stored counterexamples of a statement; where it has none, what `falsify` finds.
+    """Return a statement's stored counterexamples.
 
-    It starts from `examples`, which earlier runs kept.
+    Without one, the violations that `falsify` finds.
+
+    The search starts from `examples`, which earlier runs kept.
     """
     known = stored(statement)
     if known:
@@ -85,7 +89,7 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Every form that names domains, on each of them; `slack`, if given, instead of theirs."""
+    """Prove every form on each of its domains; `slack`, if given, replaces the domains' slack."""
     return tuple(
         prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES, slack=slack or None)
         for form in statement.forms
@@ -94,7 +98,7 @@ def proofs(
 
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """What is said of a form that was proved on all its domains."""
+    """Return the certificate of a form that was proved on all its domains."""
     upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
@@ -108,7 +112,7 @@ def _write_theorem(
     witness_file: str,
     citation: str,
 ) -> None:
-    """The file for Rocq beside a witness; none where it would take long or has no translation."""
+    """Write the Rocq file beside a witness, unless it takes long or has no translation."""
     as_coded = certificate.word == "disproved as coded"
     options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
     with contextlib.suppress(ValueError):
@@ -117,7 +121,7 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """What is said of a form that was not proved on all of its domains: where, and why not."""
+    """Return the certificate of a form that is open on some domains, with the reasons."""
     left = [p for p in found if p.word != PROVED]
     reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
     proofs_ = [p.to_json() for p in found]
@@ -133,16 +137,16 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Verdicts with certificates: on each that fails, and on each that is proved on its domains.
+    """Add certificates to verdicts: to each that fails, and to each that is proved on its domains.
 
     The witness of a disproof stands beside the counterexamples.
 
     Args:
-        statement: what was judged.
-        verdicts: of its forms.
-        folder: where the run keeps its instances.
+        statement: the statement that was judged.
+        verdicts: the verdicts of its forms.
+        folder: the folder of the run's instances.
         citation: the paper's title, for the witnesses.
-        seconds: of processor time, after which a form is undecided.
+        seconds: the processor time after which a form is undecided.
     """
     found = tuple(verdicts)
     made = {}

@@ -1,7 +1,7 @@
 """A claim proved on a box, or refuted at a point of it.
 
-What is proved is about the JAX program of the statement in real arithmetic. The word is said only
-after float64 was measured all over the box, where no rule of this package enters.
+A proof is about the JAX program of the statement in real arithmetic. The word "proved" also needs
+float64 measurements all over the box, which use no rule of this package.
 """
 
 import math
@@ -27,36 +27,38 @@ from jaxbounds.programs.balls.symmetry import reduced
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 AFTERWARDS = 2048
-"""Boxes that are enclosed when it is known already that there will be no proof."""
+"""Boxes that are still enclosed once the proof is known to fail; more boxes bound the violation
+better.
+"""
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
 
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What branch and bound says about a form on a domain.
+    """The result of branch and bound for a form on a domain.
 
     Attributes:
         id: the statement.
         form: its form.
-        word: "proved on D" (every instance of the domain that meets the hypotheses satisfies the
-            form up to the slack, whatever the program's constants round), "proved on D as coded"
-            (the same, if the floats in the program are the numbers meant), "false on D" (at `point`
-            it is violated by a relative 1e-6 or more), or "undecided".
+        word: the result. "proved on D": every instance of the domain that meets the hypotheses
+            satisfies the form up to the slack, however the program's constants round. "proved on D
+            as coded": likewise, if the floats in the program are the numbers meant. "false on D":
+            at `point` it is violated by a relative 1e-6 or more. Else "undecided".
         domain: D in words.
-        slack: by how much the claim proved is weaker.
-        relative_slack: by how much of |rhs| besides (for an identity, of the larger side).
-        reason: where it is not proved.
-        boxes: that were enclosed.
+        slack: the amount by which the proved claim is weaker.
+        relative_slack: a further share of |rhs| (for an identity, of the larger side).
+        reason: the place where it is not proved.
+        boxes: the number of enclosed boxes.
         faces: boxes of which only a face was left, where the margin is monotone.
         outside: boxes of which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
-        point: where it is false, or where float64 contradicts: the point of the chart.
+        point: the point of the chart where the form is false, or where float64 contradicts.
         left: boxes that are open when the budget ends; give them to `prove` to go on.
-        touching: points of equality around which it is proved by a Taylor polynomial.
+        touching: points of equality around which a Taylor polynomial proves the form.
         looked: points of the domain at which float64 was measured as well.
-        bits: precision of the balls.
-        seconds: of processor time that it took.
+        bits: precision of the balls in bits.
+        seconds: processor time in seconds.
     """
 
     id: str
@@ -91,22 +93,22 @@ class Proof:
 
     @property
     def upto(self) -> str:
-        """The slack in words; empty where there is none."""
+        """Return the slack in words; empty without a slack."""
         if self.relative_slack:
             both = f"{number(self.slack)} and " if self.slack else ""
             return f"{both}{number(self.relative_slack)} relative"
         return number(self.slack) if self.slack else ""
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-able dict."""
+        """Return a JSON-able dict."""
         return asdict(self)
 
 
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
-    """From a point to the margin, the larger side, the stated error, and whether the point counts.
+    """Return the function from a point to margin, larger side, stated error, and whether it counts.
 
-    The margin is `rhs - lhs` less the stated error, with the relative slack, and not negative where
-    the form holds up to that.
+    The margin is `rhs - lhs` less the stated error, with the relative slack. The margin is not
+    negative where the form holds up to the slack.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -118,7 +120,10 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         )
         if statement.is_bound and (lhs.ndim or rhs.ndim):
             shapes = f"{lhs.shape} and {rhs.shape}"
-            raise ValueError(f"both sides of a {statement.relation} must be scalars, got {shapes}")
+            raise ValueError(
+                f"both sides of a {statement.relation} must be scalars, got {shapes}. Try "
+                "jnp.max of each side"
+            )
         stated = jnp.max(error)
         stated = jnp.where(stated >= 0, stated, jnp.nan)
         least = rhs - lhs if statement.is_bound else -jnp.max(jnp.abs(lhs - rhs))
@@ -127,7 +132,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
             printed = lhs if statement.relation == ">=" else rhs
             of = jnp.abs(printed) if statement.is_bound else scale
             least = least + _share(of, domain.relative_slack)
-        # Of a box it is known that it is finite.
+        # A box is known to be finite.
         own = (asked(of, instance, size) for of in (statement.hypotheses, form.hypotheses))
         required = jnp.stack([jnp.asarray(True), *joined(*own).values()])
         return least - stated, scale, stated, jnp.all(required)
@@ -136,7 +141,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
 
 
 def _share(x: jax.Array, share: float) -> jax.Array:
-    """A share of a number, rounded down to 26 bits, by constants that mean themselves."""
+    """Return a share of a number, rounded down to 26 bits, by constants of few digits."""
     mantissa, exponent = math.frexp(share)
     out = x * float(math.floor(mantissa * 2.0**26))
     for step in _powers(exponent - 26):
@@ -145,7 +150,7 @@ def _share(x: jax.Array, share: float) -> jax.Array:
 
 
 def _powers(exponent: int) -> list[float]:
-    """2^exponent as a product of short constants."""
+    """Return 2^exponent as a product of short constants."""
     sign, size = (1 if exponent > 0 else -1), abs(exponent)
     return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 
@@ -165,21 +170,22 @@ def prove(
     """Try to prove one form of a statement on a domain.
 
     Args:
-        statement: or its id; of relation "<=", ">=" or "=", evaluated by JAX; kinds of which no
-            single instance decides (probability, expectation, rate, limit) are undecided.
+        statement: a statement or its id, of relation "<=", ">=" or "=", evaluated by JAX. Kinds
+            without a deciding single instance (probability, expectation, rate, limit) are
+            undecided.
         form: the name of one of its forms.
         domain: the box, its chart, and the slack.
-        boxes: how many may be enclosed.
-        seconds: of processor time, after which it is undecided.
-        bits: precision of the balls.
-        slack: instead of the domain's: absolute (1e-9), or relative ("1e-9 relative").
-        start: what an earlier proof left; the whole domain if empty.
-        progress: is told how many boxes were enclosed and how many are open.
+        boxes: the number of boxes that may be enclosed.
+        seconds: the processor time after which it is undecided.
+        bits: precision of the balls in bits.
+        slack: a slack that replaces the domain's: absolute (1e-9), or relative ("1e-9 relative").
+        start: the boxes that an earlier proof left; the whole domain if empty.
+        progress: a function that gets the number of enclosed boxes and of open boxes.
 
     Raises:
         KeyError: if there is no such form.
         ValueError: if the chart gives other entries, shapes or types than the statement's samplers,
-            or the slack is none.
+            or the slack is no number.
     """
     statement = the_statement(statement)
     domain = domain if slack is None else domain.with_slack(slack)
@@ -205,7 +211,7 @@ def prove(
         for reading in readings:
             proof, widened = _search(about, asked, reading)
             if reading == "exact":
-                # What this reading leaves is not to be gone on with by the wider one.
+                # The wider reading does not continue with the boxes that this reading leaves.
                 proof = replace(proof, left=())
                 if proof.word == "false on D":
                     proof = replace(about, reason=f"as coded it is {proof.reason}")
@@ -225,7 +231,7 @@ def prove(
 
 
 class _Asked(NamedTuple):
-    """What is to be searched, and for how long."""
+    """The input of a search: what to search, and for how long."""
 
     margin: Callable[[jax.Array], Any]
     domain: Domain
@@ -237,7 +243,7 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """One search under one reading of constants, and whether the reading widened any."""
+    """Search once under one reading of constants; tell whether the reading widened a constant."""
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
     with precision(asked.bits):
@@ -258,11 +264,11 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
                 search.step()
                 if asked.progress is not None:
                     asked.progress(search.boxes, len(search.todo))
-                if search.stuck:  # it will not be proved; by how much is asked still
+                if search.stuck:  # no proof is possible; the search still bounds the violation
                     most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
-    # Boxes that were taken, and could not be enclosed, are not among those that are open.
+    # Boxes that could not be enclosed are not among the open boxes.
     lost = bool(reason)
     if not reason and search.false is None:
         reason = _reason(search, domain.slack)
@@ -282,7 +288,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Where it is open, by how much the claim may be violated there, and which slack would do."""
+    """Say where the proof is open, how large a violation may be there, and which slack would do."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"
@@ -300,5 +306,5 @@ def _reason(search: BoxSearch, slack: float) -> str:
 
 
 def _rounded_up(x: float) -> float:
-    """To three digits, upward."""
+    """Round up to three digits."""
     return float(f"{x * 1.006:.3g}")

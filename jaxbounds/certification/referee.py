@@ -1,4 +1,4 @@
-"""Ball arithmetic as the referee of verdicts: asked where a violation may be rounding."""
+"""The ball-arithmetic referee of verdicts, asked where a violation may be rounding."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -8,7 +8,7 @@ from jaxbounds.falsification import Referee
 
 
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Whether a form is certainly violated, or certainly true, on an instance."""
+    """Decide whether a form is certainly violated, or certainly true, on an instance."""
     try:
         found = confirmed(statement, form.name, instance, size)
     except ValueError as problem:
@@ -40,7 +40,7 @@ def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bo
 
 
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Whether enclosures in decimal numbers are apart, in this order."""
+    """Tell whether enclosures in decimal numbers are apart, in this order."""
     if not smaller or not larger:
         return False
     try:

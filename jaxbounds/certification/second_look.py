@@ -1,6 +1,7 @@
-"""A second look at what was proved: float64 all over the box, where no rule of enclosure enters.
+"""A second look at a proof: float64 all over the box, without any rule of enclosure.
 
-It shares the statement's own program with the proof, compiled by XLA, and nothing else.
+The second look shares the statement's own program with the proof, compiled by XLA, and nothing
+else.
 """
 
 import itertools
@@ -16,23 +17,30 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""Points that are measured at once."""
+"""Points that are measured at once; a larger number sees more, for longer."""
 CORNERS = 256
+"""Corners of the box that are measured at most; a larger number sees more, for longer."""
 ROUNDS = 6
-"""Of moves from the points where the claim is closest to be false."""
+"""Rounds of moves from the points where the claim is closest to being false; more rounds see more,
+for longer.
+"""
 ULPS = 8
-"""Units in the last place by which a point is moved to see what rounding does there."""
+"""Units in the last place by which a point is moved to measure the effect of rounding there. A
+larger number excuses more violations as rounding.
+"""
 UNITS = 8
-"""Of the largest number that is met at a point: what rounding it may leave of a difference."""
+"""Units in the last place of the largest number at a point that rounding may leave of a difference.
+A larger number excuses more violations as rounding.
+"""
 
 
 class Doubt(NamedTuple):
-    """What float64 has against a proof.
+    """A reason to doubt a proof: a float64 evaluation that contradicts it.
 
     Attributes:
-        reason: one sentence; empty if it has nothing.
+        reason: one sentence; empty without a doubt.
         point: the point of the chart.
-        looked: how many points were measured.
+        looked: the number of measured points.
     """
 
     reason: str
@@ -41,7 +49,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Ends, what lies next to them, the middle, and numbers at which functions often break."""
+    """Return the ends, their neighbours, the middle, and numbers at which functions often break."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -49,7 +57,7 @@ def _special(low: float, high: float) -> list[float]:
 
 
 def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
-    """Corners, faces, lines through the middle, and the inside, more of it near the ends."""
+    """Return corners, faces, lines through the middle, and the inside, more of it near the ends."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     count = len(low)
     corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)
@@ -77,22 +85,23 @@ class _Measured(NamedTuple):
 
 
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
-    """What float64 says against a claim that was proved on a domain.
+    """Measure in float64 whether a claim that was proved on a domain is violated.
 
-    A violation that is no larger than what moving the point by a few units in the last place does,
-    or than a few units of the largest number met there, is rounding, and nothing against the proof.
+    A small violation is rounding, and no evidence against the proof. It is small if moving the
+    point by a few units in the last place has as large an effect. It is also small if it is a few
+    units in the last place of the largest number at the point.
 
     Args:
         margin: see `jaxbounds.certification.proof.margin_of`.
-        domain: where it is proved.
-        tolerance: relative; what rounding may do anywhere.
+        domain: the domain of the proof.
+        tolerance: the relative error that rounding may have anywhere.
     """
     program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
     low, high = np.array(domain.lower), np.array(domain.upper)
 
     def measured(points: np.ndarray) -> _Measured:
         parts = []
-        for start in range(0, len(points), POINTS):  # always as many, so that it compiles once
+        for start in range(0, len(points), POINTS):  # of one length, so that it compiles once
             index = np.minimum(np.arange(start, start + POINTS), len(points) - 1)
             found = map(np.asarray, program(jnp.asarray(points[index])))
             parts.append([f[: len(points) - start] for f in found])
@@ -129,7 +138,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
 
 
 def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
-    """Whether the violation at a point is as large as what its last places do."""
+    """Tell whether changes in the last digits of the point could explain the violation."""
     if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)
@@ -140,9 +149,9 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 
 
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
-    """The largest finite number that the program meets at a point.
+    """Return the largest finite number that the program computes at a point.
 
-    Of programs that it calls, only what they take and give is seen.
+    Inside a program that it calls, only arguments and results are seen.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [

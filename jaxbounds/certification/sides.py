@@ -1,4 +1,4 @@
-"""What a statement says on one instance: its arrays, and both sides of a form as one function."""
+"""The sides of a statement on one instance: its arrays, and both sides as one function."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,25 +11,31 @@ from jaxbounds.falsification.evaluation import in_order, on_the_host, pick
 
 
 def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
-    """Numbers, lists and arrays as the arrays that `evaluate` gets.
+    """Turn numbers, lists and arrays into the arrays that `evaluate` gets.
 
     Raises:
-        ValueError: if a leaf is not finite; it is named.
+        ValueError: if a leaf is not finite, with its name.
     """
     leaf = lambda x: not isinstance(x, Mapping)
     arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
     for path, x in jax.tree_util.tree_leaves_with_path(arrays):
         if x.dtype.kind not in "biuf":
             where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(f"the instance must hold numbers: {where} holds {x.ravel()[:2]}")
+            raise ValueError(
+                f"the instance must hold numbers: {where} holds {x.ravel()[:2]}, "
+                f"dtype={x.dtype}. Try floats or integers"
+            )
         if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
             where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(f"the instance is not finite: {where} holds {x.ravel()[:4]}")
+            raise ValueError(
+                f"the instance is not finite: {where} holds {x.ravel()[:4]}, "
+                f"dtype={x.dtype}. Try finite numbers"
+            )
     return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
 
 
 def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """From an instance to the sides of a form, the smaller one of a bound first, and the error."""
+    """Return the function from an instance to a form's sides (smaller one first) and error."""
 
     def sides(instance: Any) -> tuple[Any, Any, Any]:
         evaluate = on_the_host(statement) if statement.host else statement.evaluate

@@ -1,7 +1,8 @@
 """Witnesses: an instance on which a claim fails, complete in itself, for any program to check.
 
-JSON: the claim in words and formula, the hypotheses, the instance as exact numbers, both sides as
-enclosures, and a digest. Numbers are fractions ("-3/8"); enclosures are two decimal numbers.
+A witness is JSON: the claim in words and formula, the hypotheses, the instance as exact numbers,
+both sides as enclosures, and a digest. Numbers are fractions ("-3/8"); enclosures are two decimal
+numbers.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""Bytes of a witness that is read."""
+"""Bytes of a witness at most; a larger limit reads larger files."""
 
 
 def _exact(x: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def _exact(x: Any) -> dict[str, Any]:
 
 
 def digest_of(witness: Mapping[str, Any], /) -> str:
-    """SHA-256 of all but the digest, as JSON with sorted keys and no spaces."""
+    """Return the SHA-256 of all but the digest, as JSON with sorted keys and no spaces."""
     rest = {name: value for name, value in witness.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -41,7 +42,7 @@ def digest_of(witness: Mapping[str, Any], /) -> str:
 def witness_of(
     statement: Statement, instance: Instance, certificate: Certificate, /, citation: str = ""
 ) -> dict[str, Any]:
-    """The witness of a certificate, JSON-able."""
+    """Return the JSON-able witness of a certificate."""
     form = statement.form(certificate.form)
     leaf = lambda x: not isinstance(x, Mapping)
     arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
@@ -69,20 +70,22 @@ def witness_of(
 
 
 def save_witness(path: str | Path, witness: Mapping[str, Any], /) -> Path:
-    """Write it, all or nothing."""
+    """Write a witness, all or nothing."""
     write_text(Path(path), json.dumps(witness, indent=1) + "\n")
     return Path(path)
 
 
 def _number(text: str) -> Fraction:
     if not re.fullmatch(r"-?\d+(/\d+)?", text):
-        raise ValueError(f"{text[:20]!r} is no fraction")
+        raise ValueError(f'number={text[:20]!r} is no fraction. Try "-3/8"')
     return Fraction(text)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError("its shape is no list of counts")
+        raise ValueError(
+            f"shape={shape!r} is no list of counts; expected non-negative integers. Try [2, 3]"
+        )
     return tuple(shape)
 
 
@@ -94,51 +97,79 @@ def _array(name: str, entry: Any) -> np.ndarray:
         values = [float(v) if kind == "f" else int(v) for v in numbers]
         array: np.ndarray = np.array(values, kinds[kind])
         if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
-            raise ValueError(f"a number is no {array.dtype}")
+            raise ValueError(f"a number is no {array.dtype}, in entry={name!r}. Try another dtype")
         return array.reshape(_shape(entry["shape"]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
-        raise ValueError(f"entry {name!r} of its instance cannot be read: {problem}") from problem
+        raise ValueError(
+            f"entry {name!r} of the instance cannot be read: {problem}, got "
+            f"type={type(entry).__name__}. Try `jaxbounds certify` again"
+        ) from problem
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the key {name[:20]!r} comes twice")
+            raise ValueError(
+                f"the key {name[:20]!r} comes twice, got keys={list(found)}. Try one entry "
+                "for each key"
+            )
         found[name] = value
     return found
 
 
 def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A witness and its instance as arrays.
+    """Read a witness, and its instance as arrays.
 
     Raises:
         ValueError: if the file is missing, too large, no witness, damaged (its digest does not
-            match), or holds numbers that are none.
+            match), or holds entries that are no numbers.
     """
     path = Path(path)
     if not path.is_file():
-        raise ValueError(f"no file {path}: give a witness that `jaxbounds certify` wrote")
+        raise ValueError(
+            f"no file {path}, got path={str(path)!r}. Try to give a witness that "
+            "`jaxbounds certify` wrote"
+        )
     if path.stat().st_size > LIMIT:
-        raise ValueError(f"{path} has more than {LIMIT} bytes: it is no witness")
+        raise ValueError(
+            f"{path} has more than {LIMIT} bytes: it is no witness, "
+            f"size={path.stat().st_size}. Try a file that `jaxbounds certify` wrote"
+        )
     try:
         witness = json.loads(path.read_text(encoding="utf8"), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as problem:
-        raise ValueError(f"{path} is no JSON: {str(problem).splitlines()[0]}") from problem
+        raise ValueError(
+            f"{path} is no JSON, problem={str(problem).splitlines()[0]!r}. Try a file "
+            "that `jaxbounds certify` wrote"
+        ) from problem
     if not isinstance(witness, dict) or witness.get("format") != FORMAT:
-        raise ValueError(f"{path} is no witness: its format is not {FORMAT!r}")
+        raise ValueError(
+            f"{path} is no witness: its format is not {FORMAT!r}, got "
+            f"type={type(witness).__name__}. Try a file that `jaxbounds certify` wrote"
+        )
     if witness.get("digest") != digest_of(witness):
-        raise ValueError(f"{path}: its digest does not match its content: it was altered")
+        raise ValueError(
+            f"{path}: its digest does not match its content: it was altered, "
+            f"digest={witness.get('digest')!r}. Try `jaxbounds certify` to write it again"
+        )
     named = ("statement", "form", "size", "instance")
     missing = [name for name in named if name not in witness]
     if missing:
-        raise ValueError(f"{path} lacks {', '.join(missing)}")
+        raise ValueError(
+            f"{path} lacks {', '.join(missing)}, got keys={sorted(witness)}. Try "
+            "`jaxbounds certify` to write it again"
+        )
     size = witness["size"]
     if not isinstance(size, dict) or not all(type(n) is int for n in size.values()):
-        raise ValueError(f"{path}: its size is no object of integers")
+        raise ValueError(
+            f'{path}: its size is no object of integers, size={size!r}. Try {{"n": 2}}'
+        )
     try:
         entries = witness["instance"].items()
         flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}
         return witness, unflatten(flat)
     except (AttributeError, ValueError) as problem:
-        raise ValueError(f"{path}: {problem}") from problem
+        raise ValueError(
+            f"{path}: {problem}, with format={FORMAT!r}. Try `jaxbounds certify` to write it again"
+        ) from problem

@@ -1,1 +1,1 @@
-"""What a claim is, as data: statements, the sets of their instances, what is on record."""
+"""Data types of a claim: statements, the sets of their instances, the records about them."""

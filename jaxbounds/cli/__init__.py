@@ -37,7 +37,7 @@ COMMANDS = {
     "schema": ("schema", "schema", "The JSON Schema of what --json prints."),
     "guide": ("guide", "guide", "Pages to read: from an inequality to a verdict, and more."),
 }
-"""For each command its module, its function, and what it does; a module is imported when needed."""
+"""For each command its module, its function and its purpose; a module is imported on demand."""
 
 
 _JUDGING = ("verify", "certify", "constant", "audit")
@@ -67,7 +67,7 @@ def _command(name: str) -> Callable[..., int]:
 
 
 def _described(text: str) -> Callable[[], int]:
-    """For the list of commands, which needs none of them."""
+    """Return a stand-in for the list of commands, which needs no function."""
 
     def command() -> int:
         return 0

@@ -12,7 +12,7 @@ from jaxbounds.report.schemas import Schema
 
 FLAG = "--json"
 COMMANDS = ("replay", "certify", "run", "merge", "plot", "new", "audit", "guide")
-"""The commands that answer so; each other one has a list of its own."""
+"""The commands that answer with an object; each other command has its own list."""
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
 FIELDS: dict[str, Any] = {
@@ -46,10 +46,10 @@ _answer: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
 
 
 def answer(**fields: Any) -> None:
-    """Give a program what it asked for; nothing happens where words are wanted.
+    """Give a program the answer of a command; do nothing where the command prints words.
 
     Args:
-        fields: among `FIELDS`; values that JSON has, or dataclasses of such.
+        fields: entries of `FIELDS`; values that JSON has, or dataclasses of such values.
     """
     held = _answer.get()
     if held is not None:
@@ -57,7 +57,7 @@ def answer(**fields: Any) -> None:
 
 
 def asked(arguments: list[str], /) -> bool:
-    """Whether a command that prints words is asked for an object."""
+    """Tell whether the arguments ask a command that prints words for an object."""
     return bool(arguments) and arguments[0] in COMMANDS and FLAG in arguments[1:]
 
 
@@ -65,8 +65,8 @@ def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
     """Run a command without the flag, its words on standard error, and print its answer.
 
     Args:
-        arguments: of the command line.
-        run: runs a command line.
+        arguments: the arguments of the command line.
+        run: a function that runs a command line.
     """
     rest = [word for word in arguments if word != FLAG]
     with _collected() as held:

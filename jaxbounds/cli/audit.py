@@ -1,4 +1,4 @@
-"""`jaxbounds audit`: what was found about a paper, for its authors."""
+"""`jaxbounds audit`: the findings about a paper, for its authors."""
 
 import dataclasses
 from pathlib import Path
@@ -49,7 +49,9 @@ def audit(
         try:
             import jaxbounds.certification  # noqa: F401 - says what is missing
         except ModuleNotFoundError as problem:
-            raise ValueError(f"{problem}; or leave certificates out: --no-certify") from problem
+            raise ValueError(
+                f"{problem}, for certify={certify}. Try --no-certify, which leaves certificates out"
+            ) from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"
     run = audited(selection, Options(seed, certify=certify, timeout=timeout), place, jobs=jobs)
     if set(run.kept) != {s.id for s in selection.statements}:

@@ -137,7 +137,7 @@ def _legend(shown: Text, paper: Paper) -> Text:
 
 
 def _shown(statement: Statement) -> dict[str, Any]:
-    """The facts of a statement that need a look at its code."""
+    """Return the facts of a statement that need a look at its code."""
     names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
     return {"hypotheses": to_json(names), "written_in": declaration(statement)}
 
@@ -165,12 +165,15 @@ def errata(
     if unknown:
         names = ", ".join(paper.id for paper in known)
         raise ValueError(
-            f"no paper {', '.join(sorted(unknown))}; there are: {names} (a paper of your own needs "
-            "--import FILE)"
+            f"no paper={', '.join(sorted(unknown))}. Try one of: {names} (a paper of your own "
+            "needs --import FILE)"
         )
     chosen = [_of_weight(paper, kind) for paper in known if not papers or paper.id in papers]
     if json and brief:
-        raise ValueError("--brief is a text, --json has all: one of them")
+        raise ValueError(
+            f"--brief is a text, --json has all: one of them, got brief={brief}, "
+            f"json={json}. Try --json alone"
+        )
     if json:
         print_json([paper_json(paper) for paper in chosen])
         return 0
@@ -197,7 +200,7 @@ def errata(
 
 
 def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
-    """The paper without its statements, and without the errata of other weights."""
+    """Return the paper without its statements, and without errata of other weights."""
     errata = tuple(e for e in paper.errata if not kinds or e.kind in kinds)
     return dataclasses.replace(paper, statements=(), errata=errata)
 

@@ -1,4 +1,4 @@
-"""`jaxbounds certify`: what fails is disproved, and witnesses for other programs are written."""
+"""`jaxbounds certify`: disprove the forms that fail, and write witnesses for other programs."""
 
 from collections import Counter
 from pathlib import Path
@@ -51,9 +51,9 @@ def certify(
     stores a counterexample or names domains. A statement that is named, or is your own,
     and stores none is searched first. Needs the extra `certify` (python-flint).
 
-    Exit status 0 when everything is disproved (also where only as coded) or proved; 1 when
-    something is undecided or the run was interrupted; 2 on bad usage; 3 when nothing can be
-    written; 130 when the run was interrupted before it began to certify.
+    The exit status is 0 when every form is disproved (also where only as coded) or proved. It is 1
+    when a form is undecided or the run was interrupted. It is 2 on bad usage, and 3 when the
+    command cannot write. It is 130 when the run was interrupted before it began to certify.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -77,7 +77,9 @@ def certify(
     held = place_for(out, imports)
     out = held.path
     if operations < 1:
-        raise ValueError(f"--operations must be at least 1, got {operations}")
+        raise ValueError(
+            f"--operations must be at least 1, got {operations}. Try --operations 5000"
+        )
     if rocq is not None:
         try_to_write(rocq)
     made, interrupted = list[Certified](), False
@@ -115,12 +117,12 @@ def certify(
 
 
 def _jobs(out: Path) -> Path:
-    """A folder for the jobs of a queue."""
+    """Return a folder for the jobs of a queue."""
     return Marked(out).scratch("jobs")
 
 
 def _crosscheck(selection: Selection, out: Path, seconds: float, jobs: int, on: On) -> int:
-    """Measure the grounds of the float verdicts against ball arithmetic."""
+    """Compare the float measurements behind the verdicts with ball arithmetic."""
     try_to_write(out)
     found: list[Crosscheck] = []
     given = {"seconds": seconds, "on": on, "jobs": jobs, "folder": _jobs(out)}

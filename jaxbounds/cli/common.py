@@ -23,7 +23,7 @@ Kinds = Annotated[tuple[Kind, ...], tyro.conf.UseAppendAction]
 class Plain(Console):
     """A console that shows texts as they are: no markup, and control characters written out.
 
-    The styles that the library chooses are the only thing that a terminal obeys.
+    A terminal obeys only the styles that the library chooses.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -32,13 +32,13 @@ class Plain(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """The parts of a text, each without control characters."""
+        """Yield the parts of a text, each without control characters."""
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=printable(part.text))
 
 
 def console_for_output(*, errors: bool = False) -> Console:
-    """Standard output, or standard error; where it is no terminal, COLUMNS wide, or 100."""
+    """Return a console on standard output or error; without a terminal COLUMNS wide, or 100."""
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else 100
     stream = sys.stderr if errors else sys.stdout

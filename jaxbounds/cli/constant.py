@@ -50,8 +50,8 @@ def constant(
 
     Searches start from what `verify` and earlier runs kept too, and keep what they find for those.
 
-    Exit status 0; 1 when a form that should hold has a constant above one, as it is with `verify`,
-    could not be measured or the run was interrupted; 2 on bad usage; 3 when nothing can be written.
+    The exit status is 0, or 1 when a form that should hold has a constant above one, could not be
+    measured, or the run was interrupted. It is 2 on bad usage, and 3 when the command cannot write.
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
@@ -70,7 +70,9 @@ def constant(
         on: where the forms are worked on.
     """
     if not patterns and not record:
-        raise ValueError("name a statement, as in `jaxbounds constant multihead.eq42`")
+        raise ValueError(
+            f"name a statement, got patterns={patterns}. Try `jaxbounds constant multihead.eq42`"
+        )
     selection, axes = selected(patterns, imports=imports), parse(sizes)
     chosen = with_constants(selection, form)
     forms = [(s.id, name) for s, name in chosen]

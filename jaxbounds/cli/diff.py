@@ -23,9 +23,9 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""Fields that may change though no verdict does."""
+"""Fields that may change though no verdict changes."""
 FRESHNESS = ("files", "judged", "records")
-"""Entries of run.json that tell what verdicts rest on file by file, and no setting."""
+"""Entries of run.json about the files behind the verdicts, which are no settings."""
 Forms = dict[tuple[str, str], Verdict]
 
 
@@ -37,10 +37,10 @@ class Change:
         id: the statement.
         form: its form.
         what: the heaviest difference: the verdict, else its evidence, else a ratio that moved by
-            more than a search may (3%; where draws decide 1e-6); or that only one run has the form.
-        before: in run A.
-        after: in run B.
-        as_expected: whether the verdict of run B is as recorded; of A, where only A has it.
+            more than a search may (3%; where draws decide 1e-6). Or only one run has the form.
+        before: the value in run A.
+        after: the value in run B.
+        as_expected: whether the verdict of run B is as recorded; of run A, where only A has it.
     """
 
     id: str
@@ -52,11 +52,11 @@ class Change:
 
 
 def changes(before: Forms, after: Forms, /) -> Iterator[Change]:
-    """The changes from one run to another, in the order of the second.
+    """Yield the changes from one run to another, in the order of the second.
 
     Args:
         before: the verdicts of run A, by statement and form.
-        after: those of run B.
+        after: the verdicts of run B.
     """
     for key in [*after, *(key for key in before if key not in after)]:
         a, b = before.get(key), after.get(key)
@@ -89,10 +89,13 @@ def _change(a: Verdict | None, b: Verdict | None) -> tuple[What, str, str] | Non
 
 
 def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
-    """The verdicts of a folder, and with what they were made."""
+    """Return the verdicts of a folder, and the settings of their run."""
     forms = {(v.id, v.form): v for found in verdicts_in(path).values() for v in found}
     if not forms:
-        raise ValueError(f"no verdicts in {path}: give a folder that `jaxbounds verify` left")
+        raise ValueError(
+            f"no verdicts in {path}, got path={str(path)!r}. Try a folder that `jaxbounds "
+            "verify` left"
+        )
     try:
         settings = Marked(path).read("run.json", lambda file: json_in(file, of=dict)) or {}
     except (OSError, *UNREADABLE) as problem:

@@ -13,14 +13,16 @@ TOPICS = (
     "constants", "curvature", "figures", "sweeps", "engines", "evidence", "files", "programs",
     "changes",
 )  # fmt: skip
-"""As one reads them; each is `jaxbounds/guide/<topic>.md`, whose first line is "# topic: what"."""
+"""The pages in reading order; each is `jaxbounds/guide/<topic>.md`, which begins with "# topic:
+...".
+"""
 
 
 def topic_text(topic: str, /) -> str:
-    """The Markdown of a topic.
+    """Return the Markdown of a topic.
 
     Raises:
-        ValueError: if there is none of that name.
+        ValueError: if there is no such topic.
     """
     if topic not in TOPICS:
         raise ValueError(f"no topic {topic!r}; there are: {', '.join(TOPICS)}")

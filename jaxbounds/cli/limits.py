@@ -8,7 +8,7 @@ value would refuse machines on which the commands work."""
 
 
 def shortage() -> str:
-    """One sentence on a limit that is too low; empty where there is none."""
+    """Return one sentence about a limit that is too low; empty without such a limit."""
     with contextlib.suppress(ImportError, OSError):
         import resource  # of Unix
 

@@ -1,4 +1,4 @@
-"""From a saved line to a paper's folder: the text of its model and of its statement."""
+"""The way from a saved line to a paper's folder: the text of its model and of its statement."""
 
 import ast
 import json
@@ -45,11 +45,13 @@ CLAIM = jb.Statement(
 PAPER = jb.Paper(id="{name}", title="A claim", statements=(CLAIM,))
 '''
 FALSE = 1 + 1e-9
-"""From this ratio on the claim is false."""
+"""Ratio from which on the claim counts as false; a larger ratio takes small violations for
+rounding.
+"""
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """The function that makes the files of a paper from the paper's name; nothing is executed.
+    """Return the function that makes a paper's files from its name; no saved code is executed.
 
     Raises:
         ValueError: if the file holds no line, its code could not be read, or a part of the line is
@@ -61,25 +63,28 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
         code = line["code"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise ValueError(
-            f"{file} is none that `save` wrote of a sharp_constant or find_violation: {problem}"
+            f"{file} is none that `save` wrote of a sharp_constant or find_violation: "
+            f"{problem}, got file={str(file)!r}. Try to save the line again"
         ) from problem
     if not code:
         raise ValueError(
-            f"{file}: the code of its functions could not be read: write them in a file, or name "
-            "only what a module has"
+            f"{file}: the code of its functions could not be read, got code={code!r}. Try "
+            "to write them in a file, or to name only objects of a module"
         )
     try:
         told = _Told(saved, line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise ValueError(f"{file}: {problem}. Try to save the line again") from problem
+        raise ValueError(
+            f"{file}: {problem}, file={file.name!r}. Try to save the line again"
+        ) from problem
     return told.files
 
 
 class _Told:
-    """A line that was checked: each part is a name, a number, a literal or a set.
+    """A checked line: each part is a name, a number, a literal or a set.
 
     Attributes:
-        code: the module of the two sides, as the file has it; its text is for the user to read.
+        code: the module of the two sides, as in the file; the user reads its text.
     """
 
     def __init__(self, saved: Mapping[str, Any], line: Mapping[str, Any]) -> None:
@@ -91,7 +96,9 @@ class _Told:
         self._error = None if error is None else _names("error", error)
         self._sizes = tuple(_size(size) for size in line["sizes"])
         if line["relation"] not in ("<=", ">="):
-            raise ValueError(f"relation={line['relation']!r:.40} is neither '<=' nor '>='")
+            raise ValueError(
+                f"relation={line['relation']!r:.40} is neither '<=' nor '>='. Try relation='<='"
+            )
         best = saved
         if "sizes" in saved:  # of a constant: where it is largest
             best = max(saved["sizes"], key=lambda found: float(found["ratio"]))
@@ -102,10 +109,12 @@ class _Told:
         }
         self._ratio = float(best.get("instance_ratio") or best["ratio"])
         if not isfinite(self._ratio):
-            raise ValueError(f"the ratio is {self._ratio}, and no finite number")
+            raise ValueError(
+                f"the ratio is {self._ratio}, and no finite number. Try to save the line again"
+            )
 
     def files(self, name: str) -> dict[str, str]:
-        """The text of each file of the paper of that name."""
+        """Return the text of each file of the paper of that name."""
         ratio, line, best = self._ratio, self._line, self._best
         sizes = {key for size in self._sizes for key in size}
         take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'
@@ -134,7 +143,7 @@ class _Told:
 
 
 def _definitions(code: Any) -> str:
-    """The code of the sides, if the module only imports and defines.
+    """Return the code of the sides, if the module only imports and defines.
 
     Raises:
         ValueError: if the code is no Python, or a line of the module does more than that.
@@ -142,12 +151,16 @@ def _definitions(code: Any) -> str:
     try:
         tree = ast.parse(code)
     except (SyntaxError, MemoryError, RecursionError) as problem:
-        raise ValueError(f"the code of the sides is no Python: {problem!s:.80}") from problem
+        raise ValueError(
+            f"the code of the sides is no Python: {problem!s:.80}, got "
+            f"type={type(code).__name__}. Try to save the line again"
+        ) from problem
     for node in tree.body:
         if not _defines(node):
             raise ValueError(
-                f"line {node.lineno} of the code of the sides, {ast.unparse(node)!r:.60}, neither "
-                "imports nor defines a function or a number"
+                f"line={node.lineno} of the code of the sides, {ast.unparse(node)!r:.60}, "
+                "neither imports nor defines a function or a number. Try a file with the two "
+                "functions alone"
             )
     return str(code)
 
@@ -167,19 +180,22 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _names(which: str, names: Any) -> list[str]:
-    """Names of entries and sizes.
+    """Return names of entries and sizes, all of them identifiers.
 
     Raises:
-        ValueError: if one is no name.
+        ValueError: if an entry is no name.
     """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            raise ValueError(f"{which} names {name!r:.40}, which is no name of an entry or a size")
+            raise ValueError(
+                f"{which} names {name!r:.40}, which is no name of an entry or a size, got "
+                f"type={type(name).__name__}. Try a letter"
+            )
     return list(names)
 
 
 def _size(size: Mapping[str, Any]) -> dict[str, float]:
-    """The static part of an instance.
+    """Return the static part of an instance.
 
     Raises:
         ValueError: if it holds more than finite numbers by names.
@@ -187,22 +203,25 @@ def _size(size: Mapping[str, Any]) -> dict[str, float]:
     _names("a size", size)
     for name, value in size.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise ValueError(f"the size {name} is {value!r:.40}, and no finite number")
+            raise ValueError(
+                f"the size {name} is {value!r:.40}, and no finite number: "
+                f"{name}={value!r:.40}. Try an integer"
+            )
     return dict(size)
 
 
 def _literal(value: Any) -> Any:
-    """A JSON value whose `repr` is a literal.
+    """Return a JSON value whose `repr` is a literal.
 
     Raises:
-        ValueError: if a number is infinite or none.
+        ValueError: if a number is infinite or NaN.
     """
     if isinstance(value, dict):
         return {name: _literal(entry) for name, entry in value.items()}
     if isinstance(value, list):
         return list(map(_literal, value))
     if isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"the instance holds {value}")
+        raise ValueError(f"the instance holds {value}, got value={value}. Try finite numbers")
     return value
 
 

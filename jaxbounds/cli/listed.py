@@ -52,11 +52,11 @@ ITEMS = jb.Items(
 
 
 def files_of(name: str, source: Source, /) -> dict[str, str]:
-    """The text of each file of a paper's folder.
+    """Return the text of each file of a paper's folder.
 
     Args:
         name: the id of the paper.
-        source: what its LaTeX lists.
+        source: the items that its LaTeX lists.
     """
     entries = "".join(map(_entry, source.items))
     first = source.items[0].id.partition(".")[2] if len(source.items) else "thm1"

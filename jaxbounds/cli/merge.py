@@ -1,4 +1,4 @@
-"""`jaxbounds merge`: the shards of a run or sweep, put together as one."""
+"""`jaxbounds merge`: join the shards of a run or sweep into one."""
 
 from typing import Annotated
 
@@ -29,7 +29,9 @@ def merge(
             the shards name no code to run.
     """
     if not folders:
-        raise ValueError("no folder of shards given")
+        raise ValueError(
+            f"no folder of shards given, got folders={folders}. Try jaxbounds merge DIR --out DIR"
+        )
     place = locate(out)
     if all(is_there(locate(folder) / ABOUT) for folder in folders):
         step = merge_sweeps(folders, place)

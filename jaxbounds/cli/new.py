@@ -1,4 +1,4 @@
-"""`jaxbounds new`: a folder for a paper of one's own, that `verify` passes as it is."""
+"""`jaxbounds new`: write a folder for a user's own paper, which `verify` passes at once."""
 
 import dataclasses
 import importlib.util
@@ -23,19 +23,21 @@ NAME = "room"
 
 
 def _paper_id(folder: Path) -> str:
-    """The id of the paper in a folder: the folder's name.
+    """Return the id of the paper in a folder: the folder's name.
 
     Raises:
-        ValueError: if it is no name for a paper and a package, or one that is taken.
+        ValueError: if it is no name for a paper and a package, or is taken.
     """
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ValueError(
-            f"{name!r} cannot be a paper's id and a package: lower-case letters, then also digits "
-            "and _"
+            f"{name!r} cannot be a paper's id and a package, got name={name!r}. Try "
+            "lower-case letters, then also digits and _"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
-        raise ValueError(f"there is a module or paper {name!r} already: choose another name")
+        raise ValueError(
+            f"there is a module or paper {name!r} already, got name={name!r}. Try another name"
+        )
     return name
 
 
@@ -53,12 +55,12 @@ def new(
 
     Args:
         folder: a new folder; its name becomes the paper's id.
-        from_: a paper's .tex file, or its folder: each numbered theorem, definition, assumption and
-            labelled display becomes an item, ready to be judged and not yet covered; nothing of the
-            source is executed. Or what `save` wrote of a `sharp_constant` or `find_violation` of
-            two functions: their claim is then the paper's first statement, instead of the
-            example's. The files are printed before they are written: `verify` will run the code of
-            the two functions.
+        from_: a paper's .tex file, or its folder. Each numbered theorem, definition, assumption and
+            labelled display becomes an item, ready to be judged and not yet covered. No code of the
+            source is executed. Or the file that `save` wrote of a `sharp_constant` or
+            `find_violation` of two functions. Their claim is then the paper's first statement,
+            instead of the example's. `new` prints the files before it writes them, because `verify`
+            will run the code of the two functions.
     """
     name = _paper_id(folder)
     if from_ is not None and (from_.is_dir() or from_.suffix == ".tex"):
@@ -97,11 +99,13 @@ def _from_source(folder: Path, name: str, source: Path) -> int:
 
 def _refuse_taken(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder} is there already: give a new folder")
+        raise ValueError(
+            f"{folder} is there already, got folder={str(folder)!r}. Try to give a new folder"
+        )
 
 
 def _write(folder: Path, name: str, texts: Mapping[str, str]) -> None:
-    """Write all files of a new folder, or nothing; say what is next."""
+    """Write all files of a new folder, or no file; print the next step."""
     partial = folder.with_name(f".{name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     try:

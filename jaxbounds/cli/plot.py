@@ -1,4 +1,4 @@
-"""`jaxbounds plot`: figures of finished runs, and of how loose verified statements are."""
+"""`jaxbounds plot`: draw the figures of finished runs, and the looseness of verified statements."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -48,7 +48,10 @@ def plot(
     if (folder / "verdicts.json").is_file():
         return _plot_slack(folder, patterns, imports)
     if patterns:
-        raise ValueError(f"{folder} holds no verdicts: patterns are for those")
+        raise ValueError(
+            f"{folder} holds no verdicts: patterns are for those, got "
+            f"patterns={patterns}. Try it without patterns"
+        )
     dataset = load(folder / "result.nc")
     answer(folder=str(folder))
     experiment = find_experiment(str(dataset.attrs.get("experiment")), imports=imports)
@@ -95,10 +98,10 @@ def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
 def print_result(
     experiment: Experiment, dataset: "xarray.Dataset", /, *, verbose: bool = False
 ) -> None:
-    """Print what a result says about the paper's claims, then what else it has to say.
+    """Print a result's findings about the paper's claims, then its further text.
 
     Args:
-        experiment: that gave the result.
+        experiment: the experiment that gave the result.
         dataset: the result.
         verbose: print the numbers of claims that are reproduced, too.
     """

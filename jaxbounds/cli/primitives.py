@@ -37,5 +37,5 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
 
 
 def _is_complete(row: Coverage) -> bool:
-    """Whether a primitive lacks no rule."""
+    """Tell whether a primitive has every rule."""
     return all(getattr(row, column) for column in COLUMNS)

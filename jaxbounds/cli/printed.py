@@ -1,6 +1,6 @@
 """The output of `list`, `show` and `errata`, kept until the library changes.
 
-They read declarations only, and yet loading those takes a second or two of JAX.
+These commands read declarations only, and yet loading them takes a second or two of JAX.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from jaxbounds.ground.private import key_of, private, read_signed, signature
 from jaxbounds.runs.digest import cache_folder, digest_of
 
 COMMANDS = ("list", "show", "errata")
-"""Whose output depends on the source, the arguments and the terminal alone."""
+"""Commands whose output depends on the source, the arguments and the terminal alone."""
 _TERMINAL = ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
 
 
@@ -35,7 +35,7 @@ def _file(arguments: Sequence[str]) -> Path | None:
 
 
 def _is_kept(arguments: Sequence[str]) -> bool:
-    """Whether the output depends on the library alone, and on no file that an argument names."""
+    """Tell whether the output depends on the library alone, and on no file of an argument."""
     if arguments[0] not in COMMANDS:
         return False
     return not any(
@@ -45,7 +45,10 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 
 
 def recall(arguments: Sequence[str], /) -> str | None:
-    """The text that these arguments printed before; None if it is unknown, or depends on more."""
+    """Return the text that these arguments printed before.
+
+    None if it is unknown, or depends on more.
+    """
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None
     content = read_signed(file)  # a cut or changed file is no answer
@@ -53,7 +56,7 @@ def recall(arguments: Sequence[str], /) -> str | None:
 
 
 class _Both:
-    """Standard output, and a copy of what goes there."""
+    """Standard output, and a copy of its text."""
 
     def __init__(self) -> None:
         self.out, self.copy = sys.stdout, io.StringIO()
@@ -62,14 +65,14 @@ class _Both:
         return getattr(self.out, name)
 
     def write(self, text: str, /) -> int:
-        """To both."""
+        """Write a text to both."""
         self.copy.write(text)
         return self.out.write(text)
 
 
 @contextlib.contextmanager
 def remember(arguments: Sequence[str], /) -> Iterator[None]:
-    """Keep what is printed within, unless it ends by an exception; texts of other sources go."""
+    """Keep the text printed within, unless an exception ends it; remove texts of other sources."""
     if not _is_kept(arguments):
         yield
         return
@@ -79,7 +82,7 @@ def remember(arguments: Sequence[str], /) -> Iterator[None]:
     file = _file(arguments)
     if file is None:
         return
-    # Without a place to keep it, or for text that UTF-8 does not write, it is made each time.
+    # Without a place to keep it, or for text that UTF-8 cannot write, it is made each time.
     with contextlib.suppress(OSError, UnicodeEncodeError):
         for other in file.parent.parent.glob("*"):
             if other != file.parent:

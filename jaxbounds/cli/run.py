@@ -35,7 +35,7 @@ Run an experiment: its data, its figure, and what it says about the paper's clai
 
 
 def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The fields of a configuration, those of its parts by paths, as its flags have them."""
+    """Yield the fields of a configuration, with the fields of its parts by paths, as its flags."""
     for field in fields(config):
         value = getattr(config, field.name)
         if is_dataclass(value):
@@ -45,7 +45,7 @@ def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(config: Any, preset: Any, /) -> str:
-    """The fields in which a preset is not the default, as flags would say them."""
+    """Return the fields in which a preset differs from the default, as flags."""
     before = dict(_flat(config))
     shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     changed = ((k, v) for k, v in _flat(preset) if k not in before or before[k] != v)
@@ -111,19 +111,19 @@ class Options:
 
 
 class Asked(NamedTuple):
-    """A run, and the flags that say how it is done."""
+    """A run, with the flags that say how it is done."""
 
     request: Request
     options: Options
 
     @property
     def out(self) -> Place:
-        """The folder of the results."""
+        """Return the folder of the results."""
         return locate(self.options.out or f"results/{self.request.experiment.id}")
 
 
 def _help(experiment: Experiment) -> None:
-    """The options of a run: the flags of all experiments, and the fields of this one."""
+    """Print the options of a run: the flags of all experiments, and the fields of this one."""
     presets = ", ".join(["default", *experiment.presets])
     general = ["--preset NAME", "--seed INT", "--precision highest|high|default", "--out FOLDER"]
     general += ["--import MODULE", "--verbose"]
@@ -156,18 +156,30 @@ def _check(experiment: Experiment, options: Options) -> None:
         }
         for flag in (flag for flag, given in several.items() if given):
             word = "be resumed" if flag == "--resume" else "be cut into shards or shared"
-            raise ValueError(f"{experiment.id} cannot {word}: run it without {flag}")
+            raise ValueError(
+                f"{experiment.id} cannot {word}: run it without {flag}, got flag={flag!r}. "
+                "Try the run without it"
+            )
     options.together.check()
     if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
-        raise ValueError("--shard, --shards and --distributed exclude each other: give one")
+        raise ValueError(
+            "--shard, --shards and --distributed exclude each other: give one, got "
+            f"shard={options.shard!r}, shards={options.shards}. Try one of them"
+        )
     if not options.deadline > 0:
-        raise ValueError(f"--deadline is a positive number of seconds, got {options.deadline:g}")
+        raise ValueError(
+            f"--deadline is a positive number of seconds, got {options.deadline:g}. Try "
+            "--deadline 30"
+        )
     if options.shards < 0 or (options.on != HERE and not options.shards):
-        raise ValueError("--engine needs --shards N, the number of pieces to cut the run into")
+        raise ValueError(
+            "--engine needs --shards N, the number of pieces to cut the run into, got "
+            f"shards={options.shards}. Try --shards 8"
+        )
 
 
 def _asked(experiment: str, flags: tuple[str, ...]) -> Asked:
-    """The request of `jaxbounds run EXPERIMENT FLAGS`."""
+    """Return the request of `jaxbounds run EXPERIMENT FLAGS`."""
     given = [flag for flag in flags if flag not in ("-h", "--help")]
     prog = f"jaxbounds run {experiment}"
     options, rest = tyro.cli(Options, args=given, return_unknown_args=True, prog=prog)
@@ -242,13 +254,16 @@ def _whole(asked: Asked, together: bool = False) -> int:
 
 
 def finish(request: Request, out: Place, /, *, resume: bool, verbose: bool = False) -> int:
-    """Compute what is left of a run, print, write and draw it; of several processes the first."""
+    """Compute the rest of a run, print, write and draw it.
+
+    Only the first of several processes does so.
+    """
     about = request.about
     dataset = compute(request, out, resume=resume)
     if jax.process_index() > 0:
         return 0
     answer(folder=str(out))
-    # First: what was computed is not lost with a full disk.
+    # Print first: a full disk then loses no computed number.
     print_result(request.experiment, dataset, verbose=verbose)
     save(dataset, out / "result.nc", **about)
     return draw_result(request.experiment, out)

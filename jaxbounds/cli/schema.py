@@ -16,7 +16,7 @@ SCHEMAS = {
     "constants": ("constants.result", "SharpConstant"),
     "answers": ("cli.answers", "answers_schema"),
 }
-"""For each name where it is stated: a function, or the dataclass of which there is a list."""
+"""The place of each schema by name: a function, or the dataclass of the listed objects."""
 
 
 def _schema(name: str) -> Schema:
@@ -34,6 +34,6 @@ def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
             "constants" (constant) or "answers" (all other commands).
     """
     if name and name not in SCHEMAS:
-        raise ValueError(f"no schema {name!r}; there are: {', '.join(SCHEMAS)}")
+        raise ValueError(f"no schema has name={name!r}. Try one of: {', '.join(SCHEMAS)}")
     print_json(_schema(name) if name else {known: _schema(known) for known in SCHEMAS})
     return 0

@@ -1,4 +1,4 @@
-"""What `jaxbounds verify` shows, while statements are judged and afterwards."""
+"""The output of `jaxbounds verify`, while statements are judged and afterwards."""
 
 import itertools
 import sys
@@ -24,21 +24,24 @@ from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 SHOWN = 20
 """Forms with changed values that are named; more lines hide the summary above them."""
 FEW = 20
-"""So many forms are all shown; of more, those that are not as recorded."""
+"""Forms up to which all rows are printed; of more forms, the rows that are not as recorded. A
+larger number prints more rows.
+"""
 
 
 LINES = 8
-"""Lines of progress where standard error is no terminal; a line more for each statement that is not
-as it should be. A larger value says more often how far it is."""
+"""Lines of progress where standard error is no terminal, besides a line for each statement with an
+unexpected verdict. A larger number reports progress more often.
+"""
 
 
 class Screen:
     """Rows in the order of the statements as soon as they can be printed; progress beside them.
 
     Args:
-        console: where the rows go; progress is on standard error.
+        console: the console of the rows; progress goes to standard error.
         names: the ids of the statements.
-        every: show every row, not only those of statements that are not as recorded.
+        every: show every row, not only the rows that are not as recorded.
     """
 
     def __init__(self, console: Console, names: Sequence[str], *, every: bool = True) -> None:
@@ -59,7 +62,7 @@ class Screen:
         self._task = self.bar.add_task("starting", total=len(names))
 
     def judged(self, verdicts: tuple[Verdict, ...], *, before: bool = False) -> None:
-        """Take a statement's verdicts; say at once what is not as recorded."""
+        """Take a statement's verdicts; print at once a verdict that is not as recorded."""
         name = verdicts[0].id
         self._done[name] = verdicts
         self._kept += before
@@ -86,7 +89,7 @@ class Screen:
         Plain(stderr=True).print(f"{line} ({self.left()})", soft_wrap=True)
 
     def left(self) -> str:
-        """How long the rest may take, from all that was spent so far: also on what is not done."""
+        """Estimate the time of the rest from the time so far, including unfinished statements."""
         total, kept = len(self._names), self._kept
         judged = len(self._done) - kept
         rest = total - len(self._done)
@@ -98,13 +101,13 @@ class Screen:
         return f"about {spent / judged * rest:.0f} s left"
 
     def rest(self) -> None:
-        """After an interruption: the rows that waited for others."""
+        """Print, after an interruption, the rows that waited for others."""
         for name in self._names[self._printed :]:
             self._show(self._done.get(name, ()))
 
 
 class _Left(ProgressColumn):
-    """The time left, told again and again: also while one slow statement is judged."""
+    """The time left, printed again and again, also while one slow statement is judged."""
 
     max_refresh = 0.5
 
@@ -113,7 +116,7 @@ class _Left(ProgressColumn):
         self._screen = screen
 
     def render(self, task: Task) -> Text:
-        """The words of the screen."""
+        """Return the words of the screen."""
         return Text(self._screen.left())
 
 
@@ -127,15 +130,16 @@ def show(
     record: bool = False,
     durations: int = 0,
 ) -> None:
-    """Judge the statements, print what was found as it comes, and then publish it.
+    """Judge the statements, print the verdicts as they come, and then publish them.
 
     Args:
-        run: what is judged.
-        console: for the table.
-        every: print every row; where they are few they are printed in any case.
-        verbose: also what changes no verdict: draws that do not count, ratios that moved.
+        run: the verification to run.
+        console: the console for the table.
+        every: print every row; a few rows are printed in any case.
+        verbose: also print notes that change no verdict: draws that do not count, ratios that
+            moved.
         record: keep ratios and values in the papers' records.
-        durations: name the statements that took longest, so many.
+        durations: the number of slowest statements to name.
     """
     few = sum(len(s.forms) for s in run.selection.statements) <= FEW
     every, verbose = every or few, verbose or few
@@ -169,14 +173,14 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
                 screen.judged(verdicts, before=verdicts[0].id in run.kept)
     except KeyboardInterrupt:
         run.stopped = INTERRUPTED
-    except OSError:  # it cannot be kept: at least it was seen
+    except OSError:  # the verdicts cannot be kept: print them at least
         screen.rest()
         raise
     screen.rest()
 
 
 def _times(kept: Mapping[str, Kept]) -> str:
-    """When statements were judged, and which ones: up to a few by name."""
+    """Say when statements were judged, and name up to a few of them."""
     times = sorted(one.when for one in kept.values())
     span = times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
     more = f" and {len(kept) - FEW} more" if len(kept) > FEW else ""
@@ -184,7 +188,7 @@ def _times(kept: Mapping[str, Kept]) -> str:
 
 
 def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
-    """What was found by paper, what is not as recorded, and which errata matter."""
+    """Print the findings by paper, the verdicts that are not as recorded, and the main errata."""
     verdicts, papers = run.verdicts, run.selection.papers
     chosen = {s.id for s in run.selection.statements}
     whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]
@@ -216,14 +220,14 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
 
 
 def _notes(run: Verification) -> Iterator[str]:
-    """What changes no verdict: draws that do not count, ratios that moved since they were kept."""
+    """Yield the notes that change no verdict: draws that do not count, ratios that moved."""
     yield from left_out(v for v in run.verdicts if v.as_expected)
     if not run.options.seed and not run.options.thorough:
         yield from drifted(run.verdicts, run.selection.papers)
 
 
 def _say_where(run: Verification, published: bool, console: Console) -> None:
-    """Where the results are, and how to go on."""
+    """Print the place of the results, and the next step."""
     files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
     if published:
         console.print(f"written to {run.folder.path}: {files}")
@@ -243,7 +247,7 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
 
 
 def _slowest(run: Verification, count: int) -> Iterator[str]:
-    """The statements that took longest, each with its seconds."""
+    """Yield the slowest statements, each with its seconds."""
     seconds = {name: verdicts[0].seconds for name, verdicts in run.done.items()}
     for name in sorted(seconds, key=lambda name: -seconds[name])[: max(0, count)]:
         yield f"{seconds[name]:8.2f} s  {name}"

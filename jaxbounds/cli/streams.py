@@ -1,7 +1,7 @@
-"""Standard streams that may be closed or full, and what a terminal may be shown.
+"""Standard streams that may be closed or full, and the characters that a terminal may get.
 
-Work is never lost to a stream: a closed one counts as an empty one, and of one that takes nothing
-more the rest is dropped, which the exit status says.
+A stream never loses work. A closed stream counts as an empty one. If a stream takes no more text,
+the rest is dropped, and the exit status says so.
 """
 
 import contextlib
@@ -13,14 +13,16 @@ from typing import Any
 from jaxbounds.ground.text import printable
 
 LOST = 3
-"""The exit status of a command that did all its work and could not print it."""
+"""The exit status of a command that did all its work and could not print it; a larger number would
+be another status.
+"""
 
 
 def say(text: object, /, *, errors: bool = True) -> None:
     """Print a line without control characters, on standard error or standard output.
 
     Args:
-        text: the line, which may name what a file or a statement holds.
+        text: the line, which may hold words of a file or a statement.
         errors: print on standard error.
     """
     print(printable(str(text)), file=sys.stderr if errors else sys.stdout, flush=errors)
@@ -64,7 +66,7 @@ class Stream:
         self.to_nowhere()
 
     def to_nowhere(self) -> None:
-        """Let the rest go nowhere, also what Python writes on its way out."""
+        """Drop the rest of the output, including the text that Python writes at its exit."""
         with contextlib.suppress(OSError, ValueError):  # a stream without a file
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
@@ -78,7 +80,7 @@ class Streams:
         self.out, self.errors = Stream(sys.stdout), Stream(sys.stderr, ends=False)
 
     def status(self, status: int, /) -> int:
-        """The exit status of a command that ends with another one, where its output was lost."""
+        """Return the exit status of a command, changed where its output was lost."""
         try:
             self.out.flush()
             self.errors.flush()
@@ -114,7 +116,7 @@ def _open_what_is_closed() -> None:
 
 @contextlib.contextmanager
 def usable_streams() -> Iterator[Streams]:
-    """For the length of a `with` block standard output and error can always be written to."""
+    """Make standard output and error writable for the length of a `with` block."""
     streams = Streams()
     with contextlib.redirect_stdout(streams.out), contextlib.redirect_stderr(streams.errors):  # type: ignore[type-var]
         if streams.closed:

@@ -46,14 +46,14 @@ def verify(
 ) -> int:
     """Check the statements, all or those whose id matches: a verdict for each form.
 
-    Of many forms those are printed that are not as recorded, then a line a paper, and how many
-    errata there are; report.html has every one.
+    The command prints the forms that are not as recorded, then a line for each paper, and the
+    number of errata. A run of few forms prints all of them; report.html has every form.
 
-    Exit status 0 when every verdict is as recorded, errata and values included; 1 when one is not,
-    or the run was interrupted; 2 on bad usage; 3 when something could not be measured, written or
-    printed, or a statement with a record is out of time; 130 when the run was interrupted before
-    the first verdict. Without a record a claim must hold and a false twin fail: 1 when one does
-    not.
+    The exit status is 0 when every verdict is as recorded, errata and values included. It is 1 when
+    a verdict is not as recorded, or the run was interrupted. It is 2 on bad usage. It is 3 when the
+    command could not measure, write or print something, or a statement with a record is out of
+    time. It is 130 when the run was interrupted before the first verdict. A statement without a
+    record must hold, and its false twin must fail; otherwise the exit status is 1.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -89,15 +89,23 @@ def verify(
     if certify:
         import jaxbounds.certification  # noqa: F401 - says at once what is missing
     if record and (seed or thorough):
-        raise ValueError("--record keeps what seed 0 gives: leave --seed and --thorough out")
+        raise ValueError(
+            f"--record keeps what seed 0 gives, got seed={seed}, thorough={thorough}. Try "
+            "to leave --seed and --thorough out"
+        )
     refuse_other_limits(timeout)
     if jobs < 0 or not 0 <= seed < 2**32:
-        raise ValueError(f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {seed}")
+        raise ValueError(
+            f"--jobs or --seed cannot be negative or above 2^32 - 1, got jobs={jobs}, "
+            f"seed={seed}. Try --jobs 0 --seed 0"
+        )
     options = Options(seed, thorough, certify, traceback, fresh, timeout)
     if watch:
         if record or last_failed or json or accept:
             raise ValueError(
-                "--watch judges what changed: leave --record, --last-failed, --json, --accept"
+                f"--watch judges what changed, got record={record}, "
+                f"last_failed={last_failed}, json={json}, accept={accept}. Try to leave "
+                "--record, --last-failed, --json, --accept out"
             )
         from jaxbounds.cli.watch import Watched, keep_watching
 
@@ -119,7 +127,7 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """What was found and is not recorded, written beside the papers that it is about."""
+    """Write the findings that are not recorded beside their papers, and yield the files."""
     wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
     for paper in run.selection.papers:
         found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))

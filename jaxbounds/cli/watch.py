@@ -1,9 +1,9 @@
-"""`jaxbounds verify --watch`: while one edits, what a change may have changed is judged again.
+"""`jaxbounds verify --watch`: judge again, during editing, what a change may have changed.
 
-Each round is a fresh process, so that nothing of what was edited is left over. A statement is
-judged again if the code behind it changed (what `jaxbounds show ID --code` prints), or anything
-outside of its paper's folder: other code, files that it was seen to read, folders that it listed.
-The environment of a round is that of the command, which nobody can change from outside.
+Each round is a fresh process, so that no edited code is left over. A statement is judged again if
+the code behind it changed (see `jaxbounds show ID --code`). It is also judged again if a file or
+folder outside of its paper's folder changed: other code, files that it read, folders that it
+listed. The environment of a round is that of the command, which cannot change from outside.
 """
 
 import contextlib
@@ -27,12 +27,13 @@ from jaxbounds.runs.interruption import interruptible
 from jaxbounds.runs.statement_run import Options, Verification
 
 WAIT = 0.3
-"""Seconds between two looks at the files."""
+"""Seconds between two looks at the files; a larger number answers a change later."""
 TIDY = 3.0
-"""Seconds that a round has to put away what it has when it is cut."""
+"""Seconds that a cut round has to put away its results; a larger number ends the watch later."""
 Stamps = dict[Path, tuple[int, ...]]
-"""What changes with each file: which one it is, its size, its times. The time of a change (ctime)
-is the system's own: no program sets it."""
+"""Stamps of files, which change with each file: its number, size and times. The time of a change
+(ctime) is the system's own: no program sets it.
+"""
 
 
 class Watched(NamedTuple):
@@ -49,13 +50,13 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The remains of one round.
+    """The results of one round.
 
     Attributes:
-        digests: of the code that was judged, by statement.
-        stamps: of the files that are watched.
+        digests: the digests of the judged code, by statement.
+        stamps: the stamps of the watched files.
         status: the exit status.
-        depends: what each statement was seen to read, besides code.
+        depends: the files that each statement read, besides code.
     """
 
     digests: dict[str, str]
@@ -65,7 +66,7 @@ class Round(NamedTuple):
 
 
 def stamps_of(files: Iterable[Path], /) -> Stamps:
-    """Stamps of files and folders; an absent one is left out."""
+    """Return the stamps of files and folders; an absent one is left out."""
     found: Stamps = {}
     for file in files:
         with contextlib.suppress(OSError, ValueError):
@@ -75,28 +76,28 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """The files that were read besides code; a digest of its own covers the code."""
+    """Return the files that were read besides code; a digest of its own covers the code."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 
 
 def _places(depends: Iterable[Depends]) -> set[Path]:
-    """The files to look at, also where nothing is yet, and the folders whose names were read."""
+    """Return the files to look at, also absent ones, and the folders whose names were read."""
     found = {key: Path(place) for one in depends for key in one if (place := place_of(key))}
     return {file for key, file in found.items() if key.startswith("names") or not file.is_dir()}
 
 
 def _imported(imports: Iterable[str]) -> set[Path]:
-    """The files that imports name, also where they cannot be loaded."""
+    """Return the files that imports name, also files that cannot be loaded."""
     paths = [Path(where).resolve() for where in imports]
     return {f for path in paths for f in (path.rglob("*.py") if path.is_dir() else [path])}
 
 
 def judge_changed(watched: Watched, before: Round, /) -> Round:
-    """Judge the statements whose code is not as it was.
+    """Judge the statements whose code changed.
 
     Args:
-        watched: what is judged.
+        watched: the statements and options of the watch.
         before: the round before.
     """
     stamps = stamps_of(_imported(watched.imports))
@@ -159,16 +160,18 @@ def _in_a_process(watched: Watched, before: Round) -> Round | None:
 
 
 def keep_watching(watched: Watched, /) -> int:
-    """Judge, wait for a change, judge again: until Ctrl-C. The exit status of the last round.
+    """Judge, wait for a change, judge again, until Ctrl-C.
+
+    Return the exit status of the last round.
 
     Args:
-        watched: what is judged.
+        watched: the statements and options of the watch.
     """
     last = Round({}, {}, 0)
     try:
         while True:
             found = _in_a_process(watched, last)
-            # A round that broke counts as seen: the next change tries it again.
+            # A broken round counts as seen: the next change tries it again.
             last = found or last._replace(stamps=stamps_of(last.stamps), status=3)
             files = set(last.stamps) | _imported(watched.imports) | _places(last.depends.values())
             say(f"watching {len(files)} files; Ctrl-C ends")

@@ -1,10 +1,10 @@
-"""From an inequality to its sharp constant (the extra `constants`).
+"""The way from an inequality to its sharp constant (the extra `constants`).
 
-`jaxbounds.sharp_constant` looks for the supremum of lhs/rhs of a form at each size: how loose it
-is, how that depends on the shapes, at which instance or in which limit, and in closed form where
-certified digits allow one. Everything found is a lower estimate.
+`jaxbounds.sharp_constant` searches for the supremum of lhs/rhs of a form at each size. It tells how
+loose the form is, how that depends on the shapes, and at which instance or in which limit. It gives
+a closed form where certified digits allow one. Every result is a lower estimate.
 
-This face needs no extra; what searches and certifies is in `jaxbounds.constants.constant`.
+This face needs no extra; the search and the certificates are in `jaxbounds.constants.constant`.
 """
 
 from jaxbounds.constants.closed_form import ClosedForm, closed_form

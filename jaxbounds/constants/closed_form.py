@@ -1,9 +1,10 @@
-"""A closed form of a constant by integer relations (PSLQ), only on digits that are certified.
+"""A closed form of a constant by integer relations (PSLQ), only from certified digits.
 
-What is tried is listed in `relations`: rational numbers; products of rational powers of small
-primes, pi, e and logarithms; a + b c with c = pi, e, a logarithm; algebraic numbers up to degree 6.
-The odds are those of the digits: how likely a relation so simple meets a number that has none. They
-say nothing of whether the number is the supremum.
+`relations` lists the trials. They are rational numbers, and products of rational powers of small
+primes, pi, e and logarithms. They are also a + b c with c = pi, e or a logarithm, and algebraic
+numbers up to degree 6. The odds
+belong to the digits: they tell how likely such a simple relation agrees with a random number. They
+do not tell whether the number is the supremum.
 """
 
 from collections.abc import Mapping
@@ -13,20 +14,22 @@ from typing import Any
 from jaxbounds.constants.relations import relations
 
 LEAST_DIGITS = 12
+"""Certified decimal digits that a closed form needs; a larger number accepts fewer formulas."""
 MOST_CHANCE = 1e-6
+"""Ratio of coincidences to digits up to which a formula counts; a larger one accepts more."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClosedForm:
-    """A formula that agrees with all digits that are known.
+    """A formula that agrees with all known digits.
 
     Attributes:
         text: the formula ("4/(3 sqrt(3))").
-        digits: decimal digits that it rests on.
+        digits: the number of decimal digits behind it.
         height: the largest coefficient of its relation.
-        chance: how many relations of that height and that many terms there are, in as many bases
-            as were tried, over what the digits tell apart: the expected number of coincidences.
-        basis: in which relations were sought.
+        chance: the expected number of coincidences. It is the number of relations of that height
+            and length, in all tried bases, over the number of values that the digits tell apart.
+        basis: the basis in which relations were sought.
     """
 
     text: str
@@ -44,29 +47,31 @@ def closed_form(
     axes: Mapping[str, int] | None = None,
     between: tuple[str, str] | None = None,
 ) -> ClosedForm | None:
-    """The simplest formula that agrees with a number as far as it is known.
+    """Return the simplest formula that agrees with a number as far as the number is known.
 
     Args:
         digits: the number in decimals.
-        known: how many digits of it are to be trusted.
-        axes: whole numbers whose logarithms may occur (the size at which it was found).
-        between: two decimal numbers; a formula whose value is not between them is none.
+        known: the number of trusted digits.
+        axes: whole numbers whose logarithms may occur (the size of the constant).
+        between: two decimal numbers; a formula with a value outside is dropped.
 
     Raises:
-        ModuleNotFoundError: without mpmath, saying how to get it.
+        ModuleNotFoundError: without mpmath, with the command that installs it.
     """
     try:
         import mpmath
     except ModuleNotFoundError as problem:
         raise ModuleNotFoundError(
-            "closed forms need mpmath: pip install 'jaxbounds[constants]'", name="mpmath"
+            f"closed forms need mpmath, got known={known} digits. Try pip install "
+            "'jaxbounds[constants]'",
+            name="mpmath",
         ) from problem
     known = min(known, 60)
     if known < LEAST_DIGITS:
         return None
-    # A context of its own: the precision of others is theirs.
+    # A context of its own, so that the precision of other users stays.
     mp = mpmath.mp.clone() if hasattr(mpmath.mp, "clone") else mpmath.MPContext()
-    mp.dps = max(known, 17)  # which is the least that relations are sought with
+    mp.dps = max(known, 17)  # the least precision for a search of relations
     x = mp.mpf(digits)
     if not 1e-6 < x < 1e6:
         return None
@@ -86,7 +91,7 @@ def closed_form(
 
 
 def _agrees(value: Any, x: Any, known: int, between: tuple[str, str] | None, mp: Any) -> bool:
-    """Whether the value has the digits, and lies in the enclosure where there is one."""
+    """Tell whether the value has the digits, and lies in the enclosure where there is one."""
     if between is not None:
         # Decimals of an enclosure end where they were rounded outward.
         return bool(mp.mpf(between[0]) <= value <= mp.mpf(between[1]))

@@ -1,4 +1,4 @@
-"""The sharp constant of an inequality: search, snap, polish, certify, and say what it may mean."""
+"""The sharp constant of an inequality: search, snap, polish, certify, and name its meaning."""
 
 import contextlib
 import itertools
@@ -52,17 +52,25 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
+"""Starts of each kind that are climbed first; more starts find rarer optima, for longer."""
 ENOUGH = 8
-"""Draws of one ratio, to say that it is the same at every instance."""
+"""Draws with one ratio that suffice to call it the ratio of every instance; a larger number asks
+for more draws.
+"""
 LEAST, OTHERS, MANY = 6, 40, 160
-"""Starts of other kinds that must have led to nothing larger, before a constant is
-attained: at least, where the time allows, and where half of it does."""
+"""Starts of other kinds that must have led to no larger ratio before a constant is attained. LEAST
+is the least number, OTHERS holds where the time allows, MANY where half of the time does. Larger
+numbers take longer.
+"""
 FIRST = 0.25
-"""The part of the time for the first starts: nothing is said before others were tried."""
+"""Share of the time for the first starts; a larger share leaves less time for other kinds of
+starts.
+"""
 ROUNDS = 400
+"""Rounds of further starts at most; a larger number searches longer."""
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
-"""Instances at which integers that wrap are looked for; more take longer, and see rarer ones."""
+"""Instances at which integers that wrap are sought; more take longer, and see rarer ones."""
 
 
 def sharp_constant(
@@ -78,30 +86,30 @@ def sharp_constant(
     snap: bool = True,
     examples: Examples = NONE,
 ) -> SharpConstant:
-    """The supremum of lhs/rhs of one form, size by size: how loose it is, and how that grows.
+    """Search for the supremum of lhs/rhs of one form, size by size: its looseness and its growth.
 
     Every ratio is a lower estimate of the supremum. Digits are certified where
     `jaxbounds.certify` can enclose the ratio at the extremal instance.
 
     Args:
-        statement: or its id: an inequality, or another kind of bound that single instances decide.
-            With `over`, the left side: a function whose arguments are entries of `over` or sizes,
-            by name; or a number.
-        form: the name of one of its forms. With `over`, the right side, as the left.
+        statement: a statement or its id: an inequality, or another kind of bound that single
+            instances decide. If `over` is given, the left side: a number, or a function whose
+            arguments are entries of `over` or sizes, by name.
+        form: the name of one of its forms. If `over` is given, the right side, like the left.
         over: sets by the name of an argument, {"x": jb.Ball(1, "d")}: then no statement is needed.
-        relation: of the two functions, "<=" or ">=".
-        sizes: axes with the values to combine, {"T": (2, 4, 8)}; others as in the first of its
-            sizes; or the sizes one by one. Unless given, its own sizes.
-        seed: of the draws.
-        budget: of the draws and searches at each size.
-        seconds: of processor time for each size; they are spent as long as it is not settled, on
-            further starts of other kinds.
-        snap: look for optima where coordinates coincide.
-        examples: where the worst instances of earlier runs are, and are kept: they are climbed too.
+        relation: the relation of the two functions, "<=" or ">=".
+        sizes: axes with the values to combine, {"T": (2, 4, 8)}, or the sizes one by one. Other
+            axes stay as in the first of its sizes. Its own sizes unless given.
+        seed: the seed of the draws.
+        budget: the budget of draws and searches at each size.
+        seconds: the processor time for each size. Further starts of other kinds use it until the
+            constant is settled.
+        snap: whether to look for optima where coordinates coincide.
+        examples: the worst instances of earlier runs, which are climbed too, and the new ones.
 
     Raises:
         KeyError: if there is no such form.
-        ValueError: if it is no `<=` that instances decide; if there is no such axis, or a size
+        ValueError: if it is no `<=` that instances decide, if there is no such axis, or if a size
             cannot be measured or does not fit into memory.
     """
     line = None
@@ -109,18 +117,23 @@ def sharp_constant(
         line = line_of(statement, form, over, sizes, relation)  # type: ignore[arg-type]
         statement, form, sizes = line.statement(), "printed", None
     elif callable(statement) or callable(form):
-        raise ValueError("of two functions say over which sets, as over={'x': jb.Ball(1, 'd')}")
+        raise ValueError(
+            f"of two functions say over which sets, got over={over!r}. Try over={{'x': "
+            "jb.Ball(1, 'd')}"
+        )
     statement, form = the_statement(statement), str(form)  # type: ignore[arg-type]
     statement.form(form)
     if not statement.is_bound or statement.kind in ON_AVERAGE:
         raise ValueError(
-            f"{statement.id} is of kind {statement.kind} ({statement.relation}): a sharp constant "
-            "is the largest lhs/rhs over instances, of an inequality"
+            f"{statement.id} is of kind {statement.kind} ({statement.relation}), got "
+            f"kind={statement.kind!r}: a sharp constant is the largest lhs/rhs over "
+            "instances, of an inequality. Try a form with <="
         )
     if statement.there_is is not None or statement.unrefutable:
         raise ValueError(
-            f"{statement.id} rests on a search on its larger side: what it finds is no lower "
-            "estimate of a constant"
+            f"{statement.id} rests on a search on its larger side, "
+            f"there_is={statement.there_is}: what it finds is no lower estimate of a "
+            "constant. Try a claim without a search"
         )
     chosen = grid(statement, sizes or {})
     for size in chosen:
@@ -172,7 +185,7 @@ def _at_size(
     pool, statement, size = Pool(), problem.statement, problem.size
     draw(problem.bench, pool, budget, seed)
     search(problem.bench, pool, budget, seed)
-    recall(problem.bench, pool, examples)  # after the search, which finds what it finds by itself
+    recall(problem.bench, pool, examples)  # after the search, which so uses its own results
     starts, drawn = first_starts(pool, STARTS)
     overflows = sides_overflow(pool)
     starts = starts or within_floats(problem, pool, STARTS)
@@ -190,7 +203,7 @@ def _at_size(
     elif moves(problem):
         points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
         if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
-            # To certify a single point may take all the time: others are tried before.
+            # A certificate of a single point may take all the time: other points are tried before.
             points += settling.others(points, until=started + 2 * seconds * FIRST)
     else:
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
@@ -218,13 +231,16 @@ def _at_size(
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
     ):
-        # What only floats say to be violated, far out perhaps, would cloud every later verdict.
+        # A violation seen in floats alone, perhaps far out, would cloud every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
 
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
-    """Why the number is the program's and no integer's; empty where no integer wraps."""
+    """Say why the number belongs to the program and not to integers.
+
+    Empty where no integer wraps.
+    """
     bench = problem.bench
     if not bench.watch.wrapping or problem.statement.host:
         return ""
@@ -246,7 +262,7 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """The same on the host, where moves say what slopes and balls say elsewhere."""
+    """Settle the constant on the host, where moves replace slopes and balls."""
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
@@ -258,7 +274,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Where something else than slopes says what the constant is."""
+    """Return the place of the constant where more than slopes decides it; None otherwise."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -284,7 +300,7 @@ class _Settling:
         self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
-        """What is said in the end, and the best point."""
+        """Return the final finding and the best point."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
@@ -304,7 +320,7 @@ class _Settling:
         return found, best
 
     def others(self, points: list[Point], *, until: float) -> list[Point]:
-        """From one start of each kind."""
+        """Polish one start of each kind."""
         top, more = max(p.ratio for p in points), list[Point]()
         for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
             if time.process_time() > until:
@@ -317,7 +333,7 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Whether the new points are a reason to certify again."""
+        """Tell whether the new points are a reason to certify again."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
@@ -328,7 +344,7 @@ class _Settling:
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
-        """One of each kind, then far ones, for which many instances are measured, then others."""
+        """Yield one start of each kind, then far starts, then more starts."""
         ordered = sorted(points, key=lambda p: -p.ratio)
         known = [p.instance for p in ordered[:2]]
         kinds = further(self.problem, known, self.fresh(), seed=seed)
@@ -337,7 +353,7 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Starts of all kinds, far ones and, at kinks, those of CMA-ES."""
+        """Polish starts of all kinds, far starts and, at kinks, starts from CMA-ES."""
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
         seed = self.seed + 1000 * (number + 1)

@@ -1,4 +1,4 @@
-"""How a constant depends on the shapes: an exponent for each axis, or none."""
+"""The dependence of a constant on the shapes: an exponent for each axis, or none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,24 +9,29 @@ import scipy
 from numpy.typing import ArrayLike
 
 CONFIDENCE = 0.99
+"""Share of the Student interval of an exponent; a larger share makes wider intervals."""
 CONSTANT = 1e-6
-"""A constant that varies by less, in log, where an axis alone varies does not depend on it."""
+"""Ratio, in log, up to which a constant does not depend on an axis: its variation where the axis
+alone varies. A larger value calls more constants independent.
+"""
 POWER = 1e-3
-"""Residuals of the fit above this, in log: no product of powers."""
+"""Residuals of the fit, in log, up to which the constant is a product of powers. A larger value
+accepts more products.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exponent:
-    """log C against the log of one axis.
+    """The fit of log C against the log of one axis.
 
     Attributes:
-        axis: its name.
+        axis: the name of the axis.
         value: the exponent, all axes fitted together.
-        low: lower end of its 99% interval (Student); both ends are None where the sizes are no more
-            than what is fitted.
+        low: lower end of its 99% interval (Student). Both ends are None where there are no more
+            sizes than fitted numbers.
         high: its upper end.
-        word: "none" where the constant does not vary along the axis, "power" where the fit leaves
-            less than a thousandth over, else "no single power".
+        word: "none" where the constant does not vary along the axis; "power" where the residual is
+            less than a thousandth; else "no single power".
     """
 
     axis: str
@@ -37,7 +42,7 @@ class Exponent:
 
 
 def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
-    """The axes that take more than one value, all of them positive."""
+    """Return the axes that take more than one value, all of them positive."""
     values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
     return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 
@@ -45,11 +50,11 @@ def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
 def dependence(
     sizes: Sequence[Mapping[str, float]], constants: ArrayLike, /
 ) -> tuple[tuple[Exponent, ...], float]:
-    """The exponents of C = c * product of axis^exponent by least squares, and the residual.
+    """Fit C = c * product of axis^exponent by least squares; return the exponents and the residual.
 
     Args:
         sizes: the shapes.
-        constants: one for each, positive, of shape (sizes,).
+        constants: a positive constant for each size, of shape (sizes,).
 
     Returns:
         An exponent for each axis that varies, and the largest residual in log C (0 without axes).
@@ -87,13 +92,16 @@ def dependence(
 
 
 def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
-    """How much y varies between rows that differ in column j only."""
+    """Return the largest variation of y between rows that differ in column j only."""
     others = [tuple(np.delete(row, j)) for row in x]
     return max(float(np.ptp(y[[o == mine for o in others]])) for mine in set(others))
 
 
 def halves(exponents: Sequence[Exponent], /) -> dict[str, Fraction] | None:
-    """The exponents as multiples of 1/2, where all of them are within a millionth of one."""
+    """Return the exponents as multiples of 1/2.
+
+    None if one is further than a millionth from such a value.
+    """
     near = {e.axis: Fraction(round(2 * e.value), 2) for e in exponents}
     fits = lambda e: abs(e.value - near[e.axis]) < CONSTANT and e.word != "no single power"
     return near if all(map(fits, exponents)) else None

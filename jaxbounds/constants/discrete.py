@@ -1,8 +1,8 @@
-"""Constants over sets of finitely many points: all of them measured, or moves between neighbours.
+"""Constants over sets of finitely many points: all points measured, or moves between neighbours.
 
-Slopes say nothing there. Where time allows, every point is measured. Else many chains of moves
-climb from draws, and the largest ratio is attained only if several rounds of them end there and no
-neighbour of it is larger.
+Slopes do not exist there. If time allows, every point is measured. Otherwise many chains of moves
+climb from draws. Then the largest ratio is attained only if several rounds of chains end there and
+no neighbour has a larger ratio.
 """
 
 import time
@@ -29,26 +29,30 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""Points that are measured at once; more hold more memory, fewer take longer for each."""
+"""Points that are measured at once; more points hold more memory, fewer take longer for each."""
 MOST = 2**24
-"""Points of which all may be measured; counting further takes minutes."""
+"""Points of which all may be measured; a larger number counts for minutes."""
 SHARE, SEARCHED = 0.6, 0.5
-"""Of the time: what all points may take, and what chains of moves may take."""
+"""Shares of the time: for measuring all points, and for chains of moves. Larger shares leave less
+time for other searches.
+"""
 CHAINS, STEPS = 256, 200
 """Chains that climb at once, and the moves of each; more find rarer points, for longer."""
 AGREEING = 3
-"""Rounds of chains that must end at the largest ratio: each has draws of its own, and chains of one
-round learn from each other; more rounds miss fewer rare points."""
+"""Rounds of chains that must end at the largest ratio. Each round has draws of its own, and the
+chains of one round learn from each other. More rounds miss fewer rare points.
+"""
 ROUNDS = 200
+"""Rounds of chains at most; a larger number searches longer."""
 NEIGHBOURS = 4096
-"""Neighbours of a point that must not be larger, for each array."""
+"""Neighbours of a point, for each array, that must not be larger; more neighbours take longer."""
 
 
 class Settled(NamedTuple):
-    """The facts over finite sets.
+    """The constant over finite sets.
 
     Attributes:
-        point: the best.
+        point: the best point.
         every: whether all points were measured.
         doubt: why the point may not be the largest; empty without a doubt.
     """
@@ -59,13 +63,13 @@ class Settled(NamedTuple):
 
 
 def is_discrete(problem: Problem, /) -> bool:
-    """Whether every entry of an instance is from a set of finitely many points."""
+    """Tell whether every entry of an instance lies in a set of finitely many points."""
     statement = problem.statement
     return not statement.host and all_points(statement, problem.size) is not None
 
 
 class _Wide:
-    """Ratios of many instances at once, by a program of its own."""
+    """A measurement of many ratios at once, by a program of its own."""
 
     def __init__(self, problem: Problem, batch: int) -> None:
         self.size = problem.size
@@ -86,7 +90,7 @@ class _Wide:
 
 
 def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
-    """The best of all points; None where they would take too long."""
+    """Return the best of all points; None where measuring all takes too long."""
     sets = all_points(problem.statement, problem.size)
     count = sets.cardinality(problem.size) if sets else None
     if sets is None or count is None or count > MOST:
@@ -101,7 +105,7 @@ def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
         if np.max(ratios) > value:
             best, value = take(points, int(np.argmax(ratios))), float(np.max(ratios))
         if first == 0:
-            started = time.process_time()  # compiled by now
+            started = time.process_time()  # the program is compiled now
         done = (first // AT_ONCE) or 1
         each = (time.process_time() - started) / done if first else 0.0
         if each * (count / AT_ONCE - done) > SHARE * left - (time.process_time() - started):
@@ -110,7 +114,7 @@ def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
 
 
 def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
-    """Whether another integer, or another point of a finite set, has a larger ratio.
+    """Tell whether another integer, or another point of a finite set, has a larger ratio.
 
     The other entries of the instance stay.
     """
@@ -121,7 +125,7 @@ def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
 
 
 def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool) -> Instance:
-    """The largest of the neighbours and the point itself."""
+    """Return the instance with the largest ratio among the point and its neighbours."""
     batch, _ = pool.of_size(0)
     leaves, structure = jax.tree.flatten(point)
     spread = jax.tree.leaves(batch)
@@ -141,13 +145,13 @@ def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool
 def settled(
     problem: Problem, pool: Pool, budget: Budget, /, *, seed: int, until: float
 ) -> Settled | None:
-    """The best point over finite sets, and whether it may be the largest; None where none counts.
+    """Return the best point over finite sets, with a doubt about it; None where no point counts.
 
     Args:
-        problem: with `is_discrete`.
-        pool: of draws, and what was found.
-        budget: of further draws.
-        seed: of all that is drawn.
+        problem: a problem with `is_discrete`.
+        pool: the pool of draws and earlier results.
+        budget: the budget of further draws.
+        seed: the seed of all draws.
         until: a time of `time.process_time`.
     """
     batch, _ = pool.of_size(0)

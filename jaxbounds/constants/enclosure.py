@@ -1,7 +1,8 @@
 """The ratio in ball arithmetic, at an instance of exact numbers: certified digits, and slopes.
 
-The digits are those of lhs/rhs at this instance, so a proved lower estimate of the supremum. That
-nothing larger lies elsewhere is an estimate, from slopes, neighbours and other starts.
+The digits are those of lhs/rhs at this instance, so they give a proved lower estimate of the
+supremum. The absence of a larger ratio elsewhere is an estimate, from slopes, neighbours and other
+starts.
 """
 
 import itertools
@@ -31,20 +32,25 @@ from jaxbounds.programs.balls.values import (
 )
 
 BITS = 448
+"""Precision of the balls in bits; a larger number certifies more digits, for longer."""
 ROUNDS, SURE = 5, 1e-40
-"""Newton's steps, and the gain below which no more are made."""
+"""Newton's steps at most, and the relative gain below which they end. More steps and a smaller gain
+certify more digits.
+"""
 STEP = 2.0**-100
-"""Of the differences that give slopes: what they cannot see is 1e-30."""
+"""Relative step of the differences that give slopes, which see gains down to 1e-30. A larger step
+sees fewer small gains.
+"""
 
 
 class Ratio:
-    """lhs/rhs of a problem as a function of instances whose floats may be balls.
+    """The ratio lhs/rhs of a problem, as a function of instances whose floats may be balls.
 
     Args:
         problem: the form and its size.
         instance: any instance of that size.
-        seconds: of processor time, after which it is given up.
-        project: go back onto the hypotheses first, as the search does.
+        seconds: the processor time after which the enclosure ends.
+        project: whether to project onto the hypotheses first, as the search does.
 
     Raises:
         Undecided: if the program cannot be traced.
@@ -87,17 +93,17 @@ class Ratio:
         run = Interpreter(reading, seconds=left)
         placed = [[enclosed(x) for x in jax.tree.leaves(instance)]]
         if self._put is not None:
-            # Wherever it is put is an instance: what its constants stand for does not matter.
+            # Every projected point is an instance: the meaning of constants does not matter here.
             placed = list(Interpreter("exact", seconds=left).ways(self._put, *placed[0]))
         ways = itertools.chain.from_iterable(run.ways(closed, *given) for given in placed)
         return [jax.tree.unflatten(structure, out) for out in ways]
 
     def __call__(self, instance: Instance, reading: Reading = "exact") -> arb:
-        """The ratio, enclosed.
+        """Enclose the ratio.
 
         Args:
             instance: floats, or balls in their place.
-            reading: what constants of the program stand for; certified digits need "ulp".
+            reading: the meaning of the program's constants; certified digits need "ulp".
 
         Raises:
             Undecided: if a hypothesis or a side is not certain, or the time is over.
@@ -105,7 +111,7 @@ class Ratio:
         """
         with precision(BITS):
             balls, ways = [], self._ways(instance, reading)
-            # A small tolerance may be read as zero: whether an instance is one, the code decides.
+            # A small tolerance may be read as zero: the code decides whether it is an instance.
             coded = lambda: reading != "exact" and _all_met(self._ways(instance, "exact"))
             if not (_all_met(ways) or coded()):
                 raise Undecided("a hypothesis is not certain there")
@@ -121,24 +127,24 @@ class Ratio:
 
 
 def _all_met(ways: list[Any]) -> bool:
-    """Whether all hypotheses certainly hold, whichever way a program takes."""
+    """Tell whether all hypotheses certainly hold, whichever way a program takes."""
     flags = [flag for *_, named in ways for flag in named]
     table = [as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag) for flag in flags]
     return all(np.all(values == 1) for values in table)
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:
-    """The instance at tied coordinates that are balls or exact numbers."""
+    """Return the instance at tied coordinates that are balls or exact numbers."""
     moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
     return unflat(point.instance, moved)
 
 
 class Ascended(NamedTuple):
-    """Where Newton's steps in balls led.
+    """The end of Newton's steps in balls.
 
     Attributes:
-        ball: the ratio there, with certified digits.
-        gain: what slopes still promise, relatively.
+        ball: the ratio at the end, with certified digits.
+        gain: the relative gain that slopes still promise.
         values: the tied coordinates, of shape (k,).
     """
 
@@ -148,16 +154,16 @@ class Ascended(NamedTuple):
 
 
 def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
-    """Newton's steps in balls, and how much there may be left to gain.
+    """Take Newton's steps in balls, and estimate the gain that is left.
 
-    Slopes promise half slope^2 over curvature where the ratio is curved, and themselves where it is
-    flat. A direction in which the ratio falls both ways promises nothing.
+    Slopes promise half slope^2 over curvature where the ratio is curved, and the slope itself where
+    the ratio is flat. A direction in which the ratio falls both ways promises no gain.
 
     Args:
         ratio: the ratio as a function, projected.
         point: a stationary point in float64.
-        directions: of the values, as columns, of shape (k, k).
-        bent: -d^2 log(ratio) along each.
+        directions: directions of the values, as columns, of shape (k, k).
+        bent: -d^2 log(ratio) along each direction.
     """
     with precision(BITS):
         values, step = [arb(v) for v in point.values], arb(STEP)
@@ -182,10 +188,10 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
             for amount, column in zip(steps, columns):
                 values = [(v + amount * c).mid() for v, c in zip(values, column)]
         there, here = (ratio(at_values(point, v), "ulp") for v in (values, start))
-        # A step may lead over a jump: what was known before is never given up for less.
+        # A step may lead over a jump: an earlier, larger ratio is kept.
         return Ascended(here, math.inf, start) if there < here else Ascended(there, gain, values)
 
 
 def digits_of(x: arb, /) -> int:
-    """How many decimal digits of a ball are certain."""
+    """Return the number of certain decimal digits of a ball."""
     return max(0, int(min(x.rel_accuracy_bits(), BITS) * 0.30103)) if x.is_finite() else 0

@@ -1,4 +1,4 @@
-"""What may be said of polished points: the best is certified, and nothing is said too early."""
+"""The examination of polished points: certify the best, and claim no more than shown."""
 
 import time
 from collections import Counter
@@ -26,43 +26,65 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""A rise far out may be so many times what slopes promise; more is due to coordinates that are not
-at their optimum to the last digit."""
+"""Factor by which a rise far out may exceed the gain that slopes promise. A larger rise comes from
+coordinates that are not at their optimum to the last digit. A larger factor calls more rises
+limits.
+"""
 TINY = 1e-20
-"""Relative: a limit that is larger by more is not attained nearer by."""
+"""Relative gap. If a limit exceeds the best finite point by more, the supremum counts as not
+attained. A larger gap calls more suprema attained.
+"""
 STATIONARY = 1e-11
-"""A relative gain below this is none."""
+"""Relative gain below which a point is stationary; a larger value calls more points attained."""
 EXACT, READABLE = 2e-14, 1e-3
-"""What rounding may cost, relatively: where the supremum must stay, and for reading."""
+"""Relative loss that rounding an instance may cost: where the supremum must stay, and for reading.
+A larger loss gives rounder numbers.
+"""
 BY_FLOATS = 1e-14
-"""What the other coordinates may still gain, relatively, where float64 alone stands behind them."""
+"""Relative gain of the other coordinates that float64 alone may leave open. A larger value accepts
+more limits.
+"""
 AS_COMPUTED = 2.0**-46
-"""How far a closed form may be from the ratio of the program's very constants, relatively."""
+"""Relative distance of a closed form from the ratio of the program's rounded constants, at most. A
+larger distance accepts more formulas.
+"""
 ULPS = 16
-"""Units in the last place that float64 may be outside of a ball, and mean its end."""
+"""Units in the last place by which a float64 ratio may lie outside of a ball and still mean its
+end. A larger number trusts more floats.
+"""
 MISLED = 12
-"""Points whose float ratio is rounding, after which no further ones are certified."""
+"""Points whose float ratio is rounding, after which no further point is certified; more take
+longer.
+"""
 ROUNDS, ROUNDED = 12, 256
-"""Of rounding, and the most entries: to weigh what is rounder takes their number squared."""
+"""Rounds of rounding an instance, and entries at most: the judgement of rounder numbers takes their
+number squared. Larger numbers give rounder instances, for longer.
+"""
 MOST = 256
-"""Instances that are measured at once, between two looks at the time."""
+"""Instances that are measured between two looks at the time; a larger number overruns the time
+more.
+"""
 LARGEST = 1e300
-"""Of entries, beyond which nothing larger can be tried in float64."""
+"""Entries' size beyond which float64 has no room for a larger one; a larger value calls fewer rises
+limited by floats.
+"""
 ROUGHLY = 1e-2
-"""How near a limit, relatively, starts must come to be counted."""
+"""Relative distance to a limit within which a starting point counts as having reached it; a larger
+distance counts more starts.
+"""
 
 
 class Best(NamedTuple):
-    """The best point with all that is certain of it.
+    """The best point, with its certified facts.
 
     Attributes:
-        point: where.
-        ball: the ratio there; None where ball arithmetic could not run.
-        reason: why not, or why there are no slopes.
-        gain: what slopes still promise, relatively; None where unknown.
+        point: the point.
+        ball: the ratio at the point; None where ball arithmetic could not run.
+        reason: the reason why there is no ball, or why there are no slopes.
+        gain: the relative gain that slopes still promise; None where unknown.
         far: a way to infinity along which the ratio rises further.
-        promise: what the supremum may lie above the ball, relatively.
-        near: the largest ratio of the neighbours, and of what ball arithmetic could not decide.
+        promise: the relative amount by which the supremum may exceed the ball.
+        near: the largest ratio of the neighbours, and of points that ball arithmetic left open.
     """
 
     point: Point
@@ -75,21 +97,21 @@ class Best(NamedTuple):
 
 
 def moves(problem: Problem, /) -> bool:
-    """Whether coordinates are climbed."""
+    """Tell whether coordinates are climbed."""
     return not problem.statement.host and problem.statement.search != "none"
 
 
 def examined(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> AtSize:
-    """What may be said of polished points: the best of them, certified as far as that goes.
+    """Examine polished points: return the best point, certified as far as possible.
 
     Args:
         problem: the form at its size.
-        points: from `polished`; the best is taken whose ratio ball arithmetic confirms.
-        until: a time of `time.process_time` after which nothing more is certified.
-        seed: of the neighbours.
-        snap: round coordinates, and go on from a neighbour that is better.
+        points: the points from `polished`; the best one that ball arithmetic confirms is taken.
+        until: a time of `time.process_time` after which no point is certified.
+        seed: the seed of the neighbours.
+        snap: whether to round coordinates, and to continue from a better neighbour.
     """
     return said(problem, best_of(problem, points, until=until, seed=seed, snap=snap), points)
 
@@ -97,10 +119,10 @@ def examined(
 def best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> Best:
-    """The point whose ratio is largest by ball arithmetic, its slopes and the ways to infinity.
+    """Return the point with the largest ratio by ball arithmetic, its slopes and ways to infinity.
 
-    An optimum may be approached along a scale as well, where entries stop to matter: what a point
-    nearer by shows is taken, where it has all that the limit has and no way to infinity.
+    A search may approach an optimum along a scale as well, where entries stop to matter. Then a
+    nearer point is taken, if it has the limit's ratio and no way to infinity.
     """
     best = _best_of(problem, points, until=until, seed=seed, snap=snap)
     far, out = best.far, best.point
@@ -115,7 +137,7 @@ def best_of(
 
 
 def _extent(point: Point) -> float:
-    """How far its entries are from one, in powers of e."""
+    """Return the distance of its entries from one, in powers of e."""
     size = np.abs(flat(point.instance))
     return float(np.max(np.abs(np.log(size[size > 0])), initial=0.0))
 
@@ -123,7 +145,7 @@ def _extent(point: Point) -> float:
 def _best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int, snap: bool
 ) -> Best:
-    # Of points that are as good those are first that floats do not mislead.
+    # Among equally good points, points with trustworthy floats come first.
     less = lambda p: EXACT if _key(p) in problem.rounding else 0.0
     ordered = sorted(corrected(problem, points), key=lambda p: -p.ratio * (1 - less(p)))
     point, ratio, ball, reason, beyond = _confirmed(problem, ordered, until)
@@ -149,8 +171,8 @@ def _best_of(
                 promise = gain
         except (Undecided, NotSupported) as refused:
             reason = f"no certified slopes: {refused}"
-        # At a true optimum slopes vanish; on the way to infinity they only shrink. From an optimum
-        # too a ratio may fall, and rise again far out.
+        # At a true optimum slopes vanish; on the way to infinity they only shrink. A ratio may also
+        # fall from an optimum, and rise again far out.
         certain = start._replace(ratio=_within(start.ratio, ball))
         far = limit(problem, ratio, certain, until=until)
         far = far if far and _is_real(far, gain) else None
@@ -168,22 +190,22 @@ def _best_of(
 def said(
     problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None
 ) -> AtSize:
-    """The words for it.
+    """Put the finding about the best point into words.
 
     Args:
         problem: the form at its size.
-        best: from `best_of`.
-        points: all, to count those that agree.
-        where: in place of what the point itself shows, where something else decides.
+        best: the result of `best_of`.
+        points: all points, to count those that agree.
+        where: the place of the supremum, where more than the point itself decides it.
     """
     point, far, ball = best.point, best.far, best.ball
     top = (far.ratio if far else ball) if ball is not None else None
     value = point.ratio if top is None else _within(point.ratio, top)
-    # Float64 ends before a slow limit comes near: as far as the best point is enough.
+    # Float64 ends before a slow limit comes near: reaching the best point suffices.
     least = min(value, point.ratio) * (1 - ROUGHLY) if far else value * (1 - SAME)
     near = lambda p: p.ratio >= least
     agreeing = [p for p in points if near(p)]
-    # What an earlier run found is there again: that is nobody's second finding.
+    # An earlier run's result appears again here: it is no second finding.
     found = sum(p.kind != SOURCE for p in agreeing)
     where = where or _where(best, value, found)
     with precision(BITS):
@@ -210,7 +232,7 @@ def said(
 
 
 def _end(ball: Any, which: int) -> str:
-    """The lower or the upper end of a ball; beyond what `Decimal` can hold an infinite one."""
+    """Return the lower or the upper end of a ball; infinite beyond the range of `Decimal`."""
     end = decimal_bounds(ball)[which]
     try:
         return str(end) if Decimal(end).is_finite() else ("-inf", "inf")[which]
@@ -219,26 +241,26 @@ def _end(ball: Any, which: int) -> str:
 
 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
-    """The instance in rounder numbers and its ratio, as fields of what was found."""
+    """Return the instance in rounder numbers and its ratio, as fields of the finding."""
     shown = _rounder(problem, best.point, READABLE, until)
     return {"instance": _plain(problem, shown), "instance_ratio": shown.ratio}
 
 
 def _plain(problem: Problem, point: Point) -> dict[str, Any]:
-    """The instance as lists."""
+    """Return the instance as lists."""
     given = dict(problem.put(point.instance))
     return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), given)
 
 
 class _Confirmed(NamedTuple):
-    """A point, its ratio in balls where there is one, and what stands in the way of more.
+    """A point, its ratio in balls where it has one, and the reason for no more.
 
     Attributes:
-        point: the one whose certified ratio is largest.
-        ratio: of the problem, as a function.
-        ball: the ratio there.
+        point: the point with the largest certified ratio.
+        ratio: the ratio of the problem, as a function.
+        ball: the ratio at the point.
         reason: why there is no ball, or why a point that is better in floats has none.
-        beyond: what floats say there.
+        beyond: the float ratio of that better point.
     """
 
     point: Point
@@ -249,14 +271,14 @@ class _Confirmed(NamedTuple):
 
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
-    """The point whose certified ratio is largest, of those first in line; with its ball."""
+    """Return the point with the largest certified ratio, of the first points, with its ball."""
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
     clear = lambda: [k for k in known if _key(k[0]) not in problem.rounding]
     reason, beyond = "", 0.0
     for point in points:
-        # Once a float ratio is confirmed, only those as large are of interest.
+        # Once a float ratio is confirmed, only ratios as large are of interest.
         if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
             break
         if len(clear()) > 2 or len(known) - len(clear()) > MISLED:
@@ -276,7 +298,7 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
     as_good = [k for k in clear() if k[2].upper() > known[0][2].lower() * (1 - EXACT)]
     known = as_good or known
     first = known[0][2]
-    # Of balls as small that meet the order of their ends is chance: the middles are the numbers.
+    # The ends of such small balls meet in random order: their middles decide.
     alike = [k for k in known if k[2].overlaps(first) and k[2].rad() <= 2 * first.rad()]
     best = max(alike, key=lambda k: k[2].mid())
     if not beyond > float(first.lower()) * (1 + SAME):
@@ -286,21 +308,21 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
 
 
 def _key(point: Point) -> bytes:
-    """The same for instances that agree bit by bit."""
+    """Return a key that is equal for instances that agree bit by bit."""
     rest = [str(leaf) for leaf in jax.tree.leaves(point.instance) if not is_float(leaf)]
     return flat(point.instance).tobytes() + repr(rest).encode()
 
 
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
-    """The points, where balls said that a float ratio was rounding with what they said.
+    """Return the points, with the ball's ratio where balls found the float ratio to be rounding.
 
-    Near to where both sides vanish a climb follows the rounding, and all that it finds is that.
+    A climb near zeros of both sides follows the rounding, and its result is rounding too.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """The ratio as float64 has it, up to rounding, where the ball allows that; else its middle."""
+    """Return the float64 ratio where the ball allows it, up to rounding; else the ball's middle."""
     middle = float(ball.mid())
     if not np.isfinite(middle) or ball.contains(ratio):
         return ratio
@@ -309,7 +331,10 @@ def _within(ratio: float, ball: Any) -> float:
 
 
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
-    """The point where balls climbed to, in float64; as it was where that does not count."""
+    """Return the end of the balls' climb in float64.
+
+    The point itself where the end does not count.
+    """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
     ratio = float(problem.ratios([instance])[0])
@@ -318,20 +343,20 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """The ball and the gain where pieces meet, if that is no worse."""
+    """Return the ball and the gain where pieces meet, if the ratio there is no worse."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Whether balls climbed, by more than the rounding of coordinates, above what the limit is."""
+    """Tell whether balls climbed above the limit, by more than the rounding of coordinates."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Whether a rise far out is seen in the slopes, or is too large to be rounding."""
+    """Tell whether a rise far out shows in the slopes, or is too large to be rounding."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -339,16 +364,16 @@ def _is_real(far: Limit, gain: float | None) -> bool:
 def _at_the_end(
     problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
 ) -> tuple[Any, float]:
-    """The ball at the end of a limit, and what the supremum may lie above it.
+    """Return the ball at the end of a limit, and the amount by which the supremum may exceed it.
 
-    Where float64 cannot say what others than the scale may still gain there, the point's own gain
-    does, if it is near the end.
+    Float64 may not tell the gain of other coordinates than the scale there. Then the point's own
+    gain counts, if the point is near the end.
     """
     if not far.settled:
         return far.certain, far.left
     left = 2 * far.left
     if len(point.values) < 2:
-        return far.certain, left  # nothing moves but the scale
+        return far.certain, left  # only the scale moves
     try:
         out = at(problem, far.family(FARTHEST), 0.0, point.ties.basis)
         ball, gain, _ = ascent(ratio, out, *curvature(problem, out))
@@ -362,7 +387,7 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Why what rises up to the largest floats has no limit along a scale."""
+    """Say why a ratio that rises up to the largest floats has no limit along a scale."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
@@ -370,7 +395,7 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 
 def _still(best: Best) -> str:
-    """Why a way to infinity is neither a limit nor without bound."""
+    """Say why a way to infinity is neither a limit nor without bound."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:
@@ -398,7 +423,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Only where the digits are certain and nothing says that the supremum is elsewhere."""
+    """Return a closed form, only where the digits are certain and no doubt is left."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None
@@ -407,7 +432,7 @@ def _closed(
         return None
     with precision(BITS):
         decimals, certain = best.ball.mid().str(70, radius=False), digits_of(best.ball)
-        # Constants as balls must not make room for a number that is not the one computed.
+        # Constants as balls must not make room for a number other than the computed one.
         slack = AS_COMPUTED + promise
         middle = [decimal_bounds(best.ball.mid() * (1 + s * slack))[0] for s in (-1, 1)]
     narrower = max(between[0], middle[0], key=Decimal), min(between[1], middle[1], key=Decimal)
@@ -416,7 +441,7 @@ def _closed(
 
 
 def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point:
-    """Rounder numbers, as far as they cost no more than a part `cost` of the ratio."""
+    """Round the numbers of an instance, at the cost of at most a share `cost` of the ratio."""
     at_once = 1 if problem.statement.host else MOST
 
     def judge(instances: list[Instance]) -> np.ndarray:
@@ -437,9 +462,9 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
 def farther(
     problem: Problem, points: Sequence[Point], best: float, /, *, until: float
 ) -> list[Start]:
-    """Instances far along a scale that are better than all points: starts of the kind "far".
+    """Return instances far along a scale that are better than all points: starts of the kind "far".
 
-    Far out differences cancel in float64: what balls do not confirm is left out.
+    Far out, differences cancel in float64, so instances that balls do not confirm are left out.
     """
     found = list[Start]()
     for point in points:

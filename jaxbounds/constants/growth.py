@@ -1,8 +1,8 @@
-"""What a ratio does along a scale without end, from certified values far out.
+"""The growth of a ratio along a scale without end, from certified values far out.
 
-Scales are 2^m. Ball arithmetic takes m itself as far as 2^120, so that what converges as slowly as
-1/log(scale), or its root, has settled there; what still moves then is called neither a limit nor
-unbounded.
+Scales are 2^m. Ball arithmetic takes m itself as far as 2^120. A ratio that converges as slowly as
+1/log(scale), or its root, has settled there. A ratio that still moves then is called neither a
+limit nor unbounded.
 """
 
 import itertools
@@ -14,38 +14,44 @@ from flint import arb
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
-"""Binary logarithms of scales that every family is followed to."""
+"""Binary logarithms of the scales to which every family is followed."""
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""And of those that it is followed to as long as balls stay narrow."""
+"""Binary logarithms of the scales to which a family is followed while its balls stay narrow."""
 STILL = arb("1e-12")
-"""A relative change below this is that of a ratio that has settled."""
+"""A relative change below which a ratio has settled."""
 ENOUGH = arb("1e-30")
-"""Below this nobody looks farther."""
+"""A relative change below which no larger scale is tried."""
 NARROW = 60
-"""Bits that a ball far out must have, to say anything."""
+"""Bits that a ball far out must have to count; a larger number stops earlier."""
 ROUNDING = 1e-12
-"""A power of the scale below this is the rounding of an exponent (1/1.5 for 2/3)."""
+"""Power (exponent) of the scale up to which the growth is rounding (1/1.5 for 2/3). A larger value
+calls fewer ratios unbounded.
+"""
 FAINT = 1e-9
-"""A rise below this may be that of coordinates that are short of their optimum."""
+"""Relative rise up to which coordinates short of their optimum may explain it. A larger value calls
+fewer rises limits.
+"""
 BEFORE = (-16, -8, 0, 8)
 """Binary logarithms of scales around the start."""
 STEADY, STEADY_FAR = 0.98, 0.9
-"""Local exponents that keep this part of the one before do not decay."""
+"""Shares of the local exponent before that the next exponent must keep to count as not decaying. A
+larger share calls fewer ratios unbounded.
+"""
 
 
 class Growth(NamedTuple):
-    """How a ratio rises along a scale.
+    """The rise of a ratio along a scale.
 
     Attributes:
-        ratio: at the farthest scale that tells something: a lower estimate of the supremum.
-        certain: the same with the program's constants as balls.
-        left: the relative change between the last two of the scales.
-        settled: whether that is below 1e-12.
-        endless: whether the local exponents, d log(ratio)/d log(scale) or the same against the
-            scale's logarithm, do not decay: it has no bound.
-        rise: on the way, relatively.
-        lawful: whether what lacks to the end is one power of the scale, before the start too: then
-            even the smallest rise is none of rounding.
+        ratio: the ratio at the farthest scale that counts: a lower estimate of the supremum.
+        certain: the ratio with the program's constants as balls.
+        left: the relative change between the last two scales.
+        settled: whether that change is below 1e-12.
+        endless: whether the ratio has no bound: the local exponents d log(ratio)/d log(scale), or
+            those against the scale's logarithm, do not decay.
+        rise: the relative rise on the way.
+        lawful: whether the distance to the end is one power of the scale, before the start too.
+            Then even the smallest rise is no rounding.
     """
 
     ratio: arb
@@ -58,13 +64,13 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Whether the last of the local exponents is positive and as large as those before."""
+    """Tell whether the last local exponent is positive and as large as those before."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 
 
 def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
-    """The same against the logarithm of m: what grows as a power of log(scale)."""
+    """Tell whether the exponents against log m stay: growth as a power of log(scale)."""
     far = [(m, v) for m, v in logs if m >= FARTHER[4]]
     if len(far) < 4:
         return False
@@ -76,11 +82,11 @@ def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
 
 
 def growth(value: Callable[[int, str], arb], /) -> Growth | None:
-    """What is known of a ratio along a scale; None where it does not rise to its end.
+    """Describe a ratio along a scale; None where the ratio does not rise to its end.
 
     Args:
-        value: the ratio at the scale 2^m, from m and how constants are read ("exact", "ulp"); it
-            raises `Undecided` or `NotSupported` where there is none.
+        value: the ratio at the scale 2^m, from m and the reading of constants ("exact", "ulp"). It
+            raises `Undecided` or `NotSupported` where the ratio has no value.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)
@@ -91,7 +97,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
             break  # beyond a hypothesis, or beyond the exponents of balls
     values = [v for _, v in reached]
     end = values[-1]
-    # What was larger before it came to the end is no supremum at the end.
+    # A ratio that was larger before the end has no supremum at the end.
     if len(reached) < 6 or not end > values[0] or any(v > end for v in values):
         return None
     logs = [(m, (v / values[0]).log()) for m, v in reached]
@@ -101,7 +107,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     if float(logs[-1][1].mid()) < ROUNDING * STEPS[-1] and _steady(
         [(m, v * arb(2) ** 40) for m, v in logs], 0.5
     ):
-        return None  # homogeneous, but for the rounding of a constant
+        return None  # homogeneous, except for the rounding of a constant
     try:
         before, certain = value(80, "ulp"), value(100, "ulp")
     except Undecided:
@@ -114,7 +120,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """On from 2^100, as far as balls tell something."""
+    """Continue with scales above 2^100 while the enclosures are still informative."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:
@@ -124,7 +130,7 @@ def _farther(
             exact, there = value(m, "exact"), value(m, "ulp")
         except (Undecided, NotSupported):
             break
-        # Once it has settled, an exponent's rounding must not set it in motion again.
+        # Once the ratio has settled, an exponent's rounding must not set it in motion again.
         narrow = there.is_finite() and there.rel_accuracy_bits() >= NARROW
         if not exact.is_finite() or (left < STILL and not narrow):
             break
@@ -144,7 +150,7 @@ def _farther(
 
 
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
-    """Whether end - ratio is a power of the scale around where it starts."""
+    """Tell whether end - ratio is a power of the scale around the start."""
     try:
         lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):

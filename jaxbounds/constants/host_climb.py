@@ -1,8 +1,8 @@
-"""Climbing where there are no slopes: by moves, on the host, along floats and whole numbers.
+"""Climbing without slopes: by moves on the host, along floats and whole numbers.
 
-A float is moved by powers of two of itself, up and down, from its double to its last digits;
-besides, whole arrays and random directions are. A whole number takes the values that draws have at
-its place, and any value of the set that it is declared to be of.
+A float moves by powers of two of itself, up and down, from its double to its last digits. Whole
+arrays and random directions move as well. A whole number takes the values of the draws at its
+place, and any value of its declared set.
 """
 
 import time
@@ -20,27 +20,28 @@ from jaxbounds.falsification.move_search import FAR
 from jaxbounds.falsification.search import projection
 
 LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
-"""Lengths of steps, relative to what is moved."""
+"""Lengths of steps, relative to the moved entries."""
 COORDINATES, DENSE = 48, 8
-"""Of a sweep: coordinates, and random directions of all of them."""
+"""Coordinates of a sweep, and random directions of all coordinates; larger numbers sweep longer."""
 SWEEPS = 40
-"""At one level."""
+"""Sweeps at one level at most; more sweeps climb higher, for longer."""
 WORTH = 1e-13
-"""A sweep that gains less, relatively, is the last of its level."""
+"""Relative gain below which a sweep is the last of its level; a larger value ends levels earlier.
+"""
 GAINED = 1e-15
-"""What is larger by less is no gain."""
+"""Relative gain below which a ratio counts as no larger; a larger value ends climbs earlier."""
 ROUNDS = 4
-"""Of whole numbers and floats, one after the other."""
+"""Rounds of moving whole numbers, then floats; more rounds climb higher, for longer."""
 VALUES = 64
-"""That a whole number is given, at most."""
+"""Values that a whole number is given at most; more values find more, for longer."""
 
 
 class TimeIsOver(Exception):
-    """Nothing more is measured."""
+    """The time is over, and no further instance is measured."""
 
 
 class Place(NamedTuple):
-    """An instance on the hypotheses, and its ratio."""
+    """An instance that meets the hypotheses, and its ratio."""
 
     instance: Instance
     ratio: float
@@ -50,8 +51,8 @@ class Whole(NamedTuple):
     """One whole number of an instance.
 
     Attributes:
-        leaf: its leaf, by index.
-        entry: which entry of it.
+        leaf: the index of its leaf.
+        entry: the index of its entry.
         seen: the values that draws have there.
         once: the share of the draws whose value no other draw has.
     """
@@ -63,10 +64,10 @@ class Whole(NamedTuple):
 
 
 class HostClimber:
-    """Moves on a statement's instances, measured one by one.
+    """A climber that moves a statement's instances and measures them one by one.
 
     Args:
-        problem: what is made large.
+        problem: the problem whose ratio is made large.
         draws: instances stacked along a leading axis.
     """
 
@@ -77,7 +78,7 @@ class HostClimber:
         self._back = projection(problem.statement, problem.size)
 
     def at(self, instance: Instance, /) -> Place:
-        """Back on the hypotheses, and measured; -inf where it does not count.
+        """Project an instance and measure it; -inf where it does not count.
 
         Raises:
             TimeIsOver: after `until`, a time of `time.process_time`.
@@ -95,7 +96,7 @@ class HostClimber:
     def climbed(
         self, start: Instance, rng: np.random.Generator, /, *, until: float, reach: float = np.inf
     ) -> Place:
-        """As high as moves lead; what comes to a ratio that is known to be reached, ends there."""
+        """Climb as high as moves lead; stop early at the known ratio `reach`."""
         here = self.at(start)
         there = lambda: reach < np.inf and abs(here.ratio - reach) <= reach * SAME / 10
         for _ in range(ROUNDS):
@@ -110,7 +111,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Sweeps with steps of one length, and on along what a sweep came to."""
+        """Sweep with steps of one length, and on along the result of each sweep."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:
@@ -123,7 +124,7 @@ class HostClimber:
         return here
 
     def _along(self, here: Place, step: np.ndarray, until: float) -> Place:
-        """Both ways, on and on while it rises."""
+        """Move both ways, on and on while the ratio rises."""
         for sign in (1.0, -1.0):
             length, start = sign, here
             while time.process_time() < until and np.any(step):
@@ -136,7 +137,7 @@ class HostClimber:
         return here
 
     def wholes(self, instance: Instance, /) -> list[Whole]:
-        """The whole numbers that draws do not all have alike, and flags."""
+        """Return flags, and the whole numbers that differ between draws."""
         found = list[Whole]()
         for i, leaf in enumerate(jax.tree.leaves(instance)):
             if is_float(leaf):
@@ -149,7 +150,7 @@ class HostClimber:
         return found
 
     def with_whole(self, instance: Instance, whole: Whole, value: Any, /) -> Instance:
-        """The instance with another value there."""
+        """Return the instance with another value at a whole number."""
         leaves, structure = jax.tree.flatten(instance)
         changed = np.array(leaves[whole.leaf])
         changed.flat[whole.entry] = value
@@ -157,7 +158,7 @@ class HostClimber:
         return jax.tree.unflatten(structure, leaves)
 
     def values_of(self, instance: Instance, whole: Whole, /) -> list[int]:
-        """What a whole number may be: as drawn, and near by where its set is declared."""
+        """Return the values of a whole number: as drawn, and nearby in its declared set."""
         seen = whole.seen[:: -(-len(whole.seen) // VALUES)].tolist()
         if not self.declared(instance, whole):
             return seen
@@ -166,7 +167,7 @@ class HostClimber:
         return [*seen, *near]
 
     def tried(self, instance: Instance, whole: Whole, value: Any, /) -> Place:
-        """The same, measured; what is no value of it, whatever is raised then, does not count."""
+        """Return the instance with another value, measured; -inf for a value that is refused."""
         try:
             return self.at(self.with_whole(instance, whole, value))
         except TimeIsOver:
@@ -175,7 +176,7 @@ class HostClimber:
             return Place(instance, -np.inf)
 
     def out(self, instance: Instance, /) -> Iterator[int]:
-        """For each float whether its size is far above those of the draws, 1, or far below, -1."""
+        """Yield 1 for each float far above the draws' sizes, -1 for one far below, else 0."""
         for leaf, drawn in zip(jax.tree.leaves(instance), self.draws):
             if not is_float(leaf):
                 continue
@@ -184,18 +185,18 @@ class HostClimber:
             yield from np.where(own > FAR * high, 1, np.where((own > 0) & (own < low / FAR), -1, 0))
 
     def number(self, instance: Instance, whole: Whole, /) -> Any:
-        """The value there."""
+        """Return the value of a whole number in an instance."""
         return np.asarray(jax.tree.leaves(instance)[whole.leaf]).flat[whole.entry]
 
     def declared(self, instance: Instance, whole: Whole, /) -> bool:
-        """Whether it is of a declared set of whole numbers, on which it is put back."""
+        """Tell whether a whole number lies in a declared set, onto which it is projected."""
         statement = self.problem.statement
         path, _ = jax.tree.flatten_with_path(instance)[0][whole.leaf]
         name = jax.tree_util.keystr(path, simple=True, separator=".")
         return isinstance((statement.over or {}).get(name), Integers)
 
     def _whole(self, here: Place, until: float) -> Place:
-        """Every whole number at its best, one after the other, until nothing gains."""
+        """Set every whole number to its best value, one after the other, until no value gains."""
         for _ in range(SWEEPS):
             before = here.ratio
             for whole in self.wholes(here.instance):
@@ -210,7 +211,7 @@ class HostClimber:
 
 
 def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray]:
-    """Directions: coordinates, whole arrays, and random ones; as long as what they move."""
+    """Yield directions: coordinates, whole arrays, and random ones, as long as their entries."""
     x, sizes = flat(instance), [leaf.size for leaf in floats_of(instance)]
     scale = scales(instance)
     for i in rng.permutation(len(x))[:COORDINATES]:
@@ -223,7 +224,7 @@ def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray
 
 
 def scales(instance: Instance, /) -> np.ndarray:
-    """The size of each coordinate, or the largest of its leaf where it is zero."""
+    """Return the size of each coordinate; for zeros the largest size in the leaf."""
     leaves: Sequence[np.ndarray] = [np.asarray(leaf, float) for leaf in floats_of(instance)]
     largest = [np.full(v.size, np.max(np.abs(v), initial=0.0) or 1.0) for v in leaves]
     x = np.abs(flat(instance))

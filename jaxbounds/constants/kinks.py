@@ -1,8 +1,8 @@
-"""An optimum where pieces meet: the active pieces by linear programs, where they meet by Newton.
+"""Optima where pieces meet: found by linear programs, and polished by Newton's steps.
 
-Near a kink the ratio is the least of several smooth pieces. Each is known from a point at which it
-is the active one. That they are equal is solved in ball arithmetic, by Newton's steps with the
-slopes of float64, which gain digits as long as one likes.
+Near a kink the ratio is the least of several smooth pieces. Each piece is known from a point at
+which it is active. Ball arithmetic solves the equality of the pieces, by Newton's steps with the
+slopes of float64. The steps gain as many digits as one likes.
 """
 
 from collections.abc import Callable
@@ -19,18 +19,22 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem
 from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-"""Of the cubes in which the pieces are looked for, one after the other."""
+"""Half sides of the cubes in which pieces are sought, one after the other."""
 MOST = 30
-"""Coordinates, from which on nothing is tried."""
+"""Coordinates above which no kink is examined; a larger number examines more, for longer."""
 WITHIN = 1e-4
-"""As far as neighbours were measured: slopes promise no more than themselves times this."""
+"""Relative radius in which neighbours were measured: slopes promise at most themselves times this
+radius. A larger radius promises more.
+"""
 ROUNDS, SURE = 16, 1e-45
+"""Newton's steps at most, and the gap at which they end; more steps gain more digits."""
 PROBE = 1e-9
-"""How far, relatively, the balls look to all sides in the end."""
+"""Relative distance at which the balls look to all sides in the end; a larger distance sees more.
+"""
 
 
 class Piece(NamedTuple):
-    """One piece: its slope, a point where it is active, as an offset, and its multiplier."""
+    """A smooth piece: its slope, a point where it is active (as an offset), and its multiplier."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -38,7 +42,7 @@ class Piece(NamedTuple):
 
 
 def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
-    """The active pieces at a minimum near x, and the minimum of their linear model."""
+    """Return the active pieces at a minimum near x, and the minimum of their linear model."""
     rng, found = np.random.default_rng(0), list[Piece]()
     for radius in RADII:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius
@@ -59,10 +63,10 @@ def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
 
 
 def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | None:
-    """The certified ratio where the active pieces meet, and what slopes still promise there.
+    """Certify the ratio where the active pieces meet; return it with the gain that slopes promise.
 
     Returns:
-        None where there are no such pieces, or they do not meet.
+        None where there are no active pieces, or they do not meet.
 
     Raises:
         Undecided: as `Ratio` does.
@@ -99,7 +103,7 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
             return None
         values, apart = solved
         here = ratio(at_values(point, values), "ulp")
-        # The pieces that were found are all there are: to every side the ratio falls.
+        # The found pieces are complete: the ratio falls to every side.
         rng, top = np.random.default_rng(1), value(values, np.zeros(k))
         for way in (*np.eye(k), *-np.eye(k), *rng.normal(size=(k + 4, k))):
             if value(values, PROBE * way) > top * (
@@ -115,7 +119,7 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Where all active pieces are equal, and how far they were apart at last."""
+    """Return the point where all active pieces are equal, and their last distance."""
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

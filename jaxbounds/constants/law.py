@@ -1,4 +1,4 @@
-"""A constant as a function of the shapes, where closed forms and exponents say one thing."""
+"""A constant as a function of the shapes, where closed forms and exponents agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,13 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""Digits of `AtSize.low` that are those of the ratio."""
+"""Decimal digits of `AtSize.low` that belong to the ratio; a larger number would trust rounded
+digits.
+"""
 
 
 def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
-    """What is left of a size's constant over powers of its axes, in closed form."""
+    """Return a size's constant over powers of its axes, in closed form; empty without one."""
     assert found.closed is not None
     with localcontext(prec=50):
         value = Decimal(found.low)
@@ -26,9 +28,9 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 
 
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
-    """A quotient of polynomials in the one axis that varies, or its logarithm; else empty.
+    """Return a quotient of polynomials in the one axis that varies, or its logarithm; else empty.
 
-    One size more than it has coefficients must confirm it.
+    One size more than the number of coefficients must confirm the quotient.
     """
     if len(exponents) != 1:
         return ""
@@ -52,7 +54,7 @@ def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
 def _fitted(
     at: Sequence[float], values: Sequence[Fraction], top: int, bottom: int
 ) -> tuple[list[int], list[int]] | None:
-    """Whole coefficients of P and Q, highest first, with P = value Q at every size exactly."""
+    """Return whole coefficients of P and Q, highest first, with exactly P = value Q."""
     rows = [
         [Fraction(n) ** k for k in range(top, -1, -1)]
         + [-v * Fraction(n) ** k for k in range(bottom, -1, -1)]
@@ -71,7 +73,10 @@ def _fitted(
 
 
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """The one vector, up to a factor, that all rows take to zero; None where there is not one."""
+    """Return the one vector, up to a factor, that all rows take to zero.
+
+    None without such a vector.
+    """
     rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
     for column in range(columns):
         rank = len(pivots)
@@ -95,11 +100,11 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
 
 
 def law(found: Sequence[AtSize], exponents: Sequence[Exponent], /) -> str:
-    """The formula of the constant in the axes ("sqrt(T d)"); empty where there is none.
+    """Return the formula of the constant in the axes ("sqrt(T d)"); empty without a formula.
 
     Args:
-        found: at each size.
-        exponents: of the axes; each within a millionth of a multiple of 1/2.
+        found: the constants at each size.
+        exponents: the exponents of the axes, each within a millionth of a multiple of 1/2.
     """
     if not all(f.closed for f in found):
         return ""

@@ -1,9 +1,9 @@
-"""Suprema that no instance attains: what happens when a scale grows or shrinks without end.
+"""Suprema that no instance attains, where a scale grows or shrinks without end.
 
-The families are the scalings of each array, of several of them, up or down, of each group of tied
-coordinates, and the contraction of one array onto another of its shape (difference quotients).
-Float64 says from every start which of them are worth a look; exact numbers in ball arithmetic tell
-a ratio that still rises from one that stays.
+The families are scalings of each array, of several arrays, up or down, and of each group of tied
+coordinates. A further family contracts one array onto another of its shape (difference quotients).
+Float64 chooses promising families from every start. Exact numbers in ball arithmetic tell a ratio
+that still rises from one that stays.
 """
 
 import itertools
@@ -25,35 +25,41 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""How near the largest ratio known, relatively, one must come far out."""
+"""Relative distance from the largest known ratio that a ratio far out may have. A larger distance
+follows more families.
+"""
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
-"""Binary logarithms of the scales at which float64 looks."""
+"""Binary logarithms of the scales at which float64 measures."""
 JOINTLY = 3
-"""Arrays of floats up to which all combinations of up and down are tried; then pairs."""
+"""Arrays of floats up to which all combinations of up and down are tried; pairs for more arrays. A
+larger number tries more combinations.
+"""
 ENTRIES = 24
-"""Sizes of entries that are scaled by themselves."""
+"""Sizes of entries that are scaled by themselves, at most; a larger number tries more families."""
 MOST = 24
-"""Families that are followed in ball arithmetic."""
+"""Families that are followed in ball arithmetic, at most; a larger number takes longer."""
 FARTHEST = 2.0**100
-"""The scale of float64 at which slopes are taken, where others than the scale are still to gain."""
+"""Scale of float64 at which slopes are taken for the coordinates beside the scale. A larger scale
+loses more digits.
+"""
 Family = Callable[[Any], Instance]
-"""From a scale to an instance; at one the instance itself."""
+"""A function from a scale to an instance; at scale one the instance itself."""
 
 
 class Limit(NamedTuple):
-    """Where the ratio still rises when a scale grows.
+    """A family along which the ratio still rises when its scale grows.
 
     Attributes:
-        words: which scale ("W -> infinity", "a - b -> 0").
-        instance: far along, in float64.
-        ratio: at the farthest scale: a lower estimate.
-        certain: the same with the program's constants as balls.
-        settled: whether it has stopped to change there by more than 1e-12.
-        endless: whether it grows without bound; where it is neither, nobody knows.
+        words: the name of the scale ("W -> infinity", "a - b -> 0").
+        instance: an instance far along, in float64.
+        ratio: the ratio at the farthest scale: a lower estimate.
+        certain: the ratio with the program's constants as balls.
+        settled: whether the ratio changes there by at most 1e-12.
+        endless: whether the ratio grows without bound; neither word means that it is unknown.
         left: the relative change at the end.
-        rise: of the ratio on the way, relatively.
-        lawful: whether what lacks to the end is one power of the scale.
-        family: in float64.
+        rise: the relative rise of the ratio on the way.
+        lawful: whether the distance to the end is one power of the scale.
+        family: the family in float64.
     """
 
     words: str
@@ -72,7 +78,7 @@ _ball = np.frompyfunc(lambda x: arb(float(x)), 1, 1)
 
 
 def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
-    """The families through a point, in floats or in balls of radius zero."""
+    """Yield the families through a point, in floats or in balls of radius zero."""
     leaves, structure = jax.tree.flatten_with_path(point.instance)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     given = [np.asarray(leaf) for _, leaf in leaves]
@@ -116,7 +122,7 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
 
 
 def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
-    """Which arrays go up (1), down (-1) or stay (0); few together first."""
+    """Yield ways to move the arrays up (1), down (-1) or not (0), fewest moved first."""
     every: Iterable[tuple[int, ...]]
     if arrays <= JOINTLY:
         every = itertools.product((1, -1, 0), repeat=arrays)
@@ -130,14 +136,14 @@ def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
 
 
 class Look(NamedTuple):
-    """What float64 sees far out along one family.
+    """The float64 ratios far out along one family.
 
     Attributes:
-        family: which one.
+        family: the index of the family.
         high: the largest ratio there.
-        first: an instance on the way, as near as it comes with that ratio.
-        last: the ratio at the farthest scale; the largest where floats end before.
-        rises: whether it still rises there.
+        first: the nearest instance on the way with that ratio.
+        last: the ratio at the farthest scale; the largest ratio where floats end before.
+        rises: whether the ratio still rises at the farthest scale.
     """
 
     family: int
@@ -148,7 +154,7 @@ class Look(NamedTuple):
 
 
 def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
-    """Far along every family through a point, the most promising first; none after `until`."""
+    """Measure far along every family through a point, the most promising first; stop at `until`."""
     families = list(_families(point, False))
     found = list[Look]()
     for index, (_, family) in enumerate(families):
@@ -158,13 +164,13 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
             far = [family(2.0**m) for m in LOOKS]
             ratios = problem.ratios(far)
         there = np.flatnonzero(ratios > 0)
-        if not len(there):  # beyond a hypothesis, or beyond float64: balls know more
+        if not len(there):  # beyond a hypothesis, or beyond float64: balls decide
             found.append(Look(index, 0.0, point.instance, 0.0, True))
             continue
         high = float(np.max(ratios))
         first = next(i for i in there if ratios[i] >= high * (1 - SAME / 10))
         tail = ratios[there][-3:]
-        # Before differences cancel altogether, what floats say is rounding: balls know more.
+        # Before differences cancel altogether, float ratios are rounding: balls decide.
         last = high if len(there) < len(LOOKS) else float(tail[-1])
         found.append(Look(index, high, far[first], last, bool(np.all(np.diff(tail) > 0))))
     return sorted(found, key=lambda look: -look.high)
@@ -173,7 +179,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """The family along which the certified ratio rises to its end, and farthest."""
+    """Return the family along which the certified ratio rises to its end, and farthest."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]
@@ -192,5 +198,5 @@ def limit(
                 there = families[look.family][1](2.0 ** LOOKS[2])
             given = {**grown._asdict(), "family": families[look.family][1]}
             found.append(Limit(words=words, instance=there, **given))
-    # Endless ones first: whatever else rises, there is no constant.
+    # Endless families first: with one of them, no constant exists.
     return max(found, key=lambda f: (f.endless, float(f.ratio.lower())), default=None)

@@ -1,8 +1,8 @@
-"""Where the ratio has kinks: BFGS that walks along them, and CMA-ES (the extra `search`).
+"""Climbing over kinks of the ratio: BFGS that walks along them, and CMA-ES (the extra `search`).
 
-A search by slopes with strong Wolfe conditions stops at the first kink. With weak ones BFGS learns
+A search by slopes with strong Wolfe conditions stops at the first kink. BFGS with weak ones learns
 from the slopes of both sides and goes on (Lewis and Overton, Nonsmooth optimization via
-quasi-Newton methods, 2013). CMA-ES needs no slopes; what it finds is walked on from.
+quasi-Newton methods, 2013). CMA-ES needs no slopes; BFGS walks on from its result.
 """
 
 import importlib.util
@@ -15,23 +15,23 @@ import numpy as np
 import scipy
 
 PROGRAMS, CUTS = 300, 150
-"""Linear programs, and the cuts that are in one."""
+"""Linear programs at most, and cuts in one program; larger numbers walk farther, for longer."""
 QUICK = {"presolve": False}
-"""Of small programs: to simplify one takes longer than to solve it."""
+"""Options for small programs, which take longer to simplify than to solve."""
 LARGEST = 80
-"""Coordinates up to which CMA-ES is tried."""
+"""Coordinates up to which CMA-ES is tried; a larger number takes longer."""
 MISSING = "CMA-ES needs cma: pip install 'jaxbounds[search]'"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
-"""A value to be made small, and its slope."""
+"""A function from a point to a value to be made small, and its slope."""
 
 
 def has_cma() -> bool:
-    """Whether the extra is there."""
+    """Tell whether the extra is installed."""
     return importlib.util.find_spec("cma") is not None
 
 
 def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> Any:
-    """Along p to where the weak Wolfe conditions hold, by bisection: (t, value, slope), or None."""
+    """Find the weak Wolfe conditions along p, by bisection: (t, value, slope), or None."""
     low, high, t, fall = 0.0, np.inf, 1.0, float(g @ p)
     for _ in range(60):
         there, slope = loss(x + t * p)
@@ -46,12 +46,12 @@ def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> 
 
 
 def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.inf) -> np.ndarray:
-    """BFGS with weak Wolfe conditions; it ends where no step leads down any more.
+    """Walk by BFGS with weak Wolfe conditions, until no step leads down.
 
     Args:
-        loss: what is made small.
-        x: where it starts, of shape (n,).
-        steps: at most so many.
+        loss: the function to make small.
+        x: the start, of shape (n,).
+        steps: the number of steps at most.
         until: a time of `time.process_time`.
     """
     f, g = loss(x)
@@ -64,7 +64,7 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
         if found is None:
             if fresh:
                 break
-            inverse, fresh = np.eye(len(x)), True  # once more, without what was learnt
+            inverse, fresh = np.eye(len(x)), True  # once more, with a fresh inverse Hessian
             continue
         t, there, slope = found
         s, y = t * p, slope - g
@@ -80,14 +80,14 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
 def bundled(
     loss: Loss, x: np.ndarray, /, *, radius: float = 0.1, until: float = np.inf
 ) -> np.ndarray:
-    """Cutting planes in a trust region: linear programs over the pieces that were met.
+    """Walk by cutting planes in a trust region: linear programs over the pieces met so far.
 
-    Where as many pieces meet as there are coordinates, its steps are Newton's.
+    If as many pieces meet as there are coordinates, its steps are Newton's.
 
     Args:
-        loss: what is made small.
-        x: where it starts, of shape (n,).
-        radius: of the first region, a cube.
+        loss: the function to make small.
+        x: the start, of shape (n,).
+        radius: the radius of the first region, a cube.
         until: a time of `time.process_time`.
     """
     f, g = loss(x)
@@ -98,7 +98,7 @@ def bundled(
         near = [c for c in cuts if np.max(np.abs(c[0] - x)) <= 10 * radius][-CUTS:]
         step, promised, _ = program(near, x, f, radius)
         if step is None or not promised > 1e-17 * max(1.0, abs(f)):
-            radius /= 8  # nothing to gain at this scale
+            radius /= 8  # no gain at this scale
             continue
         there, slope = loss(x + step)
         if not (np.isfinite(there) and np.all(np.isfinite(slope))):
@@ -110,7 +110,7 @@ def bundled(
             x, f, before = x + step, there, np.inf
             if gained > promised / 2 and np.max(np.abs(step)) > radius / 2:
                 radius *= 4
-        elif gained < -promised or promised >= before:  # too far, or the last cut taught nothing
+        elif gained < -promised or promised >= before:  # too far, or the last cut changed nothing
             radius, before = radius / 2, np.inf
         else:
             before = promised
@@ -118,17 +118,18 @@ def bundled(
 
 
 def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -> Any:
-    """The step within a cube that is best for the largest of the cuts.
+    """Return the step within a cube that makes the largest of the cuts least.
 
     Args:
-        cuts: point, value and slope of each.
+        cuts: point, value and slope of each cut.
         x: the middle of the cube.
-        f: the value there; cuts above it are let down. None: they stay.
+        f: the value there; cuts above it are let down. None keeps them.
         radius: half a side of the cube.
 
     Returns:
-        The step (None where there is none), by how much it promises to be lower than f or than the
-        first cut, and the multiplier of each cut.
+        The step (None without a step), the promised decrease below f or below the first cut, and
+            the
+        multiplier of each cut.
     """
     slopes = np.array([g for _, _, g in cuts])
     scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)
@@ -137,7 +138,7 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
         heights = np.array([at + g @ (x - z) for z, at, g in cuts])
         heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
         heights = heights / scale
-    if not (scale < np.inf and np.all(np.isfinite(heights))):  # steeper than floats can say
+    if not (scale < np.inf and np.all(np.isfinite(heights))):  # too steep for floats
         return None, 0.0, np.zeros(len(cuts))
     rows = np.hstack([slopes * (radius / scale), -np.ones((len(cuts), 1))])
     goal = np.append(np.zeros(len(x)), 1.0)
@@ -157,17 +158,17 @@ def by_cma(
     seed: int,
     until: float,
 ) -> np.ndarray:
-    """The best point that CMA-ES finds.
+    """Return the best point that CMA-ES finds.
 
     Args:
-        losses: of many points at once, shape (m, n) to (m,).
-        x: where it starts, of shape (n,).
-        spread: its first standard deviation.
-        seed: of its draws.
+        losses: the losses of many points at once, shape (m, n) to (m,).
+        x: the start, of shape (n,).
+        spread: the first standard deviation.
+        seed: the seed of its draws.
         until: a time of `time.process_time`.
 
     Raises:
-        ModuleNotFoundError: without the extra, saying how to get it.
+        ModuleNotFoundError: without the extra, with the command that installs it.
     """
     if not has_cma():
         raise ModuleNotFoundError(MISSING, name="cma")

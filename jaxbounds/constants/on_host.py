@@ -1,8 +1,8 @@
-"""Settling a constant on the host, where no slopes and no balls say that nothing larger is near.
+"""Settling a constant on the host, without slopes and balls that exclude a larger ratio nearby.
 
-In their place stand moves of every length. What they cannot tell is called rising: a way out to
-infinity along which the ratio stays as large, a value that whole numbers have nowhere in the draws,
-a place that is the largest at its very last digits only.
+Moves of every length replace them. The word is "rising" where moves decide nothing. Moves leave
+three cases open. The ratio may stay as large on a way to infinity. A whole number may have a value
+that few draws have. A place may be the largest only at its very last digits.
 """
 
 import time
@@ -20,33 +20,43 @@ from jaxbounds.constants.starts import Start, further
 from jaxbounds.falsification.examples import SOURCE
 
 OTHERS = 40
-"""Starts of other kinds, where the time allows."""
+"""Starts of other kinds, where the time allows; more starts miss fewer optima."""
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""Starts of other kinds; and how many draws, and starts at all, must lead to one ratio."""
+"""Starts of other kinds; and draws, and starts of any kind, that must lead to one ratio. Larger
+numbers settle fewer constants.
+"""
 SHARE, CLIMBS = 1 / 12, 0.75
-"""Of the time: for one start, and for all of them; the rest is for doubts."""
+"""Shares of the time: for one start, and for all starts; the rest is for doubts. Larger shares
+leave less time for doubts.
+"""
 AT_A_JUMP = "it is the largest at the last digits of its entries only"
 OVER = "the time was over before all was looked at that could be larger"
 ROUNDS = 100
+"""Rounds of starts at most; a larger number searches longer."""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
-"""Lengths of the moves that must not lead to anything larger, relative to the entry."""
+"""Lengths of the moves that must not lead to a larger ratio, relative to the entry."""
 COORDINATES = 64
-"""Of which that is asked, and random directions for each length."""
+"""Coordinates that such moves change, and random directions for each length; more take longer."""
 DENSE = 16
+"""Random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""What an instance may be moved by, every which way, without a loss."""
+"""Relative length of a move in all directions that must cost no ratio; a larger length settles
+fewer constants.
+"""
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """Binary logarithms of scales far out."""
 ONCE = 0.05
-"""The share of draws with a value that no other draw has, from which on others are left to see."""
+"""Share of draws with a value of their own from which on further values are unseen. A larger share
+settles more constants.
+"""
 MANY = 256
-"""Draws that are not measured: they tell which whole numbers there are."""
+"""Unmeasured draws that show the values of whole numbers; more draws show rarer values."""
 LOOKED_AT = 4
-"""Instances of one ratio that are doubted, one after the other."""
+"""Instances of one ratio that are doubted, one after the other; more take longer."""
 
 
-@np.errstate(all="ignore")  # beyond the largest floats nothing counts
+@np.errstate(all="ignore")  # beyond the largest floats no instance counts
 def settled_on_host(
     problem: Problem,
     draws: Instance,
@@ -57,18 +67,18 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Where moves lead from all kinds of starts, the largest first; and why not to believe it.
+    """Climb by moves from all kinds of starts; return the points, largest first, and a doubt.
 
     Args:
         problem: the form at its size, on the host.
         draws: instances stacked along a leading axis.
         starts: instances that count.
-        fresh: gives further draws.
-        seed: of all that is drawn.
+        fresh: a function that returns further draws.
+        seed: the seed of all draws.
         until: a time of `time.process_time`.
 
     Returns:
-        The points, and a reason: empty where the first is the largest as far as moves can tell.
+        The points, and a reason to doubt the first; empty where moves show no larger one.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
@@ -86,7 +96,8 @@ def settled_on_host(
                     Point(there.instance, *tied(there.instance, 0.0), there.ratio, start.kind)
                 )
         points.sort(key=lambda p: -p.ratio)
-        # From the first starts as high as it goes; later ones only tell whether others lead higher.
+        # The first starts climb as high as possible; later starts only show whether others lead
+        # higher.
         reach, words = (points[0].ratio if points else np.inf), _few(points)
         over = time.process_time() > climbs_until
         if over or (not words and _others(points) >= OTHERS):
@@ -99,7 +110,7 @@ def settled_on_host(
 
 
 def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
-    """More draws of each sampler, to see which whole numbers there are."""
+    """Draw more instances from each sampler, unmeasured, to see which integer values occur."""
     found = list[Instance]()
     for sampler in problem.statement.samplers.values():
         keys = jax.random.split(jax.random.key(seed), MANY)
@@ -113,7 +124,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Whether too few starts came to the largest ratio, or were made at all."""
+    """Say that too few starts came to the largest ratio, or were made at all; empty otherwise."""
     if not points:
         return "nowhere does it count"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
@@ -128,7 +139,7 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """The points with one first of which nothing is doubted, if there is one among the largest."""
+    """Return the points, led by a point without doubts if one of the largest is such a point."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
@@ -146,9 +157,9 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """The place, or one at a few last digits from it, which moves as small do not make worse.
+    """Return the place, or one a few last digits away, that equally small moves do not make worse.
 
-    At a jump float64 may take the wrong side: next to it, it does not matter which.
+    At a jump float64 may take the wrong side. Next to the jump, the side does not matter.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))
@@ -169,7 +180,7 @@ def steady(
 
 
 def objection(climber: HostClimber, place: Place, rng: np.random.Generator, /) -> str:
-    """Why a place may not be the largest there is; empty where nothing speaks against it."""
+    """Say why a place may not be the largest; empty without a reason."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
     if any(larger(climber.at(moved)) for moved in _neighbours(place.instance, rng)):
         return "a neighbour is larger"
@@ -187,7 +198,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Whether whole numbers may have other values than in the draws, with a larger ratio."""
+    """Say that whole numbers may have undrawn values with a larger ratio; empty otherwise."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
@@ -207,14 +218,14 @@ def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool])
 
 
 def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
-    """Whether another value that was drawn makes it smaller."""
+    """Tell whether another drawn value makes the ratio smaller."""
     others = climber.values_of(place.instance, whole)
     worst = place.ratio * (1 - SAME)
     return any(climber.tried(place.instance, whole, v).ratio < worst for v in others)
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Whether it lies far from all draws, or stays as large along a scale that it depends on."""
+    """Say that a place lies far from all draws, or stays as large along a scale that matters."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
@@ -222,7 +233,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
         return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
-        """Whether it is put back: that is the end of its set."""
+        """Tell whether a projection moves it back: that is the end of its set."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
     for i, way in enumerate(climber.out(place.instance)):
@@ -242,7 +253,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
 
 
 def _groups(x: np.ndarray, sizes: Sequence[int]) -> Iterator[np.ndarray]:
-    """Entries, arrays, and all of them, where they are not zero."""
+    """Yield entries, arrays, and all of them, where they are not zero."""
     index, start = np.arange(len(x)), 0
     groups = [index == i for i in index[:COORDINATES]]
     for size in sizes:

@@ -1,4 +1,4 @@
-"""The constants of printed forms that are on record; `jaxbounds constant --record` writes them."""
+"""The recorded constants of printed forms; `jaxbounds constant --record` writes them."""
 
 import json
 from collections.abc import Iterable
@@ -10,17 +10,19 @@ from jaxbounds.constants.result import SharpConstant
 from jaxbounds.ground.to_json import to_json
 
 SMALL = 400
-"""Characters of an extremal instance that is kept."""
+"""Characters of an extremal instance up to which it is recorded; a larger limit records larger
+ones.
+"""
 
 
 def constants_on_record(paper: Paper, /) -> tuple[SharpConstant, ...]:
-    """Those of a paper, in its order."""
+    """Return the recorded constants of a paper, in its order."""
     found = read_records(paper, CONSTANTS)
     return tuple(SharpConstant.from_json(one) for forms in found.values() for one in forms)
 
 
 def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
-    """Put constants of a paper on record, in place of those of the same forms.
+    """Put constants of a paper on record; they replace earlier constants of the forms.
 
     Raises:
         ValueError: if the paper is in no file.
@@ -28,7 +30,7 @@ def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
     kept = {(c.id, c.form): c for c in constants_on_record(paper)}
     fits = lambda instance: len(json.dumps(instance)) <= SMALL
     for constant in constants:
-        # Seconds are of no interest, and never twice the same.
+        # Seconds are of no interest, and differ each time.
         sizes = (
             replace(s, instance=s.instance if fits(s.instance) else {}, seconds=0.0)
             for s in constant.sizes

@@ -1,4 +1,4 @@
-"""From what a search found to a stationary point, in float64."""
+"""The way from a search's result to a stationary point, in float64."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,28 +14,32 @@ from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
-"""Relative: ratios so near are of one supremum."""
+"""Relative difference up to which two ratios belong to one supremum; a larger value merges more."""
 SLOPE = 1e-7
-"""Where float64 stops: beyond it lie differences that are rounding. Balls go on from there."""
+"""Slope, relative, at which float64 stops: beyond lie differences that are rounding, and balls go
+on. A larger value stops earlier.
+"""
 CURVED = 1e-6
-"""Second derivatives below this part of the largest are those of a direction that is flat."""
+"""Share of the largest second derivative up to which a direction is flat; a larger share calls more
+directions flat.
+"""
 STALLED = 1e-5
-"""Where a climb ends with a larger slope, it is at a kink."""
+"""Slope, relative, above which the end of a climb is a kink; a larger value sees fewer kinks."""
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts that are climbed from in logarithms first, then each value by its own size."""
+"""Kinds of starts that are climbed in logarithms first, then with each value by its own size."""
 
 
 class Point(NamedTuple):
     """A local optimum in tied coordinates.
 
     Attributes:
-        instance: where.
-        ties: which coordinates move together.
-        values: the coordinates that are left, of shape (k,).
-        ratio: lhs/rhs there.
-        kind: of the start that led there.
+        instance: the instance.
+        ties: the coordinates that move together.
+        values: the remaining coordinates, of shape (k,).
+        ratio: lhs/rhs of the instance.
+        kind: the kind of the start that led there.
         stalled: whether slopes ended at a kink.
     """
 
@@ -50,7 +54,7 @@ class Point(NamedTuple):
 def at(
     problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
 ) -> Point:
-    """An instance with the ties that it has, in a basis (each leaf by itself unless given)."""
+    """Return an instance with its ties, in a basis (each leaf by itself unless given)."""
     instance = problem.put(instance)
     ties, values = tied(instance, tolerance, basis)
     same = unflat(instance, ties.expand(values)) if len(values) else instance
@@ -58,24 +62,24 @@ def at(
 
 
 def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Each value its own: what is small moves little."""
+    """Scale each value by its own size: a small value moves little."""
     return np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
 
 
 def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """The root mean square of the leaf that a value is of: all of it moves as far."""
+    """Scale a value by the root mean square of its leaf: the whole leaf moves as far."""
     scale = np.ones(len(values))
     ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
     moving, x = ties.signs != 0, values[ties.labels]
     for rows in np.split(np.arange(len(x)), ends):
         if len(own := rows[moving[rows]]):
-            largest = np.max(np.abs(x[own]))  # whose square may be beyond floats
+            largest = np.max(np.abs(x[own]))  # its square may be beyond floats
             scale[ties.labels[own]] = largest * np.sqrt(np.mean((x[own] / largest) ** 2))
     return scale
 
 
 Scaling = Callable[[Ties, np.ndarray, Instance], np.ndarray]
-"""The sizes that coordinates are relative to, of shape (k,)."""
+"""A function that returns the sizes of coordinates, of shape (k,)."""
 
 
 def _climbed(
@@ -86,7 +90,7 @@ def _climbed(
     until: float,
     scaling: Scaling = _by_value,
 ) -> tuple[Instance, bool]:
-    """BFGS on the log ratio, in coordinates relative to where it starts; along kinks if need be."""
+    """Climb the log ratio by BFGS, in coordinates relative to the start; along kinks if needed."""
     scale, loss = _relative(problem, ties, values, instance, scaling)
     with np.errstate(all="ignore"):
         found = scipy.optimize.minimize(
@@ -100,7 +104,7 @@ def _climbed(
 
 
 def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
-    """BFGS in the logarithms of the values: signs stay, and sizes may become very different."""
+    """Climb by BFGS in the logarithms of the values: signs stay, sizes may differ widely."""
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         moved = values * np.exp(np.clip(w, -300, 300))
@@ -122,7 +126,7 @@ def _relative(
     instance: Instance,
     scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
-    """The sizes of the values, and minus the log ratio in coordinates relative to them."""
+    """Return the sizes of the values, and minus the log ratio in coordinates relative to them."""
     scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -135,7 +139,7 @@ def _relative(
 
 
 def _finer(problem: Problem, point: Point, until: float) -> Point:
-    """From a point at a kink by linear programs over the pieces, in all its coordinates."""
+    """Refine a point at a kink by linear programs over the pieces, in all its coordinates."""
     ties, values = tied(point.instance, 0.0)
     if not 0 < len(values) <= LARGEST:
         return point
@@ -156,14 +160,14 @@ def polished(
     snap: bool = True,
     reach: float = np.inf,
 ) -> list[Point]:
-    """The best point that each start leads to; the earlier of those that are alike, fewest ties.
+    """Return the best point of each start, without later points that are alike, fewest ties.
 
     Args:
-        problem: what is made large.
+        problem: the problem whose ratio is made large.
         starts: instances that count, the most promising first.
         until: a time of `time.process_time`; the first start is always polished.
-        snap: tie coordinates; without it only equal ones move together.
-        reach: a ratio that is known; a start that comes to it needs no further ties.
+        snap: whether to tie coordinates; otherwise only equal ones move together.
+        reach: a known ratio; a start that reaches it needs no further ties.
     """
     found: list[Point] = []
     for kind, start in starts:
@@ -176,7 +180,7 @@ def polished(
         ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
         scaling = _by_value
         if reach < np.inf:
-            ways.reverse()  # all coordinates first: tied ones lead to what is known already
+            ways.reverse()  # all coordinates first: tied ones lead to the known ratio
             scaling = _by_value if kind in SPREAD else _by_leaf
         for ties, values in ways:
             best = max(point.ratio for point in points)
@@ -186,7 +190,7 @@ def polished(
                 break
             climbed, stalled = _climbed(problem, ties, values, start, until, scaling)
             points.append(at(problem, climbed, 1e-9, ties.basis)._replace(stalled=stalled))
-        # Of points that are alike the first has the fewest values left.
+        # The first of equal points has the fewest values left.
         best = max(point.ratio for point in points)
         same = (p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10))
         point = next(same)
@@ -197,7 +201,7 @@ def polished(
 
 
 def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Point:
-    """From a point at a kink by CMA-ES, in all its coordinates, then along the kinks."""
+    """Move from a point at a kink by CMA-ES, in all its coordinates, then along the kinks."""
     ties, values = tied(point.instance, 0.0)
     if not len(values):
         return point
@@ -213,9 +217,9 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """The nearby instance that is worst for the form, and its ratio.
+    """Return the nearby instance that is worst for the form, and its ratio.
 
-    What meets the hypotheses counts, wherever `project` would put it.
+    An instance that meets the hypotheses counts, wherever `project` would put it.
     """
     with np.errstate(all="ignore"):  # next to the largest floats
         near = list(neighbours(instance, np.random.default_rng(seed)))
@@ -228,9 +232,9 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 
 
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
-    """Directions of the values, as columns, and -d^2 log(ratio) along each; 0 where it is flat.
+    """Return directions of the values, as columns, and -d^2 log(ratio) along each; 0 where flat.
 
-    By differences of slopes, in coordinates relative to the values.
+    The derivatives are differences of slopes, in coordinates relative to the values.
     """
     scale, step = np.abs(point.values), 1e-5
     slope = lambda z: scale * problem.slope(scale * z, point.ties, point.instance)[1]

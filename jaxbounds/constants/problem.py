@@ -18,20 +18,24 @@ from jaxbounds.falsification.programs import compiled
 NUDGES = (0.0, 1e-15, 1e-13)
 """Relative moves to a point that has a slope."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
-"""What functions on the host raise at instances that hypotheses do not leave out."""
+"""Exceptions of functions on the host at instances that no hypothesis excludes."""
 MOVED = 1e-6
-"""Relative to the largest entry of a leaf: less is a projection's rounding."""
+"""Move relative to the largest entry of a leaf, up to which it is a projection's rounding. A larger
+value sees fewer moves.
+"""
 CALLS = 1000
-"""Times that instances are measured, about."""
+"""Times that instances are measured, about; a larger number compiles more programs."""
 UNCOUNTED = 50.0
-"""What an instance that misses a hypothesis lies below every other, in log ratio."""
+"""Log ratio by which an instance that misses a hypothesis lies below every other. A larger number
+keeps climbs away from such instances more.
+"""
 
 
 def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
-    """The statement with one form at one size.
+    """Return the statement with one form at one size.
 
-    Its control is the form again, so that the searches of the control serve the form; a `>=` is
-    turned into a `<=`.
+    Its control is the form again, so that the searches of the control serve the form. A `>=`
+    becomes a `<=`.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -49,29 +53,29 @@ def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Whether a leaf of an instance is moved; balls are."""
+    """Tell whether a climb moves a leaf of an instance; it moves balls too."""
     return leaf.dtype == object or jax.dtypes.issubdtype(leaf.dtype, np.floating)
 
 
 def floats_of(instance: Instance, /) -> list[Any]:
-    """The leaves that are moved."""
+    """Return the leaves that a climb moves."""
     return [leaf for leaf in jax.tree.leaves(instance) if is_float(leaf)]
 
 
 def filled(instance: Instance, leaves: Sequence[Any], /) -> Instance:
-    """The instance with other floats."""
+    """Return the instance with other floats."""
     given, rest = jax.tree.flatten(instance), iter(leaves)
     return jax.tree.unflatten(given[1], [next(rest) if is_float(x) else x for x in given[0]])
 
 
 def flat(instance: Instance, /) -> Any:
-    """All floats as one vector."""
+    """Return all floats as one vector."""
     leaves = [np.asarray(leaf).ravel() for leaf in floats_of(instance)]
     return np.concatenate(leaves) if leaves else np.zeros(0)
 
 
 def unflat(instance: Instance, vector: Any, /) -> Instance:
-    """The instance with the floats of a vector: numbers, balls or tracers."""
+    """Return the instance with the floats of a vector: numbers, balls or tracers."""
     leaves, start = [], 0
     for leaf in floats_of(instance):
         leaves.append(vector[start : start + leaf.size].reshape(leaf.shape))
@@ -83,11 +87,11 @@ class Problem:
     """The log of lhs/rhs of one form at one size, as a function of tied coordinates.
 
     Attributes:
-        statement: with this form only.
-        form: its name.
+        statement: the statement with this form only.
+        form: the name of the form.
         size: the shapes.
-        bench: measures instances.
-        rounding: by the bits of an instance, what its ratio is where float64 says more.
+        bench: the bench that measures instances.
+        rounding: the ball's ratio by the bits of an instance, where float64 says more.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
@@ -101,22 +105,25 @@ class Problem:
         self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
-        """Back onto the hypotheses, where the statement says how; JAX traces it."""
+        """Return the point projected onto the hypotheses, if the statement can project.
+
+        JAX-traceable.
+        """
         project = self.statement.project
         return instance if project is None else project(instance, self.size)
 
     def back(self, instance: Instance) -> Instance:
-        """The same for NumPy arrays; what is run on the host is run as it is."""
+        """Project NumPy arrays onto the hypotheses; a projection on the host runs uncompiled."""
         run = self.projected if self.statement.host else self._back
         return jax.tree.map(np.asarray, run(instance))
 
     def put(self, instance: Instance) -> Instance:
-        """The instance that is meant: without hypotheses `project` alone says which there are."""
+        """Return the instance meant; without hypotheses, `project` alone decides it."""
         by_project = self.statement.project is not None and self.statement.hypotheses is None
         return self.back(instance) if by_project else instance
 
     def outside(self, instance: Instance) -> bool:
-        """Whether `project` would move it, though it may meet the hypotheses as it is."""
+        """Tell whether `project` would move an instance, though it may meet the hypotheses."""
         if self.statement.project is None or self.statement.hypotheses is None:
             return False
         there = floats_of(self.back(instance))
@@ -126,9 +133,9 @@ class Problem:
         )
 
     def ratios(self, instances: Sequence[Instance]) -> np.ndarray:
-        """lhs/rhs of each, shape (instances,); -inf where it does not count.
+        """Return lhs/rhs of each instance, shape (instances,); -inf where it does not count.
 
-        What the host's functions refuse does not count.
+        An instance that the host's functions refuse does not count.
         """
         instances = [self.put(one) for one in instances]
         if not self.statement.host or len(instances) == 1:
@@ -154,14 +161,14 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Score, whether it counts, and slope in one array: it is read as fast as one number."""
+        """Return score, whether it counts, and slope in one array, for a single read."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )
         return jnp.concatenate([jnp.stack([score, counted.astype(score.dtype)]), slope])
 
     def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:
-        """The log ratio at coordinates with `Ties`, and its derivative by each value."""
+        """Return the log ratio at coordinates with `Ties`, and its derivative by each value."""
         padded = np.zeros(len(ties.labels))
         padded[: len(values)] = values
         try:
@@ -174,13 +181,16 @@ class Problem:
         for nudge in NUDGES:
             if np.isfinite(found[2:]).all():
                 return score, found[2 : 2 + len(values)]
-            # A maximum that a quickly compiled program works out twice may equal none of its
-            # entries, and its slope is 0/0; compiled with care, or next to it, there is one.
+            # A quickly compiled program may compute a maximum twice, and equal none of its entries:
+            # its slope is 0/0. A carefully compiled program, or a point next to it, has a slope.
             moved = padded * (1 + nudge * np.cos(np.arange(len(padded))))
             found = np.asarray(self._careful(moved, ties, instance))
         return score, np.nan_to_num(found[2 : 2 + len(values)])
 
     def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
-        """The log ratio at many coordinates, of shape (m, n); far below where it does not count."""
+        """Return the log ratio at many coordinates, of shape (m, n).
+
+        Far below where it does not count.
+        """
         score, counted = self._scores(values, ties, instance)
         return np.where(np.isfinite(score) & counted, score, -UNCOUNTED)

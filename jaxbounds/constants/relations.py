@@ -1,7 +1,7 @@
-"""Integer relations between a number and named ones, and how they are written.
+"""Integer relations between a number and named ones, and their notation.
 
-A relation is sought in one basis after another, by PSLQ; each tells its formula and how to work out
-its value anew, to as many digits as one likes.
+PSLQ seeks a relation in one basis after another. Each relation gives its formula, and a way to
+compute its value to any number of digits.
 """
 
 import math
@@ -10,13 +10,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
-"""Of products; an exponent is a rational number with denominator up to 4."""
+"""The factors of products; an exponent is a rational number with denominator up to 4."""
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
-"""What a + b c is tried with, besides the logarithms of the axes."""
+"""The numbers c that are tried in a + b c, besides the logarithms of the axes."""
 HIGHEST = 100
-"""Of the coefficients of a relation."""
+"""Largest coefficients of a relation; a larger limit finds more relations, more of them by chance.
+"""
 DEGREES = (3, 4, 5, 6)
-"""Of algebraic numbers, besides rational ones and roots of quadratics."""
+"""The degrees of algebraic numbers, besides rational ones and roots of quadratics."""
 
 
 class Relation(NamedTuple):
@@ -24,8 +25,8 @@ class Relation(NamedTuple):
 
     Attributes:
         text: the formula.
-        numbers: its coefficients.
-        basis: where it was sought.
+        numbers: the coefficients.
+        basis: the basis in which it was sought.
         value: the formula's value in an mpmath context.
     """
 
@@ -36,7 +37,7 @@ class Relation(NamedTuple):
 
 
 def named(name: str, mp: Any, /) -> Any:
-    """The number of a name ("pi", "log(3)", "5", "1/e")."""
+    """Return the number of a name ("pi", "log(3)", "5", "1/e")."""
     if name.startswith("1/"):
         return 1 / named(name[2:], mp)
     if name.startswith("log("):
@@ -47,7 +48,7 @@ def named(name: str, mp: Any, /) -> Any:
 
 
 def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
-    """The factors of a numerator: whole numbers multiplied out, all square roots under one."""
+    """Return the factors of a numerator: whole numbers multiplied, square roots under one."""
     number, root = 1, 1
     words, roots = list[str](), list[str]()
     for base, exponent in powers:
@@ -67,7 +68,7 @@ def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
 
 
 def product_text(powers: Sequence[tuple[str, Fraction]], /) -> str:
-    """A product of rational powers in print ("4/(3 sqrt(3))", "sqrt(T d)")."""
+    """Print a product of rational powers ("4/(3 sqrt(3))", "sqrt(T d)")."""
     top = _side([(base, power) for base, power in powers if power > 0])
     bottom = _side([(base, -power) for base, power in powers if power < 0])
     over, under = " ".join(top) or "1", " ".join(bottom)
@@ -77,7 +78,10 @@ def product_text(powers: Sequence[tuple[str, Fraction]], /) -> str:
 
 
 def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
-    """A sum of whole multiples over a whole number ("(1 + 2 pi)/4"); "" names the number one."""
+    """Print a sum of whole multiples over a whole number ("(1 + 2 pi)/4").
+
+    "" names the number one.
+    """
     words = ""
     for times, name in terms:
         if not times:
@@ -96,14 +100,14 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
 
 
 def polynomial_text(coefficients: Sequence[int], x: str = "x", /) -> str:
-    """From the highest power to the constant ("x^3 - 3 x + 1")."""
+    """Print a polynomial from the highest power to the constant ("x^3 - 3 x + 1")."""
     degree = len(coefficients) - 1
     names = [f"{x}^{degree - i}" if degree - i > 1 else x * (degree - i) for i in range(degree + 1)]
     return sum_text(list(zip(coefficients, names)))
 
 
 def _quadratic_text(relation: Sequence[int], x: Any) -> str:
-    """The root of a x^2 + b x + c near x."""
+    """Print the root of a x^2 + b x + c near x."""
     a, b, c = relation
     square, sign = b * b - 4 * a * c, "+" if 2 * a * x + b > 0 else "-"
     root = max(k for k in range(1, 200) if square % (k * k) == 0)
@@ -119,7 +123,7 @@ def _quadratic_text(relation: Sequence[int], x: Any) -> str:
 
 
 def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
-    """The root near a number, by Newton's steps at the precision of the context."""
+    """Return the root near a number, by Newton's steps at the precision of the context."""
 
     def value(mp: Any) -> Any:
         at = mp.mpf(near)
@@ -134,7 +138,7 @@ def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
 
 
 def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
-    """A relation c_0 x + c_1 + c_2 c = 0 as x = a + b c; None where that is rational."""
+    """Return a relation c_0 x + c_1 + c_2 c = 0 as x = a + b c; None where that is rational."""
     first, *rest = relation
     if not first or sum(bool(r) for r in rest[1:]) == 0:
         return None
@@ -148,11 +152,11 @@ def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
 
 
 def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterator[Relation | None]:
-    """What is found in one basis after another; None where nothing is.
+    """Yield the relation in one basis after another; None for a basis without a relation.
 
     Args:
-        x: positive, in the context.
-        known: how many of its digits count.
+        x: a positive number in the context.
+        known: the number of its digits that count.
         numbers: whole numbers whose logarithms are tried too.
         mp: an mpmath context.
     """
@@ -162,7 +166,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
         ratio = Fraction(-found[1], found[0])
         value = lambda mp: mp.mpf(ratio.numerator) / ratio.denominator
         yield Relation(str(ratio), tuple(found), "rational numbers", value)
-        return  # whatever else holds of it follows
+        return  # any further relation follows from this one
     logs = tuple(f"log({n})" for n in numbers)
     for names in (BASIS[:4], BASIS, (*BASIS[:3], "log(3)"), *((*BASIS[:3], log) for log in logs)):
         yield _product(x, names, limits, mp)
@@ -184,7 +188,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
         if not found:
             yield None
             continue
-        # Of lower degree there was none: the first one found is irreducible, or has x as a factor.
+        # No relation of lower degree was found: the first one is irreducible, or has x as a factor.
         while found and not found[0]:
             found = found[1:]
         whole = tuple(-c for c in found) if found[0] < 0 else tuple(found)
@@ -195,7 +199,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
 
 
 def _product(x: Any, names: Sequence[str], limits: dict[str, Any], mp: Any) -> Relation | None:
-    """A number as a product of rational powers of named numbers."""
+    """Return a number as a product of rational powers of named numbers; None without one."""
     if not mp.log(x):
         return None
     found = mp.pslq([mp.log(x), *(mp.log(named(name, mp)) for name in names)], **limits)

@@ -1,4 +1,4 @@
-"""What is said about a constant, as data."""
+"""The findings about a constant, as data."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
-"""Of processor time for each size."""
+"""Processor time in seconds for each size; a larger number finds and certifies more."""
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none",
     "as coded",
@@ -41,25 +41,25 @@ class AtSize:
 
     Attributes:
         size: the shapes.
-        ratio: the largest found: a lower estimate of the supremum, whatever `where` says; where
-            `low` is empty it is one of floats alone (shown as ~), which may be their rounding.
+        ratio: the largest ratio found: a lower estimate of the supremum, whatever `where` says. If
+            `low` is empty, the ratio is of floats alone (shown as ~), and may be their rounding.
         where: whether it is attained, in a limit, or not settled; see `MEANING`.
-        along: for limits: which scale grows ("W -> infinity").
+        along: for limits, the scale that grows ("W -> infinity").
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for limits:
             far along the scale); empty where ball arithmetic could not run.
-        high: one that is certainly above it; it reaches as far as slopes, or the last steps along
-            the scale, promise more. A closed form lies between the two.
-        digits: decimal digits of it that are certain.
+        high: a decimal number that is certainly above it. It reaches as far as slopes, or the last
+            steps along the scale, promise more. A closed form lies between the two.
+        digits: the number of certain decimal digits.
         gain: the relative gain that slopes still promise, in ball arithmetic; None where unknown.
-        reason: why there are no certain digits, or no slopes.
-        starts: starting points that were polished.
-        agreeing: how many of them led to this ratio.
-        kinds: how many starts there were of each kind.
-        agreed: how many of them led to this ratio.
+        reason: the reason for missing digits or slopes.
+        starts: the number of polished starting points.
+        agreeing: the number of starting points that led to this ratio.
+        kinds: the number of starts of each kind.
+        agreed: the number of starts of each kind that led to this ratio.
         closed: a closed form, only from certain digits.
         instance: the extremal instance, rounded for reading.
-        instance_ratio: lhs/rhs there.
-        seconds: of processor time that it took.
+        instance_ratio: lhs/rhs at that instance.
+        seconds: the processor time in seconds.
     """
 
     size: dict[str, float]
@@ -90,15 +90,15 @@ class SharpConstant:
         id: the statement.
         form: its form.
         label: its label in print.
-        formula: in plain text.
-        sizes: what was found at each size.
-        dependence: on each axis that varies.
+        formula: its formula in plain text.
+        sizes: the finding at each size.
+        dependence: the dependence on each axis that varies.
         residual: the largest residual of that fit, in log.
-        law: the constant as a function of the axes, where closed forms and exponents agree
-            ("sqrt(T d)"); else empty.
-        seed: of the draws.
-        relation: "<=", or ">=" of a bound from below: then C is the least with C lhs >= rhs.
-        line: of two functions, the claim as text.
+        law: the constant as a function of the axes, where closed forms and exponents agree ("sqrt(T
+            d)"); else empty.
+        seed: the seed of the draws.
+        relation: "<=", or ">=" for a bound from below: then C is the least with C lhs >= rhs.
+        line: for two functions, the claim as text.
     """
 
     id: str
@@ -114,18 +114,21 @@ class SharpConstant:
     line: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> Path:
-        """Write it as JSON: one of two functions is what `jaxbounds new --from` starts from."""
+        """Write the constant as JSON.
+
+        `jaxbounds new --from` starts from a constant of two functions.
+        """
         write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
 
     @property
     def largest(self) -> AtSize:
-        """The size with the largest ratio."""
+        """Return the size with the largest ratio."""
         return max(self.sizes, key=lambda s: s.ratio)
 
     @property
     def fails(self) -> bool:
-        """Whether the form is false: a constant above one, for certain or beyond rounding."""
+        """Tell whether the form is false: a constant above one, for certain or beyond rounding."""
         known = [s for s in self.sizes if s.where != "as coded"]
         return any(Decimal(s.low) > 1 if s.low else s.ratio > 1 + 1e-9 for s in known)
 
@@ -147,10 +150,10 @@ class SharpConstant:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "SharpConstant":
-        """A constant from its JSON.
+        """Return a constant from its JSON.
 
         Raises:
-            TypeError: if it has other fields.
+            TypeError: if the JSON has other fields.
         """
         sizes = []
         for one in stored["sizes"]:

@@ -1,4 +1,4 @@
-"""Which shapes are looked at: as asked for, refused where they make no sense or do not fit."""
+"""The shapes at which a constant is sought, if they make sense and fit into memory."""
 
 import contextlib
 import itertools
@@ -17,15 +17,17 @@ from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.measure import measure
 
 MOST_SIZES = 64
+"""Sizes in one call at most; a larger number runs longer."""
 SHARE = 0.5
-"""Of the machine's memory that a single batch may take."""
+"""Share of the machine's memory that a single batch may take; a larger share allows larger sizes.
+"""
 
 
 def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
-    """Axes from words as "T=2,4,8" or "R=.5,1"; whole numbers are integers.
+    """Parse axes from words such as "T=2,4,8" or "R=.5,1"; whole numbers are integers.
 
     Raises:
-        ValueError: if a word is not of that kind.
+        ValueError: if a word has another form.
     """
     axes: dict[str, tuple[float, ...]] = {}
     for word in words:
@@ -33,15 +35,20 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
         numbers = [v.strip() for v in values.split(",") if v.strip()]
         values_of = [_number(n) for n in numbers]
         if not equals or not name or not numbers or None in values_of:
-            raise ValueError(f"--sizes takes axes with numbers, as T=2,4,8 or R=.5,1: got {word!r}")
+            raise ValueError(
+                f"--sizes takes axes with numbers, got {word!r}. Try T=2,4,8 or R=.5,1"
+            )
         if name in axes:
-            raise ValueError(f"--sizes names {name} twice: give all its values at once")
+            raise ValueError(
+                f"--sizes names {name} twice, got {name}={words}. Try {name} once, with all "
+                "its values"
+            )
         axes[name] = tuple(dict.fromkeys(value for value in values_of if value is not None))
     return axes
 
 
 def _number(word: str) -> float | None:
-    """A whole number, or a float that is finite; None of other words."""
+    """Return a whole number, or a finite float; None for other words."""
     if word.isdecimal():
         return int(word)
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
@@ -54,7 +61,7 @@ Sizes = Mapping[str, Sequence[float]] | Sequence[Mapping[str, float]]
 
 
 def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
-    """The sizes of a statement with some axes replaced by all combinations of values.
+    """Return the sizes of a statement with some axes replaced by all combinations of values.
 
     An axis that is not named is as in the first of the statement's sizes; without any axis, the
     statement's sizes are taken.
@@ -69,24 +76,35 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     base = dict(declared[0])
     if not isinstance(axes, Mapping):
         if any(set(size) != set(base) for size in axes):
-            raise ValueError(f"sizes of {statement.id} give {', '.join(base)}: got {list(axes)}")
+            raise ValueError(
+                f"sizes of {statement.id} must give {', '.join(base)}, got {list(axes)}. Try "
+                f"{{{', '.join(f'{name!r}: 2' for name in base)}}}"
+            )
         return tuple(map(Size, axes))
     unknown = [axis for axis in axes if axis not in base]
     if unknown:
         known = ", ".join(base) or "none"
-        raise ValueError(f"{statement.id} has no axis {unknown[0]!r}; its axes are: {known}")
+        raise ValueError(
+            f"{statement.id} has no axis {unknown[0]!r}; its axes are: {known}, got "
+            f"axes={list(axes)}. Try one of its axes"
+        )
     for axis, values in axes.items():
         whole = all(isinstance(size[axis], int) for size in declared)
         if not values or any(isinstance(v, bool) or not math.isfinite(v) for v in values):
-            raise ValueError(f"sizes must be numbers: {axis} = {list(values)}")
+            raise ValueError(
+                f"sizes must be numbers: {axis} = {list(values)}, got axes={axes}. Try {axis}=2,4"
+            )
         if whole and any(v != int(v) or v < 1 for v in values):
             raise ValueError(
-                f"sizes must be whole numbers from 1 on: {axis} = {list(values)} (an axis is "
-                "continuous where the statement gives it a float, as 1.0)"
+                f"sizes must be whole numbers from 1 on: {axis} = {list(values)}, "
+                f"got axes={axes}. Try {axis}=2,4 (an axis is continuous where the statement "
+                "gives it a float, as 1.0)"
             )
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:
-        raise ValueError(f"{total} sizes are too many: give at most {MOST_SIZES} combinations")
+        raise ValueError(
+            f"{total} sizes are too many, got sizes={total}. Try at most {MOST_SIZES} combinations"
+        )
     chosen = itertools.product(*axes.values())
     own = lambda axis, v: int(v) if isinstance(base[axis], int) and v == int(v) else float(v)
     return tuple(
@@ -102,7 +120,7 @@ def _memory() -> float:
 
 
 def _largest(jaxpr: Any) -> int:
-    """Bytes of the largest array that a program makes, programs inside it included."""
+    """Return the bytes of the largest array that a program makes, inner programs included."""
     found = 0
     for eqn in jaxpr.eqns:
         for variable in eqn.outvars:
@@ -117,9 +135,9 @@ def _largest(jaxpr: Any) -> int:
 
 
 def check(statement: Statement, form: str, size: Size, /) -> None:
-    """Refuse a size at which nothing can be drawn or measured, or that does not fit.
+    """Refuse a size at which no instance can be drawn or measured, or that does not fit.
 
-    Traces, but computes nothing.
+    The function traces the programs without running them.
 
     Raises:
         ValueError: with the reason.
@@ -132,24 +150,27 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
         try:
             drawn = jax.eval_shape(lambda k: sampler(k, size), key)
             program = jax.make_jaxpr(measure(one, size))(drawn)
-        except Exception as problem:  # whatever a statement says to shapes that it does not know
+        except Exception as problem:  # any exception of a statement at unknown shapes
             line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-            raise ValueError(f"{statement.id} cannot be measured at {size!r}: {line}") from problem
+            raise ValueError(
+                f"{statement.id} cannot be measured at {size!r}: {line}, form={form!r}. Try "
+                "other sizes"
+            ) from problem
     floats = sum(math.prod(leaf.shape) * 8 for leaf in jax.tree.leaves(drawn))
     need = statement.budget.batch * max(floats, _largest(program.jaxpr))
     if need > SHARE * _memory():
         raise ValueError(
-            f"{statement.id} at {size!r} does not fit: one array of a batch of "
+            f"{statement.id} (form={form!r}) at {size!r} does not fit: one array of a batch of "
             f"{statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
-            f"{_memory() / 2**30:.3g}; choose smaller sizes"
+            f"{_memory() / 2**30:.3g}. Try smaller sizes"
         )
 
 
 def grown(statement: Statement, form: str, /) -> tuple[Size, ...]:
-    """The first of a statement's sizes, and that with each axis doubled where it can be measured.
+    """Return the first of a statement's sizes, and that size with each axis doubled where possible.
 
-    Enough to see on which axes a constant depends; statements that are not searched by slopes keep
-    their own sizes.
+    These sizes suffice to see on which axes a constant depends. Statements without a search by
+    slopes keep their own sizes.
     """
     declared = tuple(map(Size, statement.sizes))
     if statement.search != "gradient":

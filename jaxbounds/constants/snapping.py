@@ -1,8 +1,8 @@
-"""Vertices and symmetries: coordinates near zero are zero, those of nearly one size are of one.
+"""Vertices and symmetries: near-zero coordinates become zero, and near-equal ones become equal.
 
 Suprema of bounds with maxima in them lie where entries coincide: corners of a box, antipodal
-tokens, equal logits. There the ratio has a kink that no slope leads into; with the coincidence
-imposed it is smooth in what is left.
+tokens, equal logits. There the ratio has a kink that no slope leads into. The ratio
+with the coincidence imposed is smooth in the remaining coordinates.
 """
 
 from collections.abc import Iterator
@@ -14,19 +14,21 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats_of, unflat
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
-"""How near, relative to the largest entry of a leaf, entries are tied; with 0 only equal ones."""
+"""Distances, relative to the largest entry of a leaf, up to which entries are tied; 0 ties equal
+ones.
+"""
 
 COSTS = 1e3
-"""Ties that make the ratio so many times smaller lead away from where it is large."""
+"""Factor by which ties may make the ratio smaller at most; a larger factor tries more ties."""
 
 
 class Basis(NamedTuple):
-    """Coordinates by themselves, or in pairs as middle and half difference: x from y.
+    """A basis of coordinates: by themselves, or in pairs as middle and half difference (x from y).
 
     Attributes:
         own: the factor of y_i in x_i, of shape (n,).
         other: the factor of its partner's, of shape (n,).
-        partner: who that is, of shape (n,).
+        partner: the index of the partner, of shape (n,).
     """
 
     own: Any
@@ -34,11 +36,11 @@ class Basis(NamedTuple):
     partner: Any
 
     def expand(self, y: Any) -> Any:
-        """From the coordinates in this basis; numbers, balls or tracers."""
+        """Return x from the coordinates in this basis; numbers, balls or tracers."""
         return y * self.own + y[self.partner] * self.other
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
-        """In this basis."""
+        """Return the coordinates in this basis."""
         return np.where(self.other == 0, 1.0, 0.5) * self.expand(x)
 
 
@@ -47,8 +49,8 @@ class Ties(NamedTuple):
 
     Attributes:
         signs: -1, 0 or 1, of shape (n,).
-        labels: which value each is, of shape (n,).
-        basis: what y are the coordinates in.
+        labels: the index of each coordinate's value, of shape (n,).
+        basis: the basis of the coordinates y.
     """
 
     signs: Any
@@ -56,14 +58,14 @@ class Ties(NamedTuple):
     basis: Basis
 
     def expand(self, values: Any) -> Any:
-        """All coordinates from the values, of shape (n,)."""
+        """Return all coordinates from the values, of shape (n,)."""
         return self.basis.expand(self.signs * values[self.labels])
 
 
 def bases(instance: Instance, /) -> list[Basis]:
-    """Each leaf by itself; and, where leaves have one shape, in pairs.
+    """Return the basis of each leaf by itself; and, where leaves have one shape, of pairs.
 
-    What is claimed of two points is often worst where all their differences are alike.
+    A claim about two points is often worst where all their differences are alike.
     """
     sizes = [leaf.size for leaf in floats_of(instance)]
     shapes = [leaf.shape for leaf in floats_of(instance)]
@@ -85,7 +87,7 @@ def bases(instance: Instance, /) -> list[Basis]:
 def tied(
     instance: Instance, tolerance: float, /, basis: Basis | None = None
 ) -> tuple[Ties, np.ndarray]:
-    """Ties within each leaf of floats, in a basis, and the mean of each group."""
+    """Return the ties within each leaf of floats, in a basis, and the mean of each group."""
     x = np.asarray(flat(instance), float)
     basis = bases(instance)[0] if basis is None else basis
     coordinates = basis.coordinates(x)
@@ -105,7 +107,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """The different ways to tie an instance that counts, and still does, fewest values first."""
+    """Yield the different ways to tie an instance that still counts, fewest values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):
@@ -122,7 +124,7 @@ def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.
 
 
 def neighbours(instance: Instance, rng: np.random.Generator, /) -> Iterator[Instance]:
-    """Nearby instances: each coordinate alone, both ways, and random moves of all of them."""
+    """Yield nearby instances: each coordinate alone, both ways, and random moves of all of them."""
     x = flat(instance)
     largest = [np.full(v.shape, np.max(np.abs(v), initial=0.0) or 1.0) for v in floats_of(instance)]
     scale = flat(filled(instance, largest))

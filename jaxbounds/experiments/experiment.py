@@ -15,9 +15,9 @@ class Finding(NamedTuple):
     """A qualitative statement of the paper about a figure, decided on a data set.
 
     Attributes:
-        text: what the paper says, with the threshold that decides it.
+        text: the paper's statement, with the threshold that decides it.
         reproduced: whether the data set shows it; None where it cannot decide.
-        number: the numbers the decision rests on, in words.
+        number: the numbers behind the decision, in words.
     """
 
     text: str
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
 
 
 def __getattr__(name: str) -> Any:
-    """The old name of `Finding`, for one release.
+    """Return the object of the old name of `Finding`, for one release.
 
     Raises:
         AttributeError: if the module has no such name.
@@ -81,4 +81,6 @@ def refuse_unless_increasing(config: Any, /, *names: str) -> None:
     for name in names:
         values = list(getattr(config, name))
         if not values or values != sorted(set(values)) or not values[0] > 0:
-            raise ValueError(f"{name} must be positive and increase, got {values}")
+            raise ValueError(
+                f"{name} must be positive and increase, got {values}. Try {name}=1,2,4"
+            )

@@ -9,7 +9,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 
 
 def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
-    """Ticks of a matplotlib axis (`axes.xaxis`) at the values of a grid, as they are written."""
+    """Set ticks of a matplotlib axis (`axes.xaxis`) at the values of a grid, as written."""
     values = [float(value) for value in values]
     axis.set_ticks(values, [f"{value:.12g}" for value in values])
     axis.set_ticks([], minor=True)
@@ -17,7 +17,10 @@ def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Matplotlib's settings for the length of a `with` block; nothing global is left changed."""
+    """Use the library's matplotlib settings for the length of a `with` block.
+
+    Nothing stays changed.
+    """
     import matplotlib
     from cycler import cycler
 

@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def _git_state() -> str:
-    """The commit of the checkout this package is imported from, "-dirty" if changed, else ""."""
+    """Return the commit of the package's checkout, "-dirty" if changed; "" without a checkout."""
     folder = Path(__file__).parents[1]
     try:
         ask = ("git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40")
@@ -54,10 +54,10 @@ _asked: ContextVar[str] = ContextVar("precision", default="")
 
 @contextlib.contextmanager
 def products_in(usual: str, /) -> Iterator[None]:
-    """For the length of a `with` block, the precision of products that a run was asked for.
+    """Use, for the length of a `with` block, the precision of products that the run asked for.
 
     Args:
-        usual: where it was asked for none.
+        usual: the precision of a run that asked for none.
     """
     with jax.default_matmul_precision(_asked.get() or usual):
         yield
@@ -65,7 +65,7 @@ def products_in(usual: str, /) -> Iterator[None]:
 
 @contextlib.contextmanager
 def asked_for(precision: str, /) -> Iterator[None]:
-    """For the length of a `with` block runs compute products of matrices in this precision.
+    """Let runs compute products of matrices in this precision, for the length of a `with` block.
 
     Args:
         precision: one of `PRECISIONS`; "" leaves it to the experiment, or to JAX.
@@ -79,7 +79,7 @@ def asked_for(precision: str, /) -> Iterator[None]:
 
 
 def products_used() -> str:
-    """The precision of products in force."""
+    """Return the precision of products in force."""
     return str(cast(Any, jax.config).jax_default_matmul_precision or "default")
 
 
@@ -99,6 +99,9 @@ def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
 
 
 def fingerprint(config: Any, key: jax.Array, /) -> str:
-    """A short hash of configuration, key and precision: a checkpoint with another is refused."""
+    """Return a short hash of configuration, key and precision.
+
+    A checkpoint with another is refused.
+    """
     text = json.dumps([repr(config), jax.random.key_data(key).tolist(), products_used()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -47,14 +47,16 @@ def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
 
 
 def load(path: str | Place, /) -> xr.Dataset:
-    """Read what `save` wrote, now or before 0.2; attributes are decoded.
+    """Read a file that `save` wrote, now or before 0.2; attributes are decoded.
 
     Raises:
-        ValueError: if the file is missing or is no such file.
+        ValueError: if the file is missing, or `save` did not write it.
     """
     path = locate(path)
     if not is_there(path):
-        raise ValueError(f"no result {path}: run the experiment first")
+        raise ValueError(
+            f"no result {path}, got path={str(path)!r}. Try to run the experiment first"
+        )
     try:
         # Some damage makes the library of the format look for ever for what is not there.
         Marked(path.parent).refuse_changed(path.name)
@@ -76,10 +78,17 @@ def load(path: str | Place, /) -> xr.Dataset:
         raise
     except Exception as problem:  # the readers raise whatever they stumble over
         raise ValueError(
-            f"{path} is no result or is damaged ({type(problem).__name__}): run it again"
+            f"{path} is no result or is damaged ({type(problem).__name__}), got "
+            f"path={str(path)!r}. Try to run it again"
         ) from problem
     if form != (EARLIER if before else FORMAT):
-        raise ValueError(f"{path} was not written by this library: expected {FORMAT}")
+        raise ValueError(
+            f"{path} was not written by this library: expected {FORMAT}, got "
+            f"format={form!r:.60}. Try to run it again"
+        )
     if damaged:
-        raise ValueError(f"{path} is damaged (its checksum does not match): run it again")
+        raise ValueError(
+            f"{path} is damaged (its checksum does not match), got path={str(path)!r}. "
+            "Try to run it again"
+        )
     return dataset

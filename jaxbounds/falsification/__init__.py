@@ -1,6 +1,7 @@
-"""From a statement to a verdict: sampling, search for the worst instance, decision, replay.
+"""The way from a statement to a verdict: sampling, search for the worst instance, decision, replay.
 
-`jaxbounds.falsify` is the door to it, which also asks ball arithmetic where rounding decides.
+`jaxbounds.falsify` is the door to this package. The door also asks ball arithmetic where rounding
+decides.
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes

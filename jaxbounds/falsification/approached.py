@@ -1,8 +1,9 @@
-"""Suprema that are approached along a scale, and reached by no instance: no equality case.
+"""Suprema that the ratio approaches along a scale and that no instance reaches.
 
-From an instance where the sides nearly agree, arrays are scaled up and down and brought together.
-Where the ratio stays on one way and falls on the way back, no end of the way has equal sides, and
-the sides there certainly differ, the supremum lies at the end of the way.
+The search starts from an instance whose sides nearly agree. The search scales arrays up and down
+and brings them together. The supremum lies at the end of a way under three conditions. The ratio
+stays on the way and falls on the way back, no end of the way has equal sides, and the sides at the
+end certainly differ.
 """
 
 import itertools
@@ -21,7 +22,7 @@ from jaxbounds.falsification.second_opinion import Asked, Referee
 STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scales that are looked at on each way; more see slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""The same on the way back."""
+"""Binary logarithms of the scales tried on each way back; more scales see slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
 """How near one a ratio stays, and how far below one it falls; a larger gap between the two takes
 more approaches for equality cases."""
@@ -34,17 +35,19 @@ the least normal float64. A larger value trusts fewer instances near zero."""
 ENDS = 3
 """Ends at which the referee is asked whether the sides agree; more take seconds each."""
 LEAVES = 6
-"""Arrays of floats that are scaled one by one."""
+"""Arrays of floats at most for which each array is also scaled alone. A larger number tries more
+ways.
+"""
 
 
 class _Way(NamedTuple):
     """A way along a scale through an instance.
 
     Attributes:
-        words: in print.
-        out: instances on it.
-        back: instances on the way back.
-        end: the instance at its end; None where it has none.
+        words: the description of the way in print.
+        out: the instances on the way.
+        back: the instances on the way back.
+        end: the instance at the end of the way; None where the way has no end.
     """
 
     words: str
@@ -86,9 +89,10 @@ def _ways(instance: Instance) -> Iterator[_Way]:
 def _along(
     bench: Bench, instance: Instance, size: Size, form: int, value: float
 ) -> tuple[str, list[Instance]]:
-    """The way along which the ratio stays, and before which it falls; empty where there is none.
+    """Return the way along which the ratio stays, and before which the ratio falls.
 
-    And the ends of all ways at which the ratio is near one.
+    The words are empty where there is no such way. The list holds the ends of all ways at which the
+    ratio is near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -131,15 +135,17 @@ def _are_equal(one: Instance, other: Instance) -> bool:
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
-    """The way along which a form's ratio comes to one; empty where an instance may reach one.
+    """Return the way along which a form's ratio comes to one.
+
+    The words are empty where an instance may reach one.
 
     Args:
-        bench: measures.
-        pool: of instances.
-        column: the form's.
-        index: of the form.
+        bench: the bench that measures.
+        pool: the pool of instances.
+        column: the form's column.
+        index: the form's index.
         form: a bound whose ratio comes near one.
-        referee: who is asked whether the sides certainly differ.
+        referee: the referee who decides whether the sides certainly differ.
     """
     statement, m = bench.statement, column.measured
     if statement.host or not statement.is_bound or statement.there_is is not None:

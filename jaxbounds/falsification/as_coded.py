@@ -1,8 +1,7 @@
 """Instances at which machine integers are not the integers, so that a claim speaks of its program.
 
-The claim's own program runs once more, with integers of any length. Where its sides are others
-then, an integer wrapped on the way to them, and no verdict on the mathematics rests on that
-instance.
+The engine runs the claim's own program once more, with integers of any length. If a side changes,
+an integer wrapped on the way to the side. No verdict on the mathematics rests on that instance.
 """
 
 from typing import NamedTuple
@@ -20,15 +19,17 @@ from jaxbounds.programs.interpreted.whole import with_whole_numbers
 MOST = 2048
 """Instances at each size that run again; more take seconds, and see rarer integers that wrap."""
 APART = 1e-9
-"""Relative: sides that differ by more are others; a smaller part takes rounding for a wrap."""
+"""Relative difference from which two sides count as different. A smaller value takes rounding for a
+wrapped integer.
+"""
 
 
 class Wrapped(NamedTuple):
     """The wrapped integers of one form.
 
     Attributes:
-        rows: the instances whose sides are others with integers of any length.
-        operations: the primitives that wrap on the way to them.
+        rows: the instances whose sides change with integers of any length.
+        operations: the primitives that wrap on the way to these sides.
     """
 
     rows: np.ndarray
@@ -36,7 +37,7 @@ class Wrapped(NamedTuple):
 
 
 def reason(operations: tuple[str, ...], /) -> str:
-    """The sentence of a verdict that rests on integers that wrap."""
+    """Return the reason of a verdict that rests on integers that wrap."""
     named = ", ".join(operations)
     return (
         f"as coded: integers wrap in {named}. Try floats, x.astype(float), before that operation, "
@@ -45,7 +46,7 @@ def reason(operations: tuple[str, ...], /) -> str:
 
 
 def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
-    """The wrapped integers of each form on some instances, which are measured again.
+    """Find the wrapped integers of each form on some instances, which are measured again.
 
     Raises:
         NotInterpreted: if NumPy does not run the claim's program.
@@ -68,7 +69,7 @@ def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
 
 
 def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """In which rows two sides are different numbers."""
+    """Tell the rows in which two sides are different numbers."""
     with np.errstate(all="ignore"):
         near = np.abs(own - other) <= APART * np.maximum(np.abs(own), np.abs(other))
     alike = near | (own == other) | (np.isnan(own) & np.isnan(other))
@@ -76,7 +77,7 @@ def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.ndarray:
-    """Which rows of a size are run again: what violates, the largest ratios, then every so many."""
+    """Choose the rows that run again: violations, the largest ratios, then evenly spaced rows."""
     if len(here) <= MOST:
         return here
     m = column.measured
@@ -88,7 +89,10 @@ def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.nda
 
 
 def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
-    """The wrapped integers of each form on a pool; nothing where NumPy cannot run the program."""
+    """Find the wrapped integers of each form on a pool.
+
+    No instance where NumPy cannot run the program.
+    """
     statement, total = bench.statement, len(columns[0].sizes)
     none = [Wrapped(np.zeros(total, bool), ()) for _ in statement.forms]
     if not bench.watch.wrapping or statement.host or statement.there_is is not None:
@@ -114,7 +118,7 @@ def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped
 def without_wrapped(
     statement: Statement, index: int, column: Column, decision: Decision, wrapped: Wrapped, /
 ) -> tuple[Decision, Column]:
-    """A form's decision and column where integers wrap at some instances.
+    """Return a form's decision and column where integers wrap at some instances.
 
     A violation stands if another instance shows it, at which no integer wraps.
     """

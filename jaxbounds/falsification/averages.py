@@ -1,4 +1,4 @@
-"""Decisions about frequencies and means: what draws say, and what they cannot have seen."""
+"""Decisions about frequencies and means, from the draws and from tails that no draw shows."""
 
 from typing import NamedTuple
 
@@ -10,19 +10,23 @@ from jaxbounds.falsification.measure import Measured
 
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0
-"""Up to the one tail index, as draws show it, there may be no mean; up to the other no variance."""
+"""Tail indices: up to the first, there may be no mean; up to the second, no variance. Larger
+numbers leave more claims open.
+"""
 UNSEEN = 10
-"""By how much what a tail may hold beyond the draws is overestimated."""
+"""Factor by which `_at_most` overestimates the part of a tail beyond the draws. A larger factor
+leaves more claims open.
+"""
 
 
 class Group(NamedTuple):
     """The draws of one size that meet the hypotheses.
 
     Attributes:
-        measured: of them, also where the stated error exceeds both sides.
-        distinct: how many different instances they are; repeated ones are no further evidence.
-        reach: the least and the largest difference of the sides that was seen anywhere, also beside
-            the draws; NaN where nobody looked.
+        measured: their measurements, also where the stated error exceeds both sides.
+        distinct: the number of different instances; a repeated instance is no further evidence.
+        reach: the least and the largest difference of the sides that was seen at any instance, also
+            beside the draws; NaN where no instance beside the draws was measured.
     """
 
     measured: Measured
@@ -31,7 +35,7 @@ class Group(NamedTuple):
 
 
 class Average(NamedTuple):
-    """A status, the ratio, and why."""
+    """A decision about a mean: its status, the ratio, and the reason."""
 
     status: Status
     ratio: float
@@ -39,10 +43,10 @@ class Average(NamedTuple):
 
 
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
-    """Whether a claim fails at most as often as allowed.
+    """Decide whether a claim fails at most as often as allowed.
 
-    A draw that the stated error leaves open counts against the claim where it is to hold, and for
-    it where it is to fail.
+    The stated error leaves some draws open. An open draw counts against `holds`, and against
+    `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "some draw gave NaN, or a stated error is negative")
@@ -66,11 +70,12 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
 
 
 class _Side(NamedTuple):
-    """What a group says from one side.
+    """The bound on a mean that a group gives from one side.
 
     Attributes:
-        bound: the mean of lhs - rhs is at most this.
-        heavy: the index of a tail that could raise it above zero all the same; infinite if none.
+        bound: the mean of lhs - rhs is at most this number.
+        heavy: the index of a tail that could still raise the mean above zero; infinite if no tail
+            could.
     """
 
     bound: float
@@ -78,21 +83,24 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Of the mean of sign (lhs - rhs), with the stated error added."""
+    """Bound the mean of sign (lhs - rhs) from above, with the stated error added."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))
     bound = upper_mean(difference, most, trials=distinct) + float(np.mean(m.error))
     index = tail_index(difference)
-    # A power's mean beyond the largest draw, which one draw in their number exceeds, is this over
-    # the index less one.
+    # The mean of a power law beyond the largest draw. One draw in their number exceeds the largest
+    # draw, and this mean is the largest draw over the index less one.
     beyond = (most - float(np.median(difference))) / distinct
     matters = index <= NO_MEAN or (index <= NO_VARIANCE and UNSEEN * beyond > -bound * (index - 1))
     return _Side(bound, index if matters else np.inf)
 
 
 def judged_expectation(groups: list[Group], /) -> Average:
-    """Whether the mean of lhs is at most that of rhs: at every size to hold, at one to fail."""
+    """Decide whether the mean of lhs is at most the mean of rhs.
+
+    The claim holds if this is true at every size, and fails if it is false at one size.
+    """
     above, below, ratios = [], [], []
     for group in groups:
         m = group.measured

@@ -1,4 +1,4 @@
-"""Measuring many instances with few compiled programs, and keeping what was measured."""
+"""The bench: it measures many instances with few compiled programs, and keeps the measurements."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -20,33 +20,37 @@ from jaxbounds.falsification.trace_watch import TraceWatch
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Times that an instance is measured at a size that nothing is drawn at: stored ones alone."""
+"""Batches that are measured at a size without draws, for stored instances. A larger number makes
+compiling worth its time sooner.
+"""
 
 
 WIDE = 8
 """Instances with promised entries that are measured at once, relative to a batch: each instance of
 a batch has many. A larger value takes more memory."""
 BESIDE = 32
-"""Batches beside the draws of a claim about a mean, about."""
+"""Batches, about, that a claim about a mean measures beside its draws. A larger number makes
+compiling worth its time sooner.
+"""
 
 
 def calls_of(statement: Statement, budget: Budget, /) -> int:
-    """How often a batch is measured at a size, about."""
+    """Estimate how often a batch is measured at a size."""
     draws = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
     beside = BESIDE if statement.kind == "expectation" else 0
     return draws + beside + (budget.steps if is_searched(statement, budget) else 0)
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Whether anything is measured beside draws and cases."""
+    """Tell whether a search measures anything beside draws and cases."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
-    """The cases of a statement at a size, as arrays.
+    """Return the cases of a statement at a size, as arrays.
 
     Raises:
-        ValueError: if they are not stacked along a leading axis.
+        ValueError: if the cases are not stacked along a leading axis.
     """
     assert statement.cases is not None
     found = as_arrays(dict(statement.cases(size)))
@@ -54,34 +58,35 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
     if len({shape[:1] for shape in shapes.values()}) > 1 or () in shapes.values():
         said = ", ".join(f"{name} of shape {shape}" for name, shape in shapes.items())
         raise ValueError(
-            f"cases of {statement.id} are stacked along a leading axis, one length for all "
-            f"(jaxbounds.claims.statements.stacked does it); at {size!r} they give {said}"
+            f"cases of {statement.id} at size={size!r} must share the length of one "
+            f"leading axis, got {said}. Try jaxbounds.claims.statements.stacked"
         )
     return found
 
 
 ROOM = 2**30
 """Bytes of the draws of one sampler at one size; `fitting` draws and measures no more at once. A
-larger value draws more instances where they are large, and fills more memory."""
+larger value draws more instances where they are large, and fills more memory.
+"""
 
 
 def fitting(each: float, /) -> int:
-    """The number of instances of so many bytes each that there is room for; one at least."""
+    """Return the number of instances of `each` bytes that fit into `ROOM`; at least one."""
     return int(max(1, ROOM // max(each, 1)))
 
 
 def length(batch: Any, /) -> int:
-    """The number of instances stacked in a batch."""
+    """Return the number of instances stacked in a batch."""
     return len(jax.tree.leaves(batch)[0])
 
 
 def take(batch: Any, index: Any, /) -> Any:
-    """Rows of a batch."""
+    """Return rows of a batch."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
 
 def labelled(batch: Instance, /) -> np.ndarray:
-    """A number for each row of a batch, the same for rows that agree bit by bit."""
+    """Number the rows of a batch, with equal numbers for rows that agree bit by bit."""
     rows = length(batch)
     flat = [
         np.ascontiguousarray(leaf).reshape(rows, -1).view(np.uint8).reshape(rows, -1)
@@ -94,31 +99,31 @@ def labelled(batch: Instance, /) -> np.ndarray:
 
 
 def batch_of(instance: Any, /) -> Any:
-    """A batch of one instance."""
+    """Return a batch of one instance."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
 
 
 def concatenate(batches: list[Any], /) -> Any:
-    """Batches (or measurements) one after the other."""
+    """Join batches (or measurements) along their leading axis."""
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *batches)
 
 
 def as_arrays(instance: Any, /) -> Any:
-    """Stored literals (lists, floats) as arrays of the types that samplers produce."""
+    """Turn stored literals (lists, floats) into arrays of the types that samplers produce."""
     if isinstance(instance, Mapping):
         return {name: as_arrays(value) for name, value in instance.items()}
     return np.asarray(instance)
 
 
 class Kind(NamedTuple):
-    """What a leaf of an instance is: its shape and type."""
+    """The shape and the type of a leaf of an instance."""
 
     shape: tuple[int, ...]
     dtype: Any
 
 
 def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
-    """Of each entry by its name, without some leading axes."""
+    """Return the kind of each entry by its name, without the first `skip` axes."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     typed = lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     kind = lambda leaf: Kind(np.shape(leaf)[skip:], typed(leaf).dtype)
@@ -128,9 +133,10 @@ def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
 def refuse_other_shapes(
     statement: Statement, form: Form, instance: Instance, size: Size, /
 ) -> None:
-    """An instance must have the entries, and the shapes, that are drawn at its size.
+    """Refuse an instance whose entries or shapes differ from the draws at its size.
 
-    A formula may give numbers for others, too, which would say nothing about the claim.
+    A formula may give numbers for other shapes, too. These numbers would say nothing about the
+    claim.
 
     Raises:
         ValueError: naming the entries that differ.
@@ -146,13 +152,13 @@ def refuse_other_shapes(
     has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
     takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
     raise ValueError(
-        f"what is given against {form.name!r} has {has}; an instance of {statement.id} at "
-        f"{dict(size)} has {takes}"
+        f"the instance given for form={form.name!r} has {has}; expected {takes}, as "
+        f"instances of {statement.id} at size={dict(size)}. Try arrays of these shapes"
     )
 
 
 def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
-    """What a chart gives must have the entries, shapes and types that are drawn at its size.
+    """Refuse a chart whose entries, shapes or types differ from the draws at its size.
 
     Raises:
         ValueError: naming the entries that differ.
@@ -162,16 +168,18 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     for name in usual:
         if name in found and found[name].dtype != usual[name].dtype:
             raise ValueError(
-                f"what is given against {form.name!r} has {name} of {found[name].dtype}; an "
-                f"instance of {statement.id} has {usual[name].dtype} there"
+                f"the chart of form={form.name!r} gives {name} as {found[name].dtype}; "
+                f"expected {usual[name].dtype}, as in instances of {statement.id}. Try "
+                f"{name}.astype({str(usual[name].dtype)!r})"
             )
 
 
 def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Any:
-    """An instance with the types that are drawn at its size, if it has the shapes.
+    """Cast an instance to the types of the draws at its size, if it has their shapes.
 
     Raises:
-        ValueError: if `refuse_other_shapes` refuses it, or a number is none of the type drawn.
+        ValueError: if `refuse_other_shapes` refuses the instance, or a number does not fit the
+            drawn type.
     """
     refuse_other_shapes(statement, form, instance, size)
     usual = _usual_kinds(statement, size)
@@ -187,8 +195,9 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
             kept = np.array_equal(there.astype(plain.dtype), plain)
         if not kept or (plain.dtype.kind in "iuf" and np.any((plain < 0) != (there < 0))):
             raise ValueError(
-                f"what is given against {form.name!r} has {name} of {plain.dtype} with "
-                f"{plain.ravel()[:3]}; an instance of {statement.id} has {wanted} there"
+                f"the instance given for form={form.name!r} has {name} of {plain.dtype} with "
+                f"{plain.ravel()[:3]}; expected {wanted}, as in instances of {statement.id}. "
+                f"Try numbers that {wanted} represents"
             )
         return there if isinstance(leaf, np.ndarray) else jnp.asarray(there)
 
@@ -196,14 +205,17 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
 
 
 def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
-    """The counterexample that a form stores, as arrays of the types that are drawn, and its size.
+    """Return the counterexample that a form stores, as arrays of the drawn types, and its size.
 
     Raises:
-        ValueError: if there is none, or `fitted` refuses it.
+        ValueError: if the form stores no counterexample, or `fitted` refuses it.
     """
     stored = form.counterexample
     if stored is None:
-        raise ValueError(f"{statement.id} ({form.name}) stores no counterexample")
+        raise ValueError(
+            f"counterexample=None in {statement.id} ({form.name}): expected a stored "
+            "instance. Try jb.Form(counterexample=...)"
+        )
     size, given = Size(stored.size), dict(stored.instance)
     if not given and ALONE in _usual_kinds_by_name(statement):
         given = {ALONE: np.zeros((), int)}
@@ -211,7 +223,7 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
 
 
 def _usual_kinds_by_name(statement: Statement) -> list[str]:
-    """The entries of the first case; no name where there are no cases."""
+    """Return the entries of the first case; no name where there are no cases."""
     if statement.cases is None or statement.samplers:
         return []
     return list(statement.cases(Size(statement.sizes[0])))
@@ -219,13 +231,13 @@ def _usual_kinds_by_name(statement: Statement) -> list[str]:
 
 @functools.lru_cache(maxsize=256)
 def _drawn_kinds(sampler: Sampler, size: Size) -> dict[str, Kind]:
-    """Of what a sampler draws: traced, which takes long, and asked often."""
+    """Return the kinds of the entries that a sampler draws; cached, since tracing takes long."""
     with float64_on_cpu():
         return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
 
 
 def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
-    """Of what a sampler draws at a size or, where there is none, of the first case."""
+    """Return the kinds of the drawn entries at a size; without samplers, of the first case."""
     if statement.samplers:
         return _drawn_kinds(next(iter(statement.samplers.values())), size)
     if statement.cases is not None and size in statement.sizes:
@@ -234,17 +246,17 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
 
 
 class Bench:
-    """Measures instances of one statement, always `budget.batch` at a time.
+    """A bench that measures instances of one statement, always `budget.batch` at a time.
 
-    One batch size means one compiled program for each size, shared by sampling, search, shrinking
-    and replay, so that an instance gives the same bits wherever it is measured. Statements that
-    are run on the host are measured one instance at a time.
+    One batch size means one compiled program for each size. Sampling, search, shrinking and replay
+    share this program, so an instance gives the same bits wherever it is measured. Statements on
+    the host are measured one instance at a time.
 
     Args:
-        statement: whose instances.
-        batch: how many at once.
-        programs: compile, and may keep what was traced.
-        calls: how many batches there are about; a few are no reason to compile anything.
+        statement: the statement to measure.
+        batch: the number of instances in a batch.
+        programs: the compiler, which may keep traced programs.
+        calls: the number of batches, about; a few calls are no reason to compile.
     """
 
     def __init__(
@@ -260,7 +272,7 @@ class Bench:
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
-        """The function over a batch: compiled, or on the host."""
+        """Map the function over a batch: compiled, or on the host."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
             watch = self.watch if what == "measure" else None
@@ -291,7 +303,7 @@ class Bench:
         return self._promises[size]
 
     def reading(self, batch: Instance, size: Size) -> Reading:
-        """What `evaluate` and the hypotheses give, without a comparison."""
+        """Return the sides from `evaluate` and the hypotheses, without a comparison."""
         reading = self._run(self.reader(size), size, batch)
         self._read = batch, reading
         return reading
@@ -307,7 +319,7 @@ class Bench:
 
         Args:
             batch: instances of one size, stacked.
-            size: theirs.
+            size: the size of the instances.
             at: the index of the size, and where they are from.
             total: instances of that source, of which these may be a portion.
         """
@@ -325,7 +337,7 @@ class Bench:
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]
     ) -> tuple[Measured, list[Reading]]:
-        """Measured one instance at a time; and what was read of some rows."""
+        """Measure one instance at a time; return the measurements and the readings of some rows."""
         run, found, kept, met = looking(self.watch.calls(self.reader(size))), [], [], []
         for row in range(length(batch)):
             self.watch.notes = row in rows
@@ -343,7 +355,7 @@ class Bench:
         return run(batch) if self.statement.host else self.in_parts(run, batch)
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
-        """What a compiled program gives, always called with as many instances."""
+        """Run a compiled program over a batch in parts of one length, and join the results."""
         total, parts = length(batch), []
         step = min(self.batch, fitting(sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / total))
         for start in range(0, total, step):
@@ -359,14 +371,17 @@ class Bench:
         return jax.tree.map(lambda column: column[0], self(first, size))
 
     def unbatched(self, size: Size) -> Callable[[Instance], Measured]:
-        """Measures an instance as no one of many: by a program of its own, for a call or two."""
+        """Return a program that measures a single instance, without batching, for a call or two."""
         if ("unbatched", size) not in self._runs:
             function = measure(self.statement, size)
             self._runs["unbatched", size] = once(function, compiled(function))
         return self._runs["unbatched", size]
 
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
-        """Of each instance which hypotheses it meets, by name: as it was read, if it just was."""
+        """Tell which hypotheses each instance meets, by name.
+
+        Reuse the last reading of this batch.
+        """
         known, reading = self._read
         if known is batch:
             own = lambda flag: np.all(flag, axis=tuple(range(1, flag.ndim)))
@@ -377,11 +392,11 @@ class Bench:
         flags_of = lambda instance: met(hypotheses, instance, size, xp)
         if self.statement.host:
             return one_by_one(flags_of)(batch)
-        many = jax.vmap(flags_of)  # for a call or two nothing is compiled
+        many = jax.vmap(flags_of)  # not compiled, for a call or two
         return once(many, compiled(many))(batch)
 
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
-        """Why instances of a batch do not count, and how many for each reason."""
+        """Count the instances of a batch that do not count, by reason."""
         table = self._hypotheses(batch, size)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
@@ -390,7 +405,7 @@ class Bench:
 
 
 def one_by_one(function: Callable[[Instance], Any]) -> Callable:
-    """`vmap` by a loop, on concrete arrays."""
+    """Map a function over a batch by a loop, on concrete arrays."""
 
     def run(batch: Instance) -> Any:
         rows = [jax.tree.map(np.asarray, function(take(batch, i))) for i in range(length(batch))]
@@ -423,7 +438,7 @@ class Column(NamedTuple):
     rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
-        """Of these rows the one with the largest value that counts; NaN is worst."""
+        """Return the row with the largest value that counts, among these rows; NaN is worst."""
         value = self.measured.value[rows]
         score = np.where(np.isnan(value), np.inf, value)
         return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
@@ -447,7 +462,7 @@ class Pool:
         self.sizes.append(size)
 
     def of_size(self, size: int) -> tuple[Instance, Measured]:
-        """Everything of one size."""
+        """Return all instances and measurements of one size."""
         chosen = [i for i, s in enumerate(self.sizes) if s == size]
         return (
             concatenate([self.instances[i] for i in chosen]),
@@ -455,7 +470,7 @@ class Pool:
         )
 
     def columns(self) -> list[Column]:
-        """Everything measured, a column for each form and the control."""
+        """Return all measurements, with a column for each form and the control."""
         lengths = [len(m.counted) for m in self.measured]
         table = concatenate(self.measured)
         sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)
@@ -464,10 +479,10 @@ class Pool:
         return [Column(table.column(i), sizes, sources, labels) for i in forms]
 
     def instance(self, index: int) -> Instance:
-        """The instance at a row of a column.
+        """Return the instance at a row of a column.
 
         Raises:
-            IndexError: if there is no such row.
+            IndexError: if the pool has no such row.
         """
         for batch in self.instances:
             if index < length(batch):

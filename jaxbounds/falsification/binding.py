@@ -1,7 +1,6 @@
-"""Is a statement bound to the functions that it judges? Plant a mistake in one and look.
+"""The binding of a statement to the functions that it judges: plant a mistake in one and look.
 
-A verdict is about the very function that people call only if it changes when that function is
-slightly wrong.
+A verdict is about the function that people call only if a slightly wrong function changes it.
 """
 
 import contextlib
@@ -46,18 +45,19 @@ from jaxbounds.numerics.arrays import array_module
 from jaxbounds.papers import Named, the_statement
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
-"""What a binding is looked for with: draws and cases, no search."""
+"""The budget of a search for a binding: draws and cases, no search for worse instances."""
 
 
 def off(value: Any, factor: Any, /) -> Any:
-    """A slightly wrong version of what a function returned.
+    """Return a slightly wrong version of a function's result.
 
-    Real numbers are multiplied by `factor`; where there is none, integers are raised by one and
-    booleans negated. Of an object that is no pytree (a compiled network) one entry of the first
-    such field is changed. What a returned function returns is off in the same way.
+    Real numbers are multiplied by `factor`. A result without real numbers has its integers raised
+    by one and its booleans negated. An object that is no pytree (a compiled network) changes one
+    entry of its first suitable field. A returned function gets results that are off in the same
+    way.
 
     Raises:
-        TypeError: if it holds nothing that could be off.
+        TypeError: if the result holds no number and no boolean.
     """
     if _is_function(value):
         return functools.wraps(value)(lambda *given, **named: off(value(*given, **named), factor))
@@ -72,7 +72,10 @@ def off(value: Any, factor: Any, /) -> Any:
             return jax.tree.unflatten(structure, wrong)
     changed = _with_one_entry_off(value)
     if changed is None:
-        raise TypeError(f"nothing in a {type(value).__name__} could be off")
+        raise TypeError(
+            f"type={type(value).__name__} holds no number that could be off; expected "
+            "arrays or numbers. Try a judged function that returns them"
+        )
     return changed
 
 
@@ -125,7 +128,7 @@ def _copies(value: Any) -> Iterator[Any]:
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
-    """Everything by which modules of the function's package reach it: (holder, name)."""
+    """Yield every place (holder, name) through which modules of the function's package reach it."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name
@@ -139,14 +142,17 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 
 
 _FACTORS: dict[str, Any] = {}
-"""By how much a planted function is off just now."""
+"""The factor by which each planted function is off at the moment."""
 _STATIC: set[str] = set()
-"""Planted functions that were seen to return what a trace must know: these take no tracers."""
+"""Planted functions whose values a trace must know; these functions take no tracers."""
 
 
 @contextlib.contextmanager
 def _replaced(function: Judged) -> Iterator[None]:
-    """For the length of a `with` block the function is off by what `_FACTORS` says."""
+    """Put a wrapper in the function's place for a `with` block.
+
+    `_FACTORS` decides how far it is off.
+    """
     owner, at = owner_of(function)
     kept, name = vars(owner)[at], full_name(function)
     method = kept if isinstance(kept, classmethod | staticmethod) else None
@@ -182,11 +188,11 @@ def _replaced(function: Judged) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planted(function: Judged, wrong: float | Callable[[Any], Any], /) -> Iterator[None]:
-    """For the length of a `with` block the function is wrong, wherever its package holds it.
+    """Make the function wrong for a `with` block, wherever its package holds it.
 
     Args:
-        function: public, of a module.
-        wrong: the factor by which it is off, or what is done to each of its values.
+        function: a public function of a module.
+        wrong: the factor by which the function is off, or a change of each of its values.
     """
     with _replaced(function):
         forget(function.__module__)
@@ -201,7 +207,7 @@ def planted(function: Judged, wrong: float | Callable[[Any], Any], /) -> Iterato
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Measured as it is, then with each function off: one program, in which factors are data."""
+    """Measure unchanged, then with each function off, in one program with the factors as data."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -227,7 +233,10 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """The same with one function planted after the other; None where that breaks `evaluate`."""
+    """Measure unchanged, then with one function planted after the other.
+
+    None where `evaluate` breaks.
+    """
     run = one_by_one if statement.host else lambda f: compiled(jax.vmap(f))
     found: list[Measured | None] = [run(measure(statement, size))(batch)]
     for function in functions:
@@ -242,7 +251,7 @@ def _one_at_a_time(
 def _variants(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measured as it is, then with each function off."""
+    """Measure unchanged, then with each function off."""
     if statement.host:
         return _one_at_a_time(statement, size, batch, functions, factor)
     found: list[Measured | None] = []
@@ -280,7 +289,7 @@ def bindings(
     factor: float = 1.25,
     budget: Budget = FEW,
 ) -> list[bool]:
-    """For each function whether a verdict or a ratio of the statement changes when it is off.
+    """Tell for each function whether a verdict or a ratio of the statement changes when it is off.
 
     A ratio changes if it moves by more than the statement's tolerance: the worst, the mean over the
     draws that is recorded (`Verdict.drawn`), or a counterexample's. An evaluation that breaks
@@ -322,7 +331,7 @@ def bindings(
 
 
 def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarray):
-    """Status and ratios of each form, and those at stored counterexamples; None if broken."""
+    """Return the status and ratio of each form and stored counterexample; None if broken."""
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))
@@ -342,7 +351,7 @@ def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarra
 
 
 def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A mistake in the arrays of real numbers, as large as it can be made by moving entries."""
+    """Make a mistake in the arrays of real numbers, as large as moving entries allows."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):
@@ -366,20 +375,20 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
     "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
 }
-"""What a function may get wrong beside a factor, which claims about zeros or orders do not see."""
+"""Mistakes beside a factor, for claims about zeros or orders, which a factor does not change."""
 
 
 def is_bound_to(
     statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget | None = None
 ) -> bool:
-    """Whether a verdict or a ratio of the statement changes when a function is slightly wrong.
+    """Tell whether a verdict or a ratio of the statement changes when a function is slightly wrong.
 
-    By a factor; if that goes unnoticed, by one of `OTHER_MISTAKES`.
+    The mistake is a factor. If no verdict notices it, each of `OTHER_MISTAKES` is tried.
 
     Args:
-        statement: or its id.
-        function: one that it judges.
-        factor: that the function is off by.
+        statement: a statement, or its id.
+        function: a function that the statement judges.
+        factor: the factor by which the function is off.
         budget: of draws and searches; 48 draws and no search unless given.
     """
     budget = FEW if budget is None else budget
@@ -392,7 +401,7 @@ def is_bound_to(
 def _notices(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> bool:
-    """Whether one mistake changes a decision, or a ratio, on a few draws."""
+    """Tell whether one mistake changes a decision, or a ratio, on a few draws."""
 
     def found() -> tuple:
         with float64_on_cpu():
@@ -415,7 +424,7 @@ def _notices(
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A mistake in every real number, with its sign: another order of growth."""
+    """Make a mistake in every real number that keeps its sign: another order of growth."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):
@@ -451,11 +460,11 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     **OTHER_MISTAKES,
     **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
-"""Mistakes that a claim about a function should not survive, in some direction."""
+"""Large mistakes; a claim about a function should fail under one of them."""
 
 
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
-    """A mistake in a judged function with which a form fails that is expected not to.
+    """Find a mistake in a judged function that makes a form fail which is expected to stand.
 
     A form of a rate fails also where its exponent leaves the band that it states. A statement that
     survives every one of `LARGE_MISTAKES` compares sides that its construction fixes, such as a
@@ -463,8 +472,8 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     for one size costs a fraction of all.
 
     Args:
-        statement: or its id.
-        budget: of draws.
+        statement: a statement, or its id.
+        budget: the budget of draws.
 
     Returns:
         The function, the mistake and the form; empty if the statement cannot fail.
@@ -521,7 +530,7 @@ def _failing(
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
-    """For identities the ratio is a discrepancy: below the tolerance it is rounding."""
+    """Tell whether a status or a ratio moved; a discrepancy below the tolerance is rounding."""
     (status, a), (other, b) = before, after
     allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
     same = a == b or (a != a and b != b) or abs(a - b) <= allowed

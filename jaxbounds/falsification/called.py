@@ -1,4 +1,4 @@
-"""Which of some functions a statement's `evaluate` may call, told from the text: nothing is run."""
+"""The functions that a statement's `evaluate` may call, read from its code without running it."""
 
 import functools
 import inspect
@@ -10,7 +10,7 @@ from typing import Any
 def may_call(
     function: Callable, among: Iterable[Callable], /, *, room: tuple[str, ...] = ("jaxbounds",)
 ) -> set[Callable]:
-    """Those functions that `function` reaches by the names in its text and by what it holds.
+    """Return the functions of `among` that `function` reaches by its names or its data.
 
     A name that leads to one of the functions counts, whether or not the line is run. Names are
     followed through globals, closures, containers, classes, partial applications and modules.
@@ -43,14 +43,14 @@ def may_call(
 
 
 def _plain(value: Any) -> Any:
-    """A function without what decorates it."""
+    """Return a function without its decorators."""
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
     return inspect.unwrap(value) if callable(value) else value
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Every name that a code uses, the codes inside it included."""
+    """Yield every name that a code object uses, including the codes inside it."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -58,7 +58,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _held(value: Any) -> list[Any]:
-    """The functions that a value may hold: the value itself, or its entries."""
+    """Return the functions that a value may hold: the value itself, or its entries."""
     if isinstance(value, functools.partial):
         return [value.func]
     if isinstance(value, dict):

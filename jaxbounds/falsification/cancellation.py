@@ -1,8 +1,8 @@
-"""Sides of a bound that differ by no more than what rounding leaves of an instance's entries.
+"""Sides of a bound that differ by no more than the rounding of an instance's entries.
 
-A violation of that size leads no search, which would follow the noise, and `fails` does not rest on
-it unless ball arithmetic confirms it: sums of numbers near one lose the last places too, whatever
-the entries are.
+A violation of that size leads no search, because the search would follow the noise. `fails` does
+not rest on such a violation unless ball arithmetic confirms it. Sums of numbers near one lose their
+last digits too, whatever the entries are.
 """
 
 from typing import Any
@@ -17,12 +17,13 @@ from jaxbounds.falsification.evaluation import Xp, is_floating
 from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
-"""Sides that differ by less than this part of the instance's largest entry, or of one, may be
-equal."""
+"""Share of the instance's largest entry, or of one, below which two sides may be equal. A larger
+share takes more small violations for rounding.
+"""
 
 
 def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
-    """The absolute value of the largest float of an instance; of each, over leading axes."""
+    """Return the largest absolute float of an instance; of each instance, over leading axes."""
     floats = [x for x in jax.tree.leaves(instance) if is_floating(x.dtype)]
     last = lambda leaf: tuple(range(axes, leaf.ndim))
     sizes = [xp.max(xp.abs(leaf), axis=last(leaf), initial=0.0) for leaf in floats]
@@ -30,11 +31,11 @@ def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
 
 
 def is_cancellation(lhs: Any, rhs: Any, largest: Any, /) -> Any:
-    """Whether the sides of a `<=` may be equal, in an instance whose largest entry is that."""
+    """Tell whether the sides of a `<=` may be equal, in an instance with this largest entry."""
     with np.errstate(invalid="ignore"):  # infinite sides are far apart
         return abs(lhs - rhs) <= NOISE * (largest + 1.0)
 
 
 def is_noise(statement: Statement, m: Measured, largest: Any, /) -> Any:
-    """Whether a bound is violated, and by nothing that is more than rounding."""
+    """Tell whether a bound is violated by no more than rounding."""
     return (m.value > edge(statement)) & is_cancellation(m.lhs, m.rhs, largest)

@@ -1,7 +1,8 @@
-"""Moves that other chains lack: points that run together, scales over many decades, a fine line.
+"""Moves of points that run together, of scales over many decades, and along a fine line.
 
-A difference quotient is largest where two points meet, at a scale that moves with them; a maximum
-may lie at a scale that no draw has; a spike on a line lies between the draws.
+The other chains lack these moves. A difference quotient is largest where two points meet, at a
+scale that moves with the points. A maximum may lie at a scale that no draw has. A spike on a line
+lies between the draws.
 """
 
 from collections.abc import Sequence
@@ -23,17 +24,23 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""Steps along slopes for each step of a chain of pairs, and of one without pairs: a smaller number
-finds steeper quotients, for longer."""
+"""Steps along slopes for each step of a chain of pairs, and of a chain without pairs. A smaller
+number finds steeper quotients, and takes longer.
+"""
 CLOSEST = 8.0
-"""Powers of ten by which two points come closer in one step; closer ones differ by rounding."""
+"""Powers of ten by which two points come closer in one step; a larger number reaches distances that
+are rounding.
+"""
 WIDEST = 20.0
-"""Powers of ten by which a leaf or an entry is scaled at most in one step."""
+"""Powers of ten by which a leaf or an entry is scaled at most in one step; a larger number reaches
+rarer scales and overflows more often.
+"""
 BETWEEN = 16
-"""Points between two neighbouring draws of a single number."""
+"""Points between two neighbouring draws of a single number; more points find finer spikes."""
 HELD = 2
-"""Violations of a form at one size, far from all draws, that wait for ball arithmetic: asking about
-one takes seconds."""
+"""Violations of a form at one size, far from all draws, that wait for ball arithmetic; more take
+seconds each.
+"""
 
 
 def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
@@ -41,13 +48,13 @@ def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
 
 
 def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """The second of two points nearer to the first, by a factor from one half to a tiny one."""
+    """Move the second of two points nearer to the first, by a factor of one half or less."""
     factor = 10.0 ** -rng.uniform(0.05, rng.choice([0.5, CLOSEST]), size=len(own))
     return own + _along(factor, own) * (other - own)
 
 
 def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """The second at the same distance from the first, in another direction: along few entries."""
+    """Keep the second point's distance from the first, and turn its direction along few entries."""
     flat = (other - own).reshape(len(own), -1)
     far = np.sqrt(np.sum(flat**2, axis=1, keepdims=True))
     chosen = rng.random(flat.shape) < rng.choice([1.0, 0.5, 1 / flat.shape[1]])
@@ -59,7 +66,7 @@ def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """All of a leaf, or one entry, by a factor of many powers of ten."""
+    """Scale all of a leaf, or one entry, by many powers of ten."""
     factor = 10.0 ** rng.uniform(-WIDEST, WIDEST / 4, size=len(leaf))
     if rng.random() < 0.5:
         return leaf * _along(factor, leaf)
@@ -69,17 +76,17 @@ def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def pairs_of(leaves: Sequence[Leaf], /) -> list[tuple[int, int]]:
-    """Leaves of floats of one shape, two by two, in either order."""
+    """Return the pairs of float leaves of one shape, in either order."""
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     return [(i, j) for i in moving for j in moving if i != j and leaves[i].shape == leaves[j].shape]
 
 
 def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
-    """Two leaves closer, apart in another direction, or moved alike; or one by many decades."""
+    """Move two leaves closer, apart or alike; or scale one leaf by many decades."""
     pairs = pairs_of(leaves)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     new = list(leaves)
-    with np.errstate(all="ignore"):  # what overflows does not count
+    with np.errstate(all="ignore"):  # an overflow does not count
         if not pairs or rng.random() < 0.1:
             at = moving[int(rng.integers(len(moving)))]
             new[at] = decades(leaves[at], rng)
@@ -97,7 +104,7 @@ def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """The worst of each form and draws, in turn."""
+    """Return the worst instance of each form and drawn instances, in turn."""
     (batch, measured), rng = pool.of_size(at[1]), np.random.default_rng([*at, 7])
     value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
     order = np.argsort(-value, axis=0, kind="stable")
@@ -110,13 +117,13 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """The largest violations far from all draws, of each form."""
+    """The largest violations of each form, far from all draws."""
 
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
 
     def take(self, instances: Instance, targets: np.ndarray, excess: np.ndarray) -> None:
-        """Hold those of positive excess, if they are among the largest."""
+        """Hold the instances of positive excess that are among the largest."""
         for row in np.flatnonzero(excess > 0):
             own = self.rows[targets[row]]
             if len(own) < HELD or excess[row] > own[-1][0]:
@@ -128,12 +135,12 @@ class _Held:
 def search_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /
 ) -> tuple[FoundByMoves, list[Instance]]:
-    """Chains of these moves at a size; and what they found far from all draws, where it violates.
+    """Run chains of these moves at a size; return their results and the far violations.
 
     Args:
-        bench: measures.
-        pool: of draws, and what was found; what is found now is added.
-        budget: its steps, of which a part is taken.
+        bench: the bench that measures.
+        pool: the pool of draws and earlier results, to which new results are added.
+        budget: the budget, of whose steps a part is taken.
         at: the seed and the index of the size.
     """
     (seed, index), statement = at, bench.statement

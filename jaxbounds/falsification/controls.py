@@ -10,17 +10,19 @@ from jaxbounds.falsification.decide import Decision, decide
 from jaxbounds.falsification.measure import Measured, ratio
 
 EXCEEDS = 0.01
-"""Relative: the worst instance exceeds the engine's control by this part of its left side. The
-engine's control reads it; a larger value makes a control that is easier to reject."""
+"""Relative amount by which the worst instance exceeds the engine's control. The engine's control
+reads it; a larger value makes a control that is easier to reject.
+"""
 
 
 def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision]:
-    """The decision about the control of each form.
+    """Decide about the control of each form.
 
     Args:
-        statement: whose control is meant.
-        columns: of the forms, then of what `evaluate` returned as the control. Where the statement
-            names no control, that last column of an `=` is the first form's right side, scaled.
+        statement: the statement whose controls are decided.
+        columns: the columns of the forms, then the column of the control from `evaluate`. If the
+            statement names no control, the last column of an `=` is the first form's right side,
+            scaled.
     """
     if statement.control.strip() or not statement.is_bound:
         return [decide(statement, None, columns[-1])] * len(statement.forms)
@@ -28,10 +30,11 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 
 
 def scaled(statement: Statement, column: Column, /) -> Column:
-    """A bound whose right side is scaled until the worst instance exceeds it by `EXCEEDS`.
+    """Scale the right side of a bound until the worst instance exceeds it by `EXCEEDS`.
 
-    A right side that is zero on the worst instance is moved by that part of its terms instead. An
-    instance without finite sides scales nothing: the column stays as it is, and is not rejected.
+    If the right side is zero on the worst instance, the right side moves by that share of its terms
+    instead. If no instance has finite sides, the column stays as it is, and the control is not
+    rejected.
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -51,7 +54,7 @@ def scaled(statement: Statement, column: Column, /) -> Column:
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
-    """The sides with another right side, compared as every bound is."""
+    """Compare the left side with another right side, by the rule of every bound."""
     with np.errstate(all="ignore"):
         value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
     return m._replace(value=value, low=low, high=high, rhs=control)

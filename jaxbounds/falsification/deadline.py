@@ -10,9 +10,11 @@ TIMEOUT = 600.0
 """Seconds that a statement may take unless a caller says otherwise; a larger value lets slow
 statements hold up the others for longer."""
 GRACE = 0.25
-"""Part of the limit that deciding on what was measured may take on top of the limit, and at least
-`LEAST_GRACE` seconds. A larger value delays the next statement."""
+"""Share of the limit that the decision may take after the limit, at least `LEAST_GRACE` seconds. A
+larger value delays the next statement.
+"""
 LEAST_GRACE = 5.0
+"""Seconds that a decision may take after the limit, at least; a larger value delays others."""
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("ends", default=None)
 
@@ -23,7 +25,7 @@ class OutOfTime(Exception):
 
 @contextlib.contextmanager
 def limited(seconds: float | None, /) -> Iterator[None]:
-    """For the length of a `with` block `look` raises once the seconds are over; None: never."""
+    """Let `look` raise in a `with` block once the seconds are over; None sets no limit."""
     token = _ends.set(None if seconds is None else time.perf_counter() + seconds)
     try:
         yield
@@ -32,7 +34,7 @@ def limited(seconds: float | None, /) -> Iterator[None]:
 
 
 def is_limited() -> bool:
-    """Whether a limit is set."""
+    """Tell whether a limit of time is set."""
     return _ends.get() is not None
 
 
@@ -40,7 +42,7 @@ def look() -> None:
     """Raise once the time is over.
 
     Raises:
-        OutOfTime: if it is.
+        OutOfTime: if the time is over.
     """
     ends = _ends.get()
     if ends is not None and time.perf_counter() > ends:
@@ -48,7 +50,7 @@ def look() -> None:
 
 
 def looking(run: Callable[..., Any], /) -> Callable[..., Any]:
-    """A function that looks at the time before each call."""
+    """Return a function that checks the time before each call."""
 
     def looked(*given: Any) -> Any:
         look()
@@ -61,7 +63,7 @@ def refuse_other_limits(seconds: float, /) -> None:
     """Refuse a limit that is no positive number.
 
     Raises:
-        ValueError: naming it.
+        ValueError: naming the limit.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise ValueError(

@@ -22,33 +22,38 @@ class Decision(NamedTuple):
 
 
 ON_AVERAGE = ("probability", "expectation", "rate", "limit")
-"""Kinds of which no single instance decides."""
+"""Kinds of statements about which no single instance decides."""
 REACHES_ONE = "the ratio reaches one up to rounding, and no equality case is named"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form: where the sides agree, in words'
 NUMERICAL = 1e-3
-"""An error bar wider than this is statistical: a known equality case cannot decide it."""
+"""Width of an error bar above which the bar is statistical: a known equality case cannot decide it.
+A larger value lets wider bars decide.
+"""
 
 
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
-"""The reason where nothing but rounding speaks against a bound that names no equality case."""
+"""The reason where only rounding speaks against a bound that names no equality case."""
 
 
 def edge(statement: Statement, /) -> float:
-    """The value above which an instance violates: 1 + tolerance for `<=` and `>=`.
+    """Return the value above which an instance violates: 1 + tolerance for `<=` and `>=`.
 
-    For `=` it is a thousand tolerances; between one and that a difference is neither rounding nor
-    clear.
+    For `=` the edge is a thousand tolerances. A difference between one and a thousand tolerances is
+    neither rounding nor a clear violation.
     """
     return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
-    """By how much the instances of a column certainly violate; -inf where they do not count."""
+    """Measure by how much each instance certainly violates.
+
+    -inf for an instance that does not count.
+    """
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 
 def _unknown(m: Measured) -> np.ndarray:
-    """Where a measurement says nothing: NaN, or an error bar that is none."""
+    """Tell the measurements without meaning: a NaN, or a negative error bar."""
     return np.isnan(m.value) | np.isnan(m.low) | np.isnan(m.high) | np.isnan(m.error)
 
 
@@ -95,7 +100,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:
-    """Why a ratio above one is no violation: a search found what the larger side rests on."""
+    """Say why a ratio above one is no violation: the larger side rests on a search's result."""
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
         return (
@@ -126,14 +131,14 @@ def _equal(statement: Statement, m: Measured) -> Decision:
 
 
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
-    """The status of one column of measurements (`form=None` for the control).
+    """Decide the status of one column of measurements (`form=None` for the control).
 
-    Frequencies and means are taken by size.
+    Frequencies and means are computed for each size.
 
     Args:
-        statement: whose kind and tolerance decide.
-        form: the form of that column.
-        column: all its measurements.
+        statement: the statement, whose kind and tolerance decide.
+        form: the form of the column.
+        column: all measurements of the form.
     """
     keep = column.measured.counted
     if statement.kind in ("probability", "expectation"):

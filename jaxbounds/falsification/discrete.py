@@ -1,7 +1,7 @@
-"""Sets of finitely many points in a search: which leaves they are, moves to neighbours, all points.
+"""Sets of finitely many points in a search: their leaves, moves to neighbours, all points.
 
-An integer has neighbours: one more and one less, a power of two away, the ends. Arrays of integers
-or signs have more: two entries exchanged, changed in step, flipped together.
+An integer has neighbours: one more and one less, a power of two away, the ends of its range. Arrays
+of integers or signs have more moves: exchange two entries, change two in step, flip a few together.
 """
 
 import math
@@ -23,7 +23,7 @@ Leaf = np.ndarray
 
 
 def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
-    """The sets of finitely many points from which a statement draws, by the entry's name."""
+    """Return the finite sets from which a statement draws, by the entry's name."""
     if statement.over is None or not statement.over:
         return {}
     if not any(isinstance(sampler, Drawn) for sampler in statement.samplers.values()):
@@ -33,7 +33,7 @@ def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
 
 
 def all_points(statement: Statement, size: Size, /) -> Over | None:
-    """The sets, where they are finite and an instance is nothing else."""
+    """Return the sets if all of them are finite and an instance holds nothing else; else None."""
     samplers = statement.samplers.values()
     drawn = [s for s in samplers if isinstance(s, Drawn) and s.own is None]
     sets = finite_sets(statement, size)
@@ -42,15 +42,19 @@ def all_points(statement: Statement, size: Size, /) -> Over | None:
 
 
 LARGE = 2**16
-"""Points of finite sets up to which all are measured; more find rarer violations, for longer."""
+"""Points of finite sets up to which all points are measured; more find rarer violations, for
+longer.
+"""
 WORK = 2**22
-"""Equations, over all points, up to which they are: about as many microseconds."""
+"""Equations, over all points, up to which all points are measured: about one microsecond each. A
+larger number measures larger sets, for longer.
+"""
 LOOPS = 64
-"""Steps that a loop of unknown length counts for."""
+"""Steps assumed for a loop of unknown length; a larger number refuses more programs as too long."""
 
 
 def is_little_work(program: Jaxpr, times: float, /) -> bool:
-    """Whether a program may run so often."""
+    """Tell whether a program is short enough to run `times` times."""
     work = executed(program)
     if math.isinf(work):
         work = LOOPS * sum(1 for _ in equations(program))
@@ -58,7 +62,7 @@ def is_little_work(program: Jaxpr, times: float, /) -> bool:
 
 
 def leaves_of(names: Any, instance: Instance, /) -> frozenset[int]:
-    """The places of the entries of these names among the leaves of an instance."""
+    """Return the places of the entries with these names among the leaves of an instance."""
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dict(instance))[0]]
     return frozenset(i for i, path in enumerate(paths) if path and path[0].key in names)
 
@@ -68,13 +72,13 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _places(leaf: Leaf, rng: Rng, count: int = 1) -> tuple[np.ndarray, ...]:
-    """For each chain places of entries."""
+    """Draw places of entries for each chain."""
     entries = max(math.prod(leaf.shape[1:]), 1)
     return tuple(rng.integers(entries, size=(count, len(leaf))))
 
 
 def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
-    """Plus or minus a power of two up to the spread of the leaf, for each chain."""
+    """Draw plus or minus a power of two up to the spread of the leaf, for each chain."""
     spread = float(np.max(leaf)) - float(np.min(leaf))
     powers = rng.integers(0, 1 + max(1, math.ceil(math.log2(max(spread, 2.0)))), size=len(leaf))
     steps = 2 ** np.minimum(powers, 61) * rng.choice((-1, 1), size=len(leaf))
@@ -82,14 +86,14 @@ def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
 
 
 def stepped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry by one."""
+    """Move one entry by one."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     moved[np.arange(len(moved)), at] += rng.choice((-1, 1), size=len(leaf)).astype(leaf.dtype)
     return moved.reshape(leaf.shape)
 
 
 def galloped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry by a power of two."""
+    """Move one entry by a power of two."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     with np.errstate(all="ignore"):
         moved[np.arange(len(moved)), at] += _power(leaf, rng).astype(leaf.dtype)
@@ -97,7 +101,7 @@ def galloped(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry up and another down, by a power of two."""
+    """Move one entry up and another entry down by a power of two."""
     moved, (at, other), by = _flat(leaf), _places(leaf, rng, 2), _power(leaf, rng)
     chains = np.arange(len(moved))
     with np.errstate(all="ignore"):
@@ -107,7 +111,7 @@ def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry to the least or the largest of the leaf in all chains."""
+    """Set one entry to the least or the largest number of the leaf in all chains."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     ends = np.array([np.min(leaf), np.max(leaf)])
     moved[np.arange(len(moved)), at] = rng.choice(ends, size=len(leaf))
@@ -115,7 +119,7 @@ def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Few entries from one end of the leaf to the other: signs flip, bits as well."""
+    """Flip a few entries from one end of the leaf to the other, such as signs or bits."""
     moved, total = _flat(leaf), np.min(leaf) + np.max(leaf)
     for at in _places(leaf, rng, int(rng.integers(1, 4))):
         chains = np.arange(len(moved))
@@ -124,7 +128,7 @@ def flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def exchanged(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Two entries exchanged."""
+    """Exchange two entries."""
     moved, (at, other) = _flat(leaf), _places(leaf, rng, 2)
     chains = np.arange(len(moved))
     moved[chains, at], moved[chains, other] = moved[chains, other], moved[chains, at].copy()
@@ -132,7 +136,7 @@ def exchanged(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry onto another."""
+    """Copy one entry onto another."""
     moved, (at, other) = _flat(leaf), _places(leaf, rng, 2)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[chains, other]
@@ -140,7 +144,7 @@ def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def anew(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry as another chain has it."""
+    """Take one entry from another chain."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[rng.permutation(len(moved)), at]
@@ -154,18 +158,18 @@ MOVES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One of the moves, of an array that has entries."""
+    """Apply one of the moves to an array that has entries."""
     known = MOVES if math.prod(leaf.shape[1:]) > 1 else (stepped, galloped, galloped, to_end, anew)
     return known[rng.integers(len(known))](leaf, rng).astype(leaf.dtype)
 
 
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
-    """Arrays beside one: each entry by powers of two and to both ends, then pairs exchanged.
+    """Yield arrays beside one: each entry by powers of two and to both ends, then pairs exchanged.
 
     Args:
-        leaf: of one instance.
+        leaf: a leaf of one instance.
         ends: the least and the largest number that an entry may be.
-        most: how many.
+        most: the number of arrays at most.
     """
     flat, made = leaf.reshape(-1), 0
     powers = 2 ** np.arange(min(61, max(1, math.ceil(math.log2(max(ends[1] - ends[0], 2))))))

@@ -41,15 +41,17 @@ from jaxbounds.falsification.verdict import Verdict
 from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples]
-"""Where to write worst instances and counterexamples, and the examples of earlier runs."""
+"""The folder for worst instances and counterexamples, and the examples of earlier runs."""
 
 
 ENTRIES = 4096
-"""Entries of an instance that is shrunk; a larger one is stored as it was found."""
+"""Entries of an instance up to which the instance is shrunk; a larger limit shrinks more, for
+longer.
+"""
 
 
 def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
-    """The worst failing instance of the smallest size that has one, shrunk; and its size."""
+    """Return the worst failing instance of the smallest failing size, shrunk, with its size."""
     statement = bench.statement
     failing = violation(statement, column.measured) > 0
     for at, size in enumerate(map(Size, statement.sizes)):
@@ -86,16 +88,16 @@ def verdicts_on(
     software give the same verdicts, unless an earlier run kept a violation among the examples.
 
     Args:
-        statement: what to try.
-        seed: of all draws; combined with the statement's id, so that it does not matter which
-            other statements are tried.
-        budget: replaces the statement's own.
+        statement: the statement to try.
+        seed: the seed of all draws. It is combined with the statement's id, so other statements do
+            not change the draws.
+        budget: a budget that replaces the statement's own.
         store: folder for `worst/<id>.<form>.npz` (the worst instance) and, where a form fails,
             `counterexamples/<id>.<form>.npz` (a shrunk one). Nothing is written without it.
-        programs: compiles, and may keep what was traced; its folder must belong to this state of
-            the statement's code.
-        examples: where the worst instances of earlier runs are, and are kept.
-        referee: who is asked about a violation of the size of rounding.
+        programs: the compiler, which may keep traced programs. Its folder must belong to this state
+            of the statement's code.
+        examples: the place of the worst instances of earlier runs, to which this run adds its own.
+        referee: the referee who decides about a violation of the size of rounding.
         timeout: seconds after which the draws and searches end, looked at between two batches; a
             form that is not refuted by then is inconclusive. No limit unless given.
     """
@@ -122,7 +124,7 @@ def verdicts_on(
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
-    """The names of the hypotheses of each form; those without their own have the statement's."""
+    """Return the names of each form's hypotheses; a form without its own has the statement's."""
     statement, first = found.bench.statement, found.pool.instance(0)
     named = lambda form: hypothesis_names(statement, form, first)
     common = functools.cache(lambda: named(None))
@@ -132,7 +134,7 @@ def _checked(found: Findings) -> list[tuple[str, ...]]:
 def _verdict(
     found: Findings, index: int, checked: tuple[str, ...], seed: int, places: Places
 ) -> Verdict:
-    """One form's verdict, with its worst instance."""
+    """Return one form's verdict, with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
     control = found.controls[index]
@@ -177,7 +179,7 @@ def _verdict(
 
 
 def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
-    """What is known before anything is measured."""
+    """Return the verdict of a form before any measurement."""
     return Verdict(
         id=statement.id,
         paper=statement.paper,
@@ -205,7 +207,7 @@ def _steps(statement: Statement) -> list[float]:
 
 
 def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
-    """Verdicts for a statement that could not be measured at all."""
+    """Return verdicts for a statement that could not be measured at all."""
     blanks = (_blank(statement, form, seed) for form in statement.forms)
     return tuple(replace(blank, status="error", reason=reason) for blank in blanks)
 
@@ -227,9 +229,10 @@ def _quantiles(values: Reals) -> tuple[float, ...]:
 def _save(
     bench: Bench, form: Form, found: tuple[Any, Size, float | None], index: int, store, folder: str
 ):
-    """Store an instance with the ratio that it will be replayed to: (ratio, relative path).
+    """Store an instance with the ratio that its replay will give: (ratio, relative path).
 
-    What was measured gives the same bits again; what nobody has measured yet comes with None.
+    A measured instance gives the same bits again. An instance that is not measured yet comes with
+    None.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:
@@ -253,7 +256,7 @@ def _save(
 def _with_worst(
     verdict: Verdict, form: Form, found: Findings, index: int, places: Places
 ) -> Verdict:
-    """Add the worst instance (its ratio as it will be replayed) and a shrunk failing one."""
+    """Add the worst instance, with the ratio of its replay, and a shrunk failing instance."""
     store, examples = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
@@ -270,7 +273,7 @@ def _with_worst(
         verdict = replace(verdict, size=dict(size), worst_file=file)
     if verdict.status != "fails":
         return verdict
-    if form.counterexample is not None:  # one that a person chose, and that was measured to fail
+    if form.counterexample is not None:  # chosen by a person, and measured to fail
         failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:
         failing, known = _found_counterexample(bench, pool, column, index), None
@@ -286,12 +289,12 @@ def replay(
     """Measure a stored instance again.
 
     Args:
-        find: gives the statement of an id.
-        stored: from `load_instance`.
+        find: a function from an id to its statement.
+        stored: an instance from `load_instance`.
 
     Returns:
-        The statement, the ratio of each form (and the control), and the ratio that was stored
-        for `stored.meta["form"]`.
+        The statement, the ratio of each form (and the control), and the stored ratio of the form
+            `stored.meta["form"]`.
 
     Raises:
         ValueError: if the file misses its id, form, size or ratio, or its arrays do not fit the
@@ -302,7 +305,10 @@ def replay(
         form = statement.form(current_form(statement.id, stored.meta["form"]))
         size = Size(stored.meta["size"])
     except (KeyError, TypeError) as problem:
-        raise ValueError(f"the stored instance does not fit this version: {problem}") from problem
+        raise ValueError(
+            f"the stored instance does not fit this version: {problem}, got "
+            f"meta={sorted(stored.meta)}. Try `jaxbounds verify ID` to store a new one"
+        ) from problem
     with float64_on_cpu():
         given = statement.as_given()  # run as `verify` ran it, so that the ratio is the same
         bench = Bench(given, given.budget.batch, UNKEPT, calls=calls_of(given, given.budget))
@@ -311,7 +317,8 @@ def replay(
             measured = bench.one(stored.instance, size)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:
             raise ValueError(
-                f"the stored arrays do not fit statement {statement.id}: {problem}"
+                f"the stored arrays do not fit statement={statement.id}: {problem}. Try "
+                f"`jaxbounds verify {statement.id}` to store new ones"
             ) from problem
         ratios = dict(zip(form_names(statement), map(float, measured.value)))
         for index, form in enumerate(statement.forms):

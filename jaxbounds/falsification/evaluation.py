@@ -1,4 +1,4 @@
-"""What a statement gives on one instance, before it is compared: its sides, its hypotheses."""
+"""The sides and the hypotheses of a statement on one instance, before any comparison."""
 
 import functools
 import itertools
@@ -14,8 +14,9 @@ from jaxbounds.claims.sets.inner import estimates_made
 from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Size, Statement
 
 Xp = Any
-"""The array module of a comparison: `jax.numpy` where it is traced, NumPy on the host, where a
-`jax.numpy` operation on a few numbers takes a hundred times as long."""
+"""The array module of a comparison: `jax.numpy` in a trace, NumPy on the host. On a few numbers a
+`jax.numpy` operation takes a hundred times as long.
+"""
 Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
 
@@ -23,21 +24,22 @@ Flags = Bool[Array | np.ndarray, "..."]
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
 SCALED_BY = 0.01
-"""Relative: the engine's control of an `=` scales the right side by one and this part. A larger
-value makes a control that is easier to reject."""
+"""Relative amount by which the engine's control of an `=` scales the right side. A larger value
+makes a control that is easier to reject.
+"""
 
 
 class Reading(NamedTuple):
-    """What `evaluate` and the hypotheses give on one instance, as they give it.
+    """The sides and the hypotheses of one instance, as `evaluate` and `hypotheses` return them.
 
     Attributes:
-        lhs: the side claimed to be the smaller one, of each form and the control; a single one
-            where they share it.
+        lhs: the side claimed to be the smaller one, of each form and the control; a single entry
+            where all forms share it.
         rhs: the other side.
         error: the stated error.
         trivial: the trivial bound, if there is one.
         met: the hypotheses by name: the statement's, then each form's own.
-        judged: a few numbers of what each judged function returned, where a watch noted it.
+        judged: a few numbers of each judged function's result, where a watch noted it.
     """
 
     lhs: tuple[Reals, ...]
@@ -49,28 +51,28 @@ class Reading(NamedTuple):
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:
-    """The order of the entries of `Measured`: the forms, then the control."""
+    """Return the order of the entries of `Measured`: the forms, then the control."""
     return (*(form.name for form in statement.forms), CONTROL)
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """One form's side, where forms have sides of their own.
+    """Return one form's side, where forms have sides of their own.
 
     Raises:
-        ValueError: if there is none for that form.
+        ValueError: if the form has no side.
     """
     if not isinstance(side, Mapping):
         return side
     if name not in side:
         raise ValueError(
-            f"evaluate of {statement.id} returned no {which} for {name!r}; it returned "
-            f"{', '.join(side)}"
+            f"evaluate of {statement.id} returned no {which} for form={name!r}, got "
+            f"{', '.join(side)}. Try {which}={{{name!r}: ...}}"
         )
     return side[name]
 
 
 def in_order(statement: Statement, sides: Sides, /) -> Sides:
-    """The sides of a bound with that which is claimed to be the smaller one on the left."""
+    """Return the sides of a bound, with the side claimed to be the smaller one on the left."""
     if statement.relation != ">=":
         return sides
     names = list(sides.rhs)
@@ -82,16 +84,21 @@ def refuse_other_sides(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -
     """Refuse sides that the relation cannot compare.
 
     Raises:
-        ValueError: if those of a bound are no scalars, or others differ in shape.
+        ValueError: if a side of a bound is no scalar, or other sides differ in shape.
     """
     left, right, stated = map(np.shape, (lhs, rhs, error))
     if relation in ("<=", ">="):
         if left or right or stated:
             shapes = f"{left} and {right}, with an error of shape {stated}"
-            raise ValueError(f"both sides of a <= must be scalars, got {shapes}")
+            raise ValueError(
+                f"both sides of a <= must be scalars, got {shapes}. Try jnp.max or jnp.sum of "
+                "each side"
+            )
     elif left != right:
         of = "a = must have" if relation == "=" else "a limit have"
-        raise ValueError(f"both sides of {of} one shape, got {left} and {right}")
+        raise ValueError(
+            f"both sides of {of} one shape, got {left} and {right}. Try jnp.broadcast_to"
+        )
 
 
 def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
@@ -100,27 +107,33 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
         if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != wanted:
             where = jax.tree_util.keystr(path)
             raise ValueError(
-                f"{statement.id}: instance{where} is {leaf.dtype}, but statements are measured in "
-                f"{wanted}: let the sampler use the default float type"
+                f"{statement.id}: instance{where} is {leaf.dtype}; expected dtype={wanted}, "
+                "in which statements are measured. Try the default float type in the sampler"
             )
 
 
 def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp) -> dict:
-    """Each hypothesis by name, as it was given."""
+    """Return each hypothesis by name, as the statement gives it."""
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
-        raise TypeError(f"hypotheses must return a dict of booleans by name, got {type(named)}")
+        raise TypeError(
+            f"hypotheses must return a dict of booleans by name, got {type(named)}. Try "
+            '{"name": a <= b}'
+        )
     for name, flags in named.items():
         kind = flags.dtype if hasattr(flags, "dtype") else np.asarray(flags).dtype
         if kind != np.bool_:
-            raise TypeError(f"the hypothesis {name!r} must be a boolean, not {kind}: compare them")
+            raise TypeError(
+                f"the hypothesis {name!r} must be a boolean, got {kind}. Try a comparison, "
+                "such as a <= b"
+            )
     return {name: xp.asarray(flags) for name, flags in named.items()}
 
 
 def asked(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Each hypothesis by name, as a boolean scalar.
+    """Return each hypothesis by name, as a boolean scalar.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns no dict of booleans.
@@ -130,7 +143,7 @@ def asked(
 
 
 def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
-    """Hypotheses from several places; those of one name must all be met."""
+    """Join hypotheses from several places; all hypotheses of one name must be met."""
     found: dict[str, Flags] = {}
     for name, flag in itertools.chain.from_iterable(table.items() for table in tables):
         found[name] = found[name] & flag if name in found else flag
@@ -140,7 +153,7 @@ def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
 def met(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
+    """Return each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns no dict of booleans.
@@ -150,12 +163,12 @@ def met(
 
 @functools.cache
 def is_floating(dtype: Any, /) -> bool:
-    """Whether numbers of a type are floats: asked at each step, and slow to find out."""
+    """Tell whether a type is a float type; cached, since each step asks and JAX answers slowly."""
     return bool(jnp.issubdtype(dtype, jnp.floating))
 
 
 def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
-    """Whether all floats of an instance are finite; of each, over leading axes."""
+    """Tell whether all floats of an instance are finite; of each instance, over leading axes."""
     found = xp.asarray(True)
     for leaf in jax.tree.leaves(instance):
         if is_floating(leaf.dtype):
@@ -185,18 +198,19 @@ def projection(statement: Statement, size: Size) -> Callable[[Instance], Instanc
 def read(
     statement: Statement, size: Size, /, returned: Callable[[Any], dict[str, Any]] | None = None
 ) -> Callable[[Instance], Reading]:
-    """The function from an instance of that size to its `Reading`.
+    """Return the function from an instance of that size to its `Reading`.
 
     Pure; `jit` and `vmap` it, unless the statement is run on the host.
 
     Args:
-        statement: that is read.
-        size: of the instances.
-        returned: from the array module to the numbers of what judged functions just returned.
+        statement: the statement to read.
+        size: the size of the instances.
+        returned: a function from the array module to the numbers of the last results of judged
+            functions.
 
     Raises:
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
-        TypeError: at trace time, if it returns complex numbers.
+        TypeError: at trace time, if `evaluate` returns complex numbers.
     """
     xp, names = np if statement.host else jnp, form_names(statement)
 
@@ -210,16 +224,16 @@ def read(
             if not statement.is_bound:
                 cure = "two claims, <= and >=: a search supports one side of an = only"
             raise ValueError(
-                f"evaluate of {statement.id} has a supremum or infimum that is only estimated. Try "
-                f"{cure}"
+                f"evaluate of {statement.id} has estimates={set(made)}, a supremum or infimum that "
+                f"is only estimated. Try {cure}"
             )
 
         def real(side: Any, name: str, which: str) -> Any:
             found = xp.asarray(pick(side, name, which, statement))
             if jnp.issubdtype(found.dtype, jnp.complexfloating):
                 raise TypeError(
-                    f"{statement.id} ({name}): {which} is complex: compare real numbers, such as "
-                    "real and imaginary parts, stacked"
+                    f"{statement.id} ({name}): {which} is complex, dtype={found.dtype}. "
+                    "Try real and imaginary parts, stacked"
                 )
             return found
 
@@ -233,7 +247,8 @@ def read(
             try:
                 refuse_other_sides(statement.relation, *(of_form(p, i) for p in (lhs, rhs, error)))
             except ValueError as problem:
-                raise ValueError(f"{statement.id} ({name}): {problem}") from None
+                words = f"{statement.id} ({name}): {problem}"
+                raise ValueError(words) from None
         trivial = None if sides.trivial is None else xp.asarray(sides.trivial)
         # On the host flags may be of another shape for each instance.
         flags = asked if statement.host else _flags
@@ -245,12 +260,12 @@ def read(
 
 
 def of_form(part: Sequence[Any], index: int, /) -> Any:
-    """A form's entry, or the one that all share."""
+    """Return a form's entry, or the entry that all forms share."""
     return part[index if len(part) > 1 else 0]
 
 
 def _own(instance: Instance, writable: bool) -> Instance:
-    """Arrays of an instance that nobody else holds."""
+    """Copy the arrays of an instance, so that no other code holds them."""
 
     def own(leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -263,15 +278,16 @@ def _own(instance: Instance, writable: bool) -> Instance:
 
 
 def _refused(problem: ValueError) -> bool:
-    """Whether NumPy refused to change an array."""
+    """Tell whether NumPy refused to change an array."""
     return "read-only" in str(problem)
 
 
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
-    """The `evaluate` of a statement on the host, which can change no instance but its own.
+    """Return the `evaluate` of a statement on the host, which can change no instance but its own.
 
-    It gets arrays that are read-only. One that changes its instance gets a copy to change, so that
-    its sides are of the instance as it was drawn; `changes_its_instance` tells.
+    `evaluate` gets read-only arrays. An `evaluate` that writes into its instance gets a copy to
+    change. So its sides belong to the instance as it was drawn. `changes_its_instance` tells
+    whether it writes.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -286,7 +302,7 @@ def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
 
 
 def changes_its_instance(statement: Statement, instance: Instance, size: Size, /) -> bool:
-    """Whether the `evaluate` of a statement on the host writes into the arrays it is given."""
+    """Tell whether the `evaluate` of a statement on the host writes into its arrays."""
     try:
         with np.errstate(all="ignore"):
             statement.evaluate(_own(instance, False), size)
@@ -305,29 +321,37 @@ def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
         if not isinstance(name, str) or name in instance or name in size:
             raise
         raise ValueError(
-            f"evaluate of {statement.id} asks for {name!r}; an instance has {', '.join(instance)}"
+            f"evaluate of {statement.id} reads entry={name!r}; expected one of "
+            f"{', '.join(instance)}. Try one of these names"
         ) from missing
 
 
 def _checked(statement: Statement, sides: Sides) -> Sides:
     if not isinstance(sides, Sides):
-        raise TypeError(f"evaluate of {statement.id} must return Sides, got {type(sides)}")
+        raise TypeError(
+            f"evaluate of {statement.id} must return Sides, got {type(sides)}. Try "
+            'jb.Sides(lhs, {"printed": rhs})'
+        )
     if not isinstance(sides.rhs, Mapping):
         raise TypeError(
             f"the rhs of {statement.id} must be a dict with a value for each of "
-            f"{', '.join(form_names(statement))}, got {type(sides.rhs)}"
+            f"{', '.join(form_names(statement))}, got {type(sides.rhs)}. Try "
+            "jb.Sides(lhs, {form: rhs})"
         )
     extra = set(sides.rhs) - set(form_names(statement))
     if extra:
         names = ", ".join(sorted(extra))
-        raise ValueError(f"evaluate of {statement.id} returned rhs for unknown forms: {names}")
+        raise ValueError(
+            f"evaluate of {statement.id} returned rhs={names}, which no form declares. "
+            "Try jb.Form(name=...) for each, or drop them"
+        )
     return sides if statement.control.strip() else _with_control(statement, sides)
 
 
 def _with_control(statement: Statement, sides: Sides) -> Sides:
-    """The sides with the first form in the place of the control, of an `=` scaled by 1%.
+    """Add the first form's right side as the control; scale it by 1% for an `=`.
 
-    How far a bound must be scaled depends on all instances: `falsification.controls` does it.
+    `falsification.controls` scales a bound, because its scale depends on all instances.
     """
     first = statement.forms[0].name
     like = lambda side: (

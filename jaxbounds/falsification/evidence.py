@@ -1,4 +1,4 @@
-"""What stands behind a verdict: which evidence, from how many instances, and how sharp a test."""
+"""The evidence of a verdict: its kind, the number of instances, and the sharpness of the test."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -16,25 +16,38 @@ from jaxbounds.falsification.measure import Measured, ratio
 Evidence = Literal[
     "", "sampled", "searched", "enumerated", "approached", "attained", "violated", "not seen"
 ]
-"""From weak to strong: draws; draws and a search that found worse ones; all there are; the ratio
-comes to one along a scale, and no instance reaches one; an equality case was reached, so that
-nothing sharper can hold. "violated" where it fails, "not seen" where a
-fit shows another rate than is claimed."""
+"""The kinds of evidence, from weak to strong.
+
+"sampled": draws. "searched": draws, and a search that found worse ones. "enumerated": all instances
+of a finite set. "approached": the ratio comes to one along a scale, and no instance reaches one.
+"attained": an equality case was reached, so nothing sharper can hold. "violated": the form fails.
+"not seen": a fit shows another rate than the claim.
+"""
 
 SHRUNK = 0.01
-"""By what part the near-control of `<=` makes the right side smaller."""
+"""Share by which the near-control of `<=` makes the right side smaller; a larger share is a control
+that is easier to reject.
+"""
 CLOSE = 1e-6
-"""How near one the worst ratio of an equality case that was reached must be."""
+"""Relative distance of the worst ratio from one up to which an equality case counts as reached. A
+larger value calls more forms attained.
+"""
 MOVED = 1e-6
-"""By how much, relative to the largest entry, the near-control of `=` moves one side."""
+"""Share of the largest entry by which the near-control of `=` moves one side; a larger share is a
+control that is easier to reject.
+"""
 KINDS = 2
-"""Of starts, that must end at an equality case which is said to be attained."""
+"""Kinds of starts that must end at an equality case before it counts as attained; a larger number
+asks for more agreement.
+"""
 ENOUGH = 8
-"""From so many draws on it is no accident that they agree."""
+"""Draws from which on it is no accident that all are equal; a larger number notices fewer dead
+samplers.
+"""
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
-    """Whether the rules reject the form, on the same instances, once it is a little wrong."""
+    """Tell whether the rules reject the form, on the same instances, once it is a little wrong."""
     counted = column.measured.counted
     m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
@@ -44,10 +57,10 @@ def near_control(statement: Statement, column: Column, /) -> bool:
     positive = m.rhs > 0
     with np.errstate(all="ignore"):
         below = ratio(m.lhs, m.rhs - SHRUNK * np.abs(m.rhs), np)
-        # What a search cannot support as a violation is at least looked at.
+        # A violation that a search cannot support is at least measured.
         low = np.where(np.isneginf(m.low), m.value, m.low)
         low = np.where(positive, low / (1 - SHRUNK), below)
-    if column.scale is not None:  # of a side that is zero one part in a hundred is nothing
+    if column.scale is not None:  # one part in a hundred of a zero side is zero
         scale = column.scale[counted]
         with np.errstate(all="ignore"):
             moved = 1 + SHRUNK + (m.lhs - m.rhs) / np.where(scale > 0, scale, np.nan)
@@ -66,12 +79,11 @@ def evidence(
     *,
     along: str = "",
 ) -> Evidence:
-    """The strongest kind that the verdict on a form, given by its index, has.
+    """Return the strongest kind of evidence for the verdict on a form.
 
-    A form whose ratio only comes to one `along` a scale has no equality case.
-
-    What a search reached counts as attained only if starts of `KINDS` kinds ended there: a search
-    from one kind shows one basin. A case, or a draw, that is an equality counts by itself.
+    A form whose ratio only comes to one `along` a scale has no equality case. A search's end counts
+    as attained only if starts of `KINDS` kinds ended there, because starts of one kind show one
+    basin. A case, or a draw, that is an equality counts by itself.
     """
     if decision.status == "fails":
         return "violated"
@@ -97,18 +109,18 @@ def _by_many(searched: Searched, form: int, column: Column) -> bool:
 
 
 def distinct_counted(column: Column, /) -> int:
-    """How many different instances count for a form."""
+    """Count the different instances that count for a form."""
     return len(np.unique(column.labels[np.asarray(column.measured.counted)]))
 
 
 def bounded_mean(ratios: Reals, /) -> float | None:
-    """The mean of r / (1 + |r|): any ratio that moves, or no longer counts, moves it."""
+    """Return the mean of r / (1 + |r|); a ratio that moves, or no longer counts, moves the mean."""
     finite = ratios[np.isfinite(ratios)]
     return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
-    """What `Verdict.worst_ratio` is, at each size alone; nothing for rates."""
+    """Return `Verdict.worst_ratio` at each size alone; an empty dict for rates."""
     found: dict[str, float] = {}
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):
@@ -128,7 +140,7 @@ def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
 def ailments(
     statement: Statement, pool: Pool, columns: list[Column], searched: Searched, /
 ) -> Iterator[str]:
-    """Why what was measured may be no evidence at all; each with its cure."""
+    """Say why the measurements may be no evidence at all, each reason with its cure."""
     for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH

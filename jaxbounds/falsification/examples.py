@@ -1,12 +1,12 @@
-"""The worst instances that earlier runs found: tried first, and where searches start again.
+"""The worst instances of earlier runs: tried first, and used as starts of searches.
 
-One file for each form that should hold and each size, small ones only. What one command found,
-the others start from. They are of no use where no single instance decides, and are not taken where
-the cases are all there are.
+There is one file for each form that should hold and each size, for small instances only. An example
+that one command found is a start for the other commands. Claims about means, and finite sets that
+are enumerated, take no examples.
 
 An example belongs to the statement that it was found for: to one source, whatever else has its id.
-It counts only where the statement says which instances there are: `hypotheses` or `over` admit it,
-or `project` leaves it or moves it to one.
+It counts only where the statement says which instances there are. `hypotheses` or `over` must admit
+it, or `project` must leave it in place or move it to an instance.
 """
 
 import contextlib
@@ -26,25 +26,25 @@ from jaxbounds.falsification.storage import StoredInstance, load_instance, save_
 from jaxbounds.ground.text import shortened
 
 SMALL = 2**20
-"""Bytes of an instance that is worth keeping."""
+"""Bytes of an instance up to which it is kept as an example; a larger limit fills more disk."""
 SOURCE = "earlier"
-"""What they are called among the sources of a verdict."""
+"""The name of examples among the sources of a verdict."""
 
 
 class Examples(NamedTuple):
-    """Where examples are kept, and which are wanted.
+    """The place of examples, and the choice among them.
 
     Attributes:
-        folder: with a file `<source>/<id>.<form>.<size>.npz` for each, where <source> tells which
-            files define the statement; None keeps nothing.
-        every: take all of them, not only those that violated.
+        folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
+            <source> tells which files define the statement; None keeps no examples.
+        every: take all examples, not only those that violated.
     """
 
     folder: Path | None
     every: bool = False
 
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
-        """The file of a form at a size; None where none is kept."""
+        """Return the file of a form at a size; None where no example is kept."""
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
         if self.folder is None or averaged or form.expected != "holds" or not _admits(statement):
             return None
@@ -57,10 +57,10 @@ NONE = Examples(None)
 
 
 def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
-    """Add to the pool what earlier runs found.
+    """Add the examples of earlier runs to the pool.
 
-    Only what violated then, unless every example is wanted: other draws would make a run depend on
-    those before it. What no longer fits the statement is passed over.
+    Only the examples that violated are added, unless `every` is set: other examples would make a
+    run depend on earlier runs. An example that no longer fits the statement is passed over.
     """
     statement = bench.statement
     for form in statement.forms:
@@ -74,7 +74,7 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
 
 
 def _admits(statement: Statement) -> bool:
-    """Whether a statement says which instances there are, so that an example can be confirmed."""
+    """Tell whether a statement says which instances exist, so that it can confirm an example."""
     return statement.hypotheses is not None or statement.project is not None
 
 
@@ -98,7 +98,7 @@ def _fits(batch: Instance, other: Instance) -> bool:
 def remember(
     bench: Bench, form: Form, index: int, found: tuple[Instance, Size, float], examples: Examples, /
 ) -> None:
-    """Keep an instance of a form with its ratio, if it is worse than the one kept at its size."""
+    """Keep an instance of a form with its ratio, if it is worse than the example at its size."""
     instance, size, ratio = found
     file = examples.of(bench.statement, form, size)
     small = sum(leaf.nbytes for leaf in jax.tree.leaves(instance)) <= SMALL

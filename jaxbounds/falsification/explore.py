@@ -1,4 +1,4 @@
-"""Filling a pool with instances: drawn from the samplers, enumerated, and found by search."""
+"""The ways to fill a pool with instances: draws, cases, and searches."""
 
 import functools
 import math
@@ -56,8 +56,9 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""The square of the product of a size from which `_most` asks how large a draw is; a larger value
-saves a trace, and asks of fewer statements."""
+"""Square of the product of a size from which `_most` estimates the bytes of a draw. A larger value
+saves a trace, and estimates for fewer statements.
+"""
 NO_ROOM = "room in memory"
 """The reason of draws that were left out for their size."""
 
@@ -72,7 +73,7 @@ def _key(seed: int, *names: str | int) -> jax.Array:
 
 @dataclass(frozen=True)
 class _Sampling:
-    """A sampler at a size; statements that share a sampler share what is compiled for the first."""
+    """A sampler at a size; statements with one sampler share the first one's program."""
 
     programs: Programs
     sampler: Sampler
@@ -82,7 +83,7 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """From a key and a number to a batch: in NumPy, since a draw is made once, else compiled."""
+    """Return a function from a key and a count to a batch; NumPy makes a single draw."""
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
@@ -100,7 +101,7 @@ def _sampler(of: _Sampling) -> Callable:
 
 
 def _most(draw: Callable, size: Size) -> int:
-    """The number of draws that there is room for."""
+    """Return the number of draws that fit into memory."""
     if math.prod(max(1, abs(value)) for value in size.values()) ** 2 < ASKED_FROM:
         return sys.maxsize
     leaves = jax.tree.leaves(jax.eval_shape(draw, jax.random.key(0)))
@@ -108,7 +109,7 @@ def _most(draw: Callable, size: Size) -> int:
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
-    """All points of finite sets, where instances are nothing else and single ones decide."""
+    """Return all points of finite sets, if they make up instances and an instance decides."""
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
     if statement.host or statement.kind in ON_AVERAGE:
@@ -117,10 +118,10 @@ def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | Non
 
 
 def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) -> Instance:
-    """The draws of one sampler at one size."""
+    """Return the draws of one sampler at one size."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
-    # Of a limit the same instances are followed, where their shapes stay.
+    # A limit follows one set of instances through all sizes, where their shapes stay.
     key = lambda: _key(seed, drawn_as(statement.id), name, 0 if statement.towards else index)
     drawn = _sampler(_Sampling(bench.programs, sampler, size, place))
     make = lambda: drawn(key(), budget.samples, budget.batch)
@@ -130,7 +131,7 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
 
 
 def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
-    """The worst points of finite sets, for each form, where all can be measured, but not kept."""
+    """Return the worst points of finite sets for each form, if all can be measured, not kept."""
     statement, sets = bench.statement, all_points(bench.statement, size)
     count = sets.cardinality(size) if sets else None
     if statement.host or statement.kind in ON_AVERAGE or sets is None or count is None:
@@ -152,7 +153,7 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
 
 
 def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
-    """All that is measured before a search at the size of an index: draws and cases, by source."""
+    """Return all draws and cases at the size of an index, by source."""
     statement, batches = bench.statement, list[tuple[str, Instance]]()
     size = Size(statement.sizes[index])
     for name, sampler in statement.samplers.items():
@@ -167,14 +168,14 @@ def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[
 
 
 def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: Budget) -> int:
-    """The draws of all samplers that memory had no room for."""
+    """Count the draws of all samplers that did not fit into memory."""
     return sum(
         budget.samples - length(batch) for name, batch in batches if name in statement.samplers
     )
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool from the samplers and the cases; count what missed a hypothesis."""
+    """Fill the pool with draws and cases; count the instances that missed a hypothesis."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)
@@ -193,11 +194,12 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 MOMENT = 0.5
 """Seconds that a portion of draws takes on the host, about, where time is limited. A larger value
-loses more of what was measured when the time is over."""
+loses more measurements when the time is over.
+"""
 
 
 class _Portion(NamedTuple):
-    """Rows of a batch with their source, the place of the first, and the length of the batch."""
+    """Rows of a batch: their source, the place of the first row, the batch's length."""
 
     source: str
     batch: Instance
@@ -206,7 +208,7 @@ class _Portion(NamedTuple):
 
 
 def _portions(batches: Iterable[tuple[str, Instance]], *, portioned: bool) -> Iterator[_Portion]:
-    """The batches, or portions of them, so that what was measured in time is not lost."""
+    """Yield the batches, or portions of them, so that a limit of time loses few measurements."""
     many = 1
     for name, batch in batches:
         start, total = 0, length(batch)
@@ -227,11 +229,12 @@ def _starts(
     *,
     equality: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Starting points, and the kind of each.
+    """Choose starting points, and return them with the kind of each.
 
-    Half are the worst instances so far, of those that are equally bad one; the others are random,
-    half of them wide ones where there are any. Where nothing is worse than an `equality`, one of
-    those is enough, and three in four of the others are wide: what is worse would be elsewhere.
+    Half are the worst instances so far, one of each set of equally bad ones. The others are random,
+    half of them wide ones where there are any. If no instance is worse than an `equality`, one of
+    the worst is enough, and three in four of the others are wide: a worse instance would lie
+    elsewhere.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -252,22 +255,26 @@ def _starts(
 
 
 ALIKE = 1e-6
-"""Relative: instances whose ratios are so near are of one place."""
+"""Relative difference up to which two ratios belong to one place. A larger value merges more
+places.
+"""
 
 
 INNER = 20
-"""To how many steps one is taken where each measures by a search of its own: more take longer."""
+"""Steps of which one is taken where each step runs a search of its own. A larger number tries fewer
+steps.
+"""
 
 
 class Searched(NamedTuple):
-    """What all searches of a statement came to.
+    """The result of all searches of a statement.
 
     Attributes:
-        runs: how many were run for each form.
-        accepted: steps, for each form and the control, that led to a worse instance.
-        met: steps that met the hypotheses, of all forms.
-        ends: where they ended.
-        far: what violates a form far from all draws, where rounding may be all there is.
+        runs: the number of searches for each form.
+        accepted: the steps, for each form and the control, that led to a worse instance.
+        met: the steps that met the hypotheses, of all forms.
+        ends: the ends of the searches.
+        far: the instances that violate a form far from all draws, where rounding may explain it.
     """
 
     runs: int
@@ -285,12 +292,12 @@ class DistantInstance(NamedTuple):
 
 
 class End(NamedTuple):
-    """Where searches at one size ended, of shape (searches,) each.
+    """The ends of the searches at one size, of shape (searches,) each.
 
     Attributes:
-        kind: of the start.
-        form: its index.
-        value: the form's; -inf where nothing counted.
+        kind: the kind of the start.
+        form: the index of the form.
+        value: the form's value at the end; -inf where no instance counted.
     """
 
     kind: np.ndarray
@@ -299,7 +306,10 @@ class End(NamedTuple):
 
 
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
-    """For each kind of start, at the size with the worst end: how many ended there, of how many."""
+    """Count the searches that ended at the worst end, and all, for each kind of start.
+
+    The counts are those of the size with the worst end.
+    """
     own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
     own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]
     if not own:
@@ -315,7 +325,7 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
 
 
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
-    """Search from the pool for each form and, less, for the control."""
+    """Search from the pool for each form and, with fewer steps, for the control."""
     statement = bench.statement
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if not is_searched(statement, budget):
@@ -342,7 +352,7 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 def _with_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
 ) -> Searched:
-    """Points that run together, other scales, and what lies between the draws of one number."""
+    """Search points that run together, other scales, and the space between draws of one number."""
     look_between(bench, pool, at[1])
     found, distant = search_close(bench, pool, budget, at)
     far = tuple(DistantInstance(at[1], instance) for instance in distant)
@@ -362,7 +372,7 @@ def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
 def _slopes(
     bench: Bench, pool: Pool, budget: Budget, at: Place, near: InRange, searched: Searched
 ) -> Searched:
-    """Climb along slopes, or by random moves, at one size; the best go into the pool."""
+    """Climb along slopes, or by random moves, at one size; add the best instances to the pool."""
     statement, index = bench.statement, at[1]
     size, rng = Size(statement.sizes[index]), np.random.default_rng(at)
     (batch, measured), spread = pool.of_size(index), 0
@@ -381,12 +391,13 @@ def _slopes(
     if not len(rows):
         return searched
     targets = np.repeat(np.arange(len(chosen)), [len(some) for some, _ in chosen])
-    # By logarithms sizes become very different, and what is small moves little: a third by these.
+    # Logarithmic steps make sizes very different and small entries hardly move: a third of the
+    # chains take them.
     each = (kinds == "wide") & (np.arange(len(kinds)) % 3 == 0)
     starts = take(batch, rows), targets, each
     found = _climb(bench, budget.steps, at, size, batch, starts)
     best, of_each = bench(found.best, size), (np.arange(len(rows)), targets)
-    # What violates far away may be rounding: it waits for ball arithmetic.
+    # A violation far from the draws may be rounding: it waits for ball arithmetic.
     far = ~near(found.best) & np.any(violation(statement, best)[:, :-1] > 0, axis=1)
     kept = np.flatnonzero(~far)
     if len(kept):
@@ -407,7 +418,7 @@ def _slopes(
 
 
 def _climb(bench, steps, place, size, batch, starts) -> Found:
-    """Search from these instances, each for its form; some by logarithms."""
+    """Search from these instances, each for its form; some chains move logarithms."""
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
@@ -418,7 +429,7 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         ascent = gradient_search(leading(statement, along), projected(bench, size), steps)
         try:
             return ascent(instances, targets, each)
-        except NO_SLOPES:  # what is measured was traced before: only its slopes can be missing
+        except NO_SLOPES:  # the measured program was traced before: only its slopes can be missing
             pass
     measured_at = measuring(bench, size, targets)
 

@@ -1,8 +1,8 @@
 """Limits: instances far beyond the draws, which count only where ball arithmetic confirms them.
 
-There float64 shows differences of large numbers that are rounding. So what violates a form there is
-no evidence by itself: the referee is asked, and what it does not confirm is as if it had never been
-looked at.
+At these instances float64 shows differences of large numbers that are rounding. So a violation
+there is no evidence by itself. The engine asks the ball-arithmetic referee, and discards a
+violation that the referee does not confirm.
 """
 
 from collections.abc import Iterator
@@ -21,18 +21,23 @@ from jaxbounds.falsification.second_opinion import Asked
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
-"""Of instances that are scaled: the worst ones and as many others."""
+"""Worst instances that are scaled, and as many other instances. A larger number scales more, for
+longer.
+"""
 CLEAR = 1e-6
-"""Sides that differ by more than this part of their terms are no members of a set up to rounding;
-a larger part leaves more violations open."""
+"""Share of their terms above which the difference of two sides is no rounding of a member of a set.
+A larger share leaves more violations open.
+"""
 ASKED = 2
-"""How often the referee is asked for a form."""
+"""Questions to the referee about one form at most; more take seconds each."""
 LEAVES = 6
-"""Of floats, that are scaled one by one; more are scaled only together."""
+"""Leaves of floats at most for which each leaf is also scaled alone; a larger number scales more
+instances leaf by leaf.
+"""
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:
-    """Each leaf of floats by each factor, then all of them together."""
+    """Yield the instance with each leaf of floats scaled by each factor, then all leaves."""
     leaves, structure = jax.tree.flatten(instance)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
     alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
@@ -51,10 +56,10 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add to the pool what searches found far away, as far as it is confirmed.
+    """Add far instances that searches found to the pool, if the referee confirms their violation.
 
     Returns:
-        By form why it cannot be told whether the form is violated there.
+        The reason, by form, why the referee cannot tell whether the form is violated there.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):
@@ -81,9 +86,9 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add to the pool what violates a form on scaled instances, as far as it is confirmed.
+    """Add scaled instances that violate a form to the pool, if the referee confirms the violation.
 
-    Forms that are violated nearby, or that no single instance decides, are left as they are.
+    A form that is violated nearby, or that no single instance decides, is left as it is.
     """
     statement = bench.statement
     if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:
@@ -117,10 +122,11 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
 def without_rounding(
     bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
 ) -> tuple[list[Column], dict[str, str]]:
-    """The columns of the forms and the control without violations of the size of rounding.
+    """Return the columns of the forms and the control without violations of the size of rounding.
 
     Returns:
-        The columns; and by form why it cannot be told whether it is violated.
+        The columns; and the reason, by form, why the referee cannot tell whether the form is
+            violated.
     """
     statement, doubts = bench.statement, dict[str, str]()
     if not statement.is_bound or statement.kind in ON_AVERAGE:
@@ -138,12 +144,13 @@ def without_rounding(
         said = referee(statement, form, pool.instance(row), size)
         certain, gap = said.word.startswith("disproved"), abs(m.lhs[row] - m.rhs[row])
         scale = columns[index].scale
-        # It is the entries that are large, or the terms that are small.
+        # Large entries, or small terms, explain the violation.
         if certain and (gap > NOISE or (scale is not None and gap > CLEAR * scale[row])):
             continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
         if not said.is_true:
-            # Even certain of these floats: they may meet the hypotheses up to rounding only.
+            # A certain violation of these floats does not suffice: they may meet the hypotheses
+            # only up to rounding.
             words = "is certain of these floats only" if certain else (
                 f"does not confirm it: {said.reason}")  # fmt: skip
             doubts[form.name] = (

@@ -1,7 +1,7 @@
-"""Whether a statement's hypotheses exclude anything: instances moved until one of them is missed.
+"""Moves of instances that test whether a statement's hypotheses exclude anything.
 
-A hypothesis that no instance could miss (true by construction, or evaluated on the wrong thing)
-guards nothing, and no verdict would show it.
+A hypothesis that no instance could miss guards nothing, and no verdict would show it. Such a
+hypothesis is true by construction, or evaluates the wrong thing.
 """
 
 import contextlib
@@ -23,11 +23,16 @@ FACTORS = (-1.0, 0.0, 0.5, 0.9, 0.999, 1.001, 1.1, 2.0, 10.0, 1e3)
 SHIFTS = (-1.0, 1.0, 3.0)
 INTEGERS = (-3, -1, 1, 2, 1000)
 DRAWN = 3
-"""Instances that are moved, of each source."""
+"""Instances of each source that are moved; a larger number finds more missed hypotheses, for
+longer.
+"""
 
 
 def _of_floats(leaf: Moved) -> Iterator[Moved]:
-    """Scaled, shifted, one entry moved, all entries alike or in another order; near ones first."""
+    """Yield the leaf scaled, shifted, with one entry moved, constant, or reordered.
+
+    Near ones first.
+    """
     noise = np.random.default_rng(0).normal(size=leaf.shape)
     scale = float(np.sqrt(np.mean(leaf**2))) or 1.0
     yield from (leaf + amount * scale * noise for amount in NUDGES)
@@ -43,7 +48,7 @@ def _of_floats(leaf: Moved) -> Iterator[Moved]:
 
 
 def _of_integers(leaf: Moved) -> Iterator[Moved]:
-    """Entries moved, one or all; all alike."""
+    """Yield the leaf with one entry or all entries moved, and with equal entries."""
     for step in map(np.array(INTEGERS).astype(leaf.dtype).__getitem__, range(len(INTEGERS))):
         one = leaf.copy()
         one.reshape(-1)[-1] += step
@@ -62,7 +67,7 @@ def _moves(leaf: Moved) -> Iterator[Moved]:
 
 
 def _beside(instance: Instance) -> Iterator[Instance]:
-    """Instances that differ in one leaf, and the one that is all zero."""
+    """Yield instances that differ in one leaf, and the instance that is all zero."""
     leaves, structure = jax.tree.flatten(instance)
     yield from (instance, jax.tree.map(np.zeros_like, instance))
     for place, leaf in enumerate(leaves):
@@ -71,7 +76,7 @@ def _beside(instance: Instance) -> Iterator[Instance]:
 
 
 def _given(statement: Statement, size: Size) -> Iterator[Instance]:
-    """A few instances of each sampler, and of the cases."""
+    """Yield a few instances of each sampler, and of the cases."""
     for sampler in statement.samplers.values():
         keys = jax.random.split(jax.random.key(0), DRAWN)
         batch = jax.tree.map(np.asarray, jax.vmap(lambda key, s=sampler: s(key, size))(keys))
@@ -83,14 +88,14 @@ def _given(statement: Statement, size: Size) -> Iterator[Instance]:
 
 
 def never_missed(statement: Statement, /) -> tuple[str, ...]:
-    """The hypotheses, of the statement and of its forms, that no moved instance misses.
+    """Return the hypotheses, of the statement and of its forms, that no moved instance misses.
 
-    Instances are drawn, and moved one leaf at a time: scaled, shifted, one entry changed, by a
-    millionth and by much. A hypothesis may be missed only by larger changes, so a name here is a
+    The engine draws instances and moves one leaf at a time: it scales, shifts or changes one entry,
+    by a millionth and by much. Only larger changes may miss a hypothesis. So a name here is a
     question, not a fault.
 
     Args:
-        statement: whose hypotheses.
+        statement: the statement whose hypotheses are tried.
     """
     wanted = [h for h in (statement.hypotheses, *(f.hypotheses for f in statement.forms)) if h]
     left: dict[str, bool] = {}
@@ -113,7 +118,7 @@ def _flags(statement: Statement, wanted: list[Any], size: Size) -> Callable:
         return joined(*(asked(hypotheses, instance, size, xp) for hypotheses in wanted))
 
     def where_defined(batch: Instance) -> dict[str, np.ndarray]:
-        """What the functions refuse is not left to the hypotheses."""
+        """Evaluate the hypotheses, and skip instances that the statement's functions refuse."""
         rows = []
         for index in range(length(batch)):
             with contextlib.suppress(ValueError, IndexError, KeyError):

@@ -1,4 +1,4 @@
-"""Confidence bounds: of a binomial exactly, of a mean, and of the exponent of a power law."""
+"""Confidence bounds: exact for a binomial, of a mean, and of the exponent of a power law."""
 
 import numpy as np
 import scipy
@@ -6,13 +6,16 @@ from numpy.typing import ArrayLike
 
 
 def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
-    """The exact two-sided interval for a binomial frequency.
+    """Return the exact two-sided interval for a binomial frequency.
 
     Raises:
         ValueError: if trials is not positive or failures is not between 0 and trials.
     """
     if trials < 1 or not 0 <= failures <= trials:
-        raise ValueError(f"need 0 <= failures <= trials >= 1, got {failures} of {trials}")
+        raise ValueError(
+            f"need 0 <= failures <= trials >= 1, got failures={failures} of "
+            f"trials={trials}. Try at least one trial"
+        )
     tail = (1 - confidence) / 2
     low = scipy.special.betaincinv(failures, trials - failures + 1, tail) if failures else 0.0
     high = (
@@ -26,15 +29,15 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
 def bernstein_bound(
     values: ArrayLike, least: float, most: float, /, *, trials: int | None = None, risk: float
 ) -> float:
-    """An upper bound on a mean: empirical Bernstein (Maurer and Pontil 2009, Theorem 4).
+    """Return an upper bound on a mean: empirical Bernstein (Maurer and Pontil 2009, Theorem 4).
 
-    It fails with probability `risk` at most where all values lie between `least` and `most`.
+    The bound fails with probability at most `risk` if all values lie from `least` to `most`.
 
     Args:
         values: independent draws.
         least: the smallest value there is.
         most: the largest.
-        trials: how many of the draws are independent; all of them unless given.
+        trials: the number of independent draws; all draws unless given.
         risk: the probability of failing.
 
     Raises:
@@ -43,22 +46,25 @@ def bernstein_bound(
     values = np.asarray(values, float)
     n = len(values) if trials is None else trials
     if len(values) < 2 or n < 2:
-        raise ValueError(f"need at least 2 values for an interval, got {min(len(values), n)}")
+        raise ValueError(
+            f"need at least 2 values for an interval, got n={min(len(values), n)}. Try more draws"
+        )
     amount = np.log(2 / risk)
     spread = np.sqrt(2 * float(np.var(values, ddof=1)) * amount / n)
     return float(np.mean(values) + spread + 7 * (most - least) * amount / (3 * (n - 1)))
 
 
 CLIPS = 4
-"""How many floors `upper_mean` tries."""
+"""Floors that `upper_mean` tries; a larger number finds a smaller bound, for longer."""
 
 
 def upper_mean(
     values: ArrayLike, most: float, /, *, trials: int | None = None, risk: float = 0.001
 ) -> float:
-    """An upper bound on a mean of values up to `most`, without a bound from below.
+    """Return an upper bound on a mean of values up to `most`, without a bound from below.
 
-    Raised to a floor they have no smaller mean, and a range: the best of several floors.
+    The function raises the values to a floor. The raised values have no smaller mean, and they have
+    a range. The result is the best bound of several floors.
     """
     values = np.asarray(values, float)
     floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))
@@ -70,11 +76,12 @@ def upper_mean(
 
 
 def tail_index(values: ArrayLike, /) -> float:
-    """Hill's estimate of the index a of the upper tail P(x > t) ~ t^-a, about the median.
+    """Estimate the index a of the upper tail P(x > t) ~ t^-a, about the median (Hill).
 
-    Of the largest values, the square root of all, and of the largest third of these: the larger of
-    the two, as only a true power keeps its index to the end. Infinite where they do not spread. Up
-    to two there is no sign of a variance.
+    The estimator uses the largest values, as many as the square root of all, and then the largest
+    third of these. The larger of the two estimates counts, as only a true power keeps its index to
+    the end. The index is infinite where the values do not spread. An index up to two shows no sign
+    of a variance.
     """
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]
@@ -90,7 +97,7 @@ def tail_index(values: ArrayLike, /) -> float:
 
 
 def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
-    """The slope of log y against log x by least squares, with its Student interval.
+    """Fit the slope of log y against log x by least squares, with its Student interval.
 
     Returns:
         (slope, low, high).
@@ -100,11 +107,16 @@ def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     if len(x) < 3 or len(x) != len(y):
-        raise ValueError(f"need at least 3 points of equal length, got {len(x)} and {len(y)}")
+        raise ValueError(
+            f"need at least 3 points in x and y of one length, got {len(x)} and {len(y)}. "
+            "Try more sizes"
+        )
     if not (np.all(x > 0) and np.all(y > 0)):
-        raise ValueError("an exponent needs positive values: leave out zeros and NaN")
+        raise ValueError(
+            f"x={x}, y={y}: an exponent needs positive values. Try to leave out zeros and NaN"
+        )
     if np.ptp(np.log(x)) == 0:
-        raise ValueError("an exponent needs at least two different x")
+        raise ValueError(f"x={x}: an exponent needs at least two different x. Try more sizes")
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
     return float(slope), float(slope - half), float(slope + half)

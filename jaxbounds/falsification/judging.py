@@ -1,4 +1,7 @@
-"""Judging a statement: draw, search, measure, decide; nothing is shrunk or stored."""
+"""The judgement of a statement: draw, search, measure, decide.
+
+It shrinks and stores no instance.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -52,9 +55,12 @@ from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 
 LESS = 8
-"""How many smaller violations are looked at where the largest may be rounding."""
+"""Smaller violations that are measured again where the largest may be rounding; more take longer.
+"""
 STORED = 1e-6
-"""Relative: how far a stored counterexample's ratio may be from the one recorded with it."""
+"""Relative distance up to which a stored counterexample's ratio agrees with its recorded ratio. A
+larger value overlooks larger changes.
+"""
 
 
 CHANGES = (
@@ -63,11 +69,12 @@ CHANGES = (
 )
 OUT_OF_TIME = "it is out of time"
 ASKED = 2
-"""How many instances whose sides overflow the referee is asked about; more take seconds each."""
+"""Instances with overflowing sides about which the engine asks the referee; more take seconds each.
+"""
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
-    """Whether the first instance, and the worst one of each form, give their values twice more.
+    """Tell whether the first instance, and each form's worst one, repeat their values twice.
 
     A value below its stated error says nothing, and two values whose bounds overlap are equal.
     """
@@ -91,7 +98,7 @@ def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
 
 
 def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
-    """A violation where both sides overflow counts if ball arithmetic confirms it."""
+    """Count a violation where both sides overflow, if ball arithmetic confirms it."""
     m, statement = column.measured, bench.statement
     with np.errstate(all="ignore"):
         lost = m.counted & np.isnan(m.value) & np.isinf(m.lhs) & np.isinf(m.rhs)
@@ -110,7 +117,7 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Take the stored counterexample into account: with its ratio it makes the form fail."""
+    """Take the stored counterexample into account: its recorded ratio makes the form fail."""
     stored = form.counterexample
     if stored is None:
         return decision, None
@@ -139,16 +146,16 @@ def _with_stored(
 
 
 class Findings(NamedTuple):
-    """What all instances of a statement say.
+    """The findings about all instances of a statement.
 
     Attributes:
-        bench: measures.
-        pool: the instances.
-        columns: a column for each form, then the control's.
+        bench: the bench that measures.
+        pool: the pool of instances.
+        columns: a column for each form, then the control's column.
         decisions: for each form its decision and the ratio of its stored counterexample.
         controls: for each form the decision about its control.
-        left_out: instances that do not count, by reason.
-        searched: what the searches came to.
+        left_out: the number of instances that do not count, by reason.
+        searched: the result of the searches.
         near: for each form whether its near-control was rejected.
         along: for each form the way along which its ratio comes to one, and reaches it nowhere.
         late: whether the time was over before everything was tried.
@@ -167,7 +174,7 @@ class Findings(NamedTuple):
 
 
 def unfit(watch: TraceWatch, /) -> Iterator[str]:
-    """Why the program that was measured is not the one that the statement speaks of."""
+    """Say why the measured program is not the program that the statement speaks of."""
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
         yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
@@ -184,10 +191,10 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 def _looked_again(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> tuple[Decision, Column]:
-    """A violation that rounding may explain is no failure, unless ball arithmetic confirms it.
+    """Decide about a violation that rounding may explain: it stands if ball arithmetic confirms it.
 
-    Where the largest does not stand, smaller ones are looked at, and what is larger than one that
-    stands does not count.
+    If the largest violation does not stand, smaller violations are measured again. A violation that
+    is larger than a standing one does not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     if np.any(violating > 0):
@@ -201,7 +208,7 @@ def _looked_again(
     doubt = stands(bench, form, found, referee)
     if not doubt:
         return decision, column
-    if np.any(violating > 0):  # beside the size of their terms they may all be rounding
+    if np.any(violating > 0):  # rounding of their terms may explain all violations
         index = [f.name for f in statement.forms].index(form.name)
         looked = look_at_large_violations(bench, pool, column, index)
         again = decide(statement, form, looked)
@@ -265,9 +272,9 @@ def _confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
 def _beside_zero(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> Decision:
-    """A bound by zero holds where its side differs from zero by no more than its terms round.
+    """Let a bound by zero hold where its side differs from zero by no more than its terms round.
 
-    No equality case says more than that; ball arithmetic must not refute the worst instances.
+    No equality case says more. Ball arithmetic must not refute the worst instances.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)
@@ -293,7 +300,7 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Rows with smaller violations than the largest, from large to small: at most `LESS`."""
+    """Return at most `LESS` rows with smaller violations than the largest, from large to small."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]
@@ -310,19 +317,20 @@ def judge(
     referee: Asked = no_referee,
     timeout: float | None = None,
 ) -> Findings:
-    """Draw, search, measure and decide; nothing is shrunk or stored.
+    """Draw, search, measure and decide; shrink and store no instance.
 
     Args:
-        statement: what to judge.
-        budget: how hard it is tried.
-        seed: of all draws.
-        programs: compiles, and may keep what was traced.
-        examples: of earlier runs.
-        referee: who is asked about a violation of the size of rounding.
-        timeout: seconds after which the draws and searches end; what was measured is decided.
+        statement: the statement to judge.
+        budget: the budget of draws and searches.
+        seed: the seed of all draws.
+        programs: the compiler, which may keep traced programs.
+        examples: the examples of earlier runs.
+        referee: the referee who decides about a violation of the size of rounding.
+        timeout: seconds after which the draws and searches end; the measurements so far are
+            decided.
 
     Raises:
-        OutOfTime: if nothing was measured, or decided, in time.
+        OutOfTime: if no instance was measured, or no form decided, in time.
     """
     referee = remembering(looking(referee))
     with float64_on_cpu():
@@ -345,12 +353,12 @@ def judge(
 
 @dataclass
 class _Seen:
-    """The results of exploring so far.
+    """The results of the draws and searches so far.
 
     Attributes:
-        searched: what the searches came to.
-        left_out: instances that do not count, by reason.
-        doubts: why a form is no more than inconclusive, by its name.
+        searched: the result of the searches.
+        left_out: the number of instances that do not count, by reason.
+        doubts: the reason why a form is no more than inconclusive, by the form's name.
     """
 
     searched: Searched
@@ -368,7 +376,7 @@ def _explore(
     examples: Examples,
     referee: Asked,
 ) -> None:
-    """Draw and search; what was seen when the time is over stays in `pool` and `seen`."""
+    """Draw and search; the results so far stay in `pool` and `seen` when the time is over."""
     seen.left_out = draw(bench, pool, budget, seed)
     recall(bench, pool, examples)
     if budget.restarts:
@@ -382,7 +390,7 @@ def _explore(
 def _decided(
     statement: Statement, bench: Bench, pool: Pool, seen: _Seen, referee: Asked, *, late: bool
 ) -> Findings:
-    """Decide on what was measured."""
+    """Decide on the measurements so far."""
     searched, left_out, doubts = seen.searched, seen.left_out, seen.doubts
     columns = second_look(bench, pool, pool.columns())
     columns, more = without_rounding(bench, pool, columns, referee)
@@ -391,7 +399,7 @@ def _decided(
         ends = reach(bench, pool)
         columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
     controls = controls_of(statement, columns)
-    if statement.host and bench.watch.never:  # what an earlier statement tabulated is not run
+    if statement.host and bench.watch.never:  # a function tabulated before does not run again
         forget(*(function.__module__ for function in statement.judges))
         bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
     if statement.host:
@@ -403,7 +411,7 @@ def _decided(
     wrapped = as_coded(bench, pool, columns)
     along = [""] * len(statement.forms)
     decided: dict[int, tuple[Decision, float | None]] = {}
-    refuted = False  # a false twin is: the same code rejects what is false
+    refuted = False  # whether a false twin fails: then the same code rejects a false claim
     forms = statement.forms
     for index in sorted(range(len(forms)), key=lambda i: not forms[i].is_twin):
         form, column, control = forms[index], columns[index], controls[index]

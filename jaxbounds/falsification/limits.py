@@ -1,4 +1,4 @@
-"""What a trend over sizes says of a limit: whether the distance of the sides goes to zero."""
+"""Limits: decide from a trend over sizes whether the distance of the sides goes to zero."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,26 +11,36 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""Changes that fall with this power of the parameter or faster come to an end."""
+"""Power of the parameter: changes that fall with this power or faster come to an end. A larger
+power calls fewer trends settled.
+"""
 STAYS, GOES = 0.5, 0.1
-"""Of the last distance: what is left in the end is a part of it that certainly stays, or goes. Less
-than nothing is left of sides that are about to cross: as much of the distance before."""
+"""Shares of the last distance: an extrapolated limit of at least STAYS is "does not converge", of
+at most GOES "converges". A larger STAYS leaves more trends open, a larger GOES calls more
+converged. A negative limit belongs to sides that are about to cross, and counts as the distance
+before.
+"""
 SAME = 0.98
-"""What stays is told twice, without the last distance and with it, and keeps this part: what falls
-like a logarithm seems to settle lower and lower."""
+"""Share: the extrapolations with and without the last distance must agree to this share on the
+limit. A larger share leaves more trends open. A logarithm seems to settle lower and lower.
+"""
 STEADY, FALLS = 0.97, 0.05
-"""A slow power law: local exponents that differ by no more than this factor over three steps, and
-are at least so large. Sides on their way past each other look like one for two steps."""
+"""Factor and exponent of a slow power law: local exponents differ by no more than STEADY over three
+steps, and are at least FALLS. Larger values accept fewer power laws. Sides on their way past each
+other look like a slow power law for two steps.
+"""
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Local exponents that fall by this factor from step to step, or faster, come to an end; then a
-distance stays where the logarithm of it would go down by no more than this in all steps to come. Of
-what stays the factor goes down from step to step, of what goes slowly it rises to one."""
+"""Factors of local exponents: exponents that fall by ENDS or more from step to step come to an end.
+A distance then stays if its logarithm falls by at most TAIL in all further steps. The factor must
+grow by at most FASTER from step to step. It falls for a distance that stays, and rises to one for a
+distance that goes slowly to zero. Larger values call more distances staying.
+"""
 
 
 def _stands_still(x: Reals, slopes: Reals) -> bool:
-    """Whether the last three local exponents fall so fast that almost all of the distance stays."""
+    """Tell whether the last three local exponents fall fast, so that almost all distance stays."""
     falls = -slopes[-3:] * np.diff(x)[-3:]
     if len(falls) < 3 or np.any(falls <= 0):
         return False
@@ -41,7 +51,7 @@ def _stands_still(x: Reals, slopes: Reals) -> bool:
 
 
 def _steady(slopes: Reals) -> bool:
-    """Whether the last three local exponents are those of one power."""
+    """Tell whether the last three local exponents belong to one power."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
         return False
     ratios = slopes[-2:] / slopes[-3:-1]
@@ -49,16 +59,19 @@ def _steady(slopes: Reals) -> bool:
 
 
 PAIRS = 3
-"""Pairs of neighbouring sizes that must agree on what is left where a distance falls like 1 / log.
-A larger number asks for more sizes."""
+"""Pairs of neighbouring sizes that must agree on the limit where a distance falls like 1 / log. A
+larger number asks for more sizes.
+"""
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Parts of the last distance: what is as good as nothing, what certainly stays, and how far the
-pairs may differ on it. What falls more slowly than a logarithm seems to settle, and moves from pair
-to pair by more than `EXACTLY`; a larger value would call it inconsistent."""
+"""Shares of the last distance: a limit up to NOTHING is zero, a limit from LEAST on certainly
+stays, and the pairs must agree to EXACTLY. A distance that falls more slowly than a logarithm seems
+to settle, but differs from pair to pair by more than `EXACTLY`. A larger `EXACTLY` would call it
+inconsistent.
+"""
 
 
 class Trend(NamedTuple):
-    """A status, the last distance, and why."""
+    """The decision about a limit: a status, the last distance, and the reason."""
 
     status: Status
     distance: float
@@ -66,9 +79,9 @@ class Trend(NamedTuple):
 
 
 def _left(x: Reals, distance: Reals) -> float:
-    """What is left in the end, as a part of the last distance; NaN where changes do not settle.
+    """Extrapolate the limit as a share of the last distance; NaN where the changes do not settle.
 
-    Of the last three distances as c + a exp(-p x), whatever the steps: c.
+    The last three distances are fitted as c + a exp(-p x), for any steps of x; the limit is c.
     """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):
@@ -84,12 +97,12 @@ def _left(x: Reals, distance: Reals) -> float:
 
 
 def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
-    """What distances at growing values of a parameter say.
+    """Decide from distances at growing values of a parameter whether they go to zero.
 
     Args:
         x: the logarithm of the parameter (of 1 / parameter where it goes to zero), rising.
-        distance: of the sides, at least three.
-        floor: below which a distance is rounding.
+        distance: the distances of the sides, at least three.
+        floor: the distance below which a distance is rounding.
     """
     last = float(distance[-1])
     if last <= floor:
@@ -117,10 +130,10 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
 
 
 def _as_logarithm(x: Reals, distance: Reals) -> Reals:
-    """The share of the last distance that stays if it is c + a / x, by the last pairs of sizes.
+    """Extrapolate the limit, as a share of the last distance, by the model c + a / x.
 
     Returns:
-        That part by each of the last `PAIRS` pairs; nothing where there are fewer sizes.
+        The share by each of the last `PAIRS` pairs of sizes; an empty array for fewer sizes.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:
@@ -129,13 +142,13 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
-    """The worst word of all groups of sizes that differ in the parameter alone.
+    """Return the worst status of all groups of sizes that differ in the parameter alone.
 
     At each size the distance is the largest over the instances that count.
 
     Args:
-        statement: a limit.
-        m: what was measured.
+        statement: a statement about a limit.
+        m: the measurements.
         sizes: the index of each instance's size.
     """
     (axis, end), *_ = statement.towards.items()

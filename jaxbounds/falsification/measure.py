@@ -1,7 +1,7 @@
-"""One statement on one instance: what each form measures, and whether it may count.
+"""The measurement of one statement on one instance: the ratio of each form, and whether it counts.
 
-A program computes what `evaluate` and the hypotheses give, a `Reading`; comparing the sides is a
-matter of a few numbers for each instance, of all forms at once, for which nothing is compiled where
+A program computes the sides and the hypotheses, a `Reading`. A comparison of the sides involves a
+few numbers for each instance, of all forms at once. Nothing is compiled for the comparison where
 instances are NumPy arrays.
 """
 
@@ -30,22 +30,23 @@ from jaxbounds.ground.jax_internals import enable_x64
 
 
 class Measured(NamedTuple):
-    """The forms of a statement, in order, then its control, on one instance.
+    """The measurements of a statement's forms, in order, then of its control, on one instance.
 
-    For `<=` the value is lhs/rhs, at most one where the form is true, and for `>=` rhs/lhs: what is
-    called lhs here is always the side claimed to be the smaller one. For `=` the value is the
-    largest difference relative to the largest entry, for a limit that difference itself. `low` and
-    `high` enclose it, given `Sides.error`; `low` is -inf where a search supports no violation.
+    For `<=` the value is lhs/rhs, at most one where the form is true. For `>=` the value is
+    rhs/lhs: lhs here is always the side claimed to be the smaller one. For `=` the value is the
+    largest difference relative to the largest entry; for a limit the value is that difference
+    itself. `low` and `high` enclose the value, given `Sides.error`. `low` is -inf where a search
+    supports no violation.
 
     Attributes:
         value: the ratio or the discrepancy.
-        low: its least value compatible with the stated error.
-        high: its greatest value compatible with the stated error.
+        low: the least value compatible with the stated error.
+        high: the greatest value compatible with the stated error.
         counted: the hypotheses are met and the sides are not both below the error.
         lhs: the left side (for `=`: NaN).
         rhs: the right side (for `=`: NaN).
         trivial: the form does not beat the trivial bound on this instance.
-        met: the hypotheses are met; `counted` where the error leaves something to say as well.
+        met: the hypotheses are met; `counted` also asks whether the error decides nothing.
         error: the stated error; NaN where it is negative.
     """
 
@@ -60,13 +61,13 @@ class Measured(NamedTuple):
     error: Reals
 
     def column(self, index: int, /) -> "Measured":
-        """One form alone, without the last axis."""
+        """Return one form alone, without the last axis."""
         return Measured(*(field[..., index] for field in self))
 
 
 @contextlib.contextmanager
 def float64_on_cpu() -> Iterator[None]:
-    """Float64 on the CPU with full matmul precision, for the length of a `with` block."""
+    """Use float64 on the CPU with full matmul precision, for the length of a `with` block."""
     with (
         enable_x64(True),
         jax.default_device(jax.devices("cpu")[0]),
@@ -76,7 +77,7 @@ def float64_on_cpu() -> Iterator[None]:
 
 
 def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
-    """A number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
+    """Return a number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
 
     For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero.
     """
@@ -88,7 +89,7 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]
-"""Value, low, high, whether the error leaves something to say, lhs, rhs."""
+"""The value, low, high, whether the error leaves the comparison open, lhs and rhs."""
 
 
 def _inequality(
@@ -109,7 +110,7 @@ def _identity(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: in
     relative = lambda amount: amount / xp.where(largest > 0, largest, 1.0)
     low = relative(xp.maximum(difference - error, 0.0))
     nothing = xp.full(largest.shape, xp.nan)
-    # With an error above the tolerance the instance could decide nothing.
+    # With an error above the tolerance the instance decides nothing.
     informative = ~(error > tolerance / 2 * largest)
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
@@ -130,7 +131,7 @@ _COMPARE: dict[str, Callable[..., Compared]] = {
 
 
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
-    """One form's ratio (or discrepancy), and its least value that the stated error allows."""
+    """Return one form's ratio (or discrepancy), and the least value that the error allows."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     refuse_other_sides(relation, lhs, rhs)
     if relation == "=" and lhs.size > 1:  # entry by entry, as balls compare them
@@ -144,14 +145,14 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
 def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
-    """What a reading says of each form; of many, over leading axes.
+    """Compare the sides in a reading, for each form; in many readings, over leading axes.
 
     Args:
-        statement: that was read.
-        reading: of the instance.
-        instance: of which all floats must be finite.
-        xp: the array module of all these.
-        axes: how many axes lead.
+        statement: the statement that was read.
+        reading: the reading of the instance.
+        instance: the instance, of which all floats must be finite.
+        xp: the array module of all arrays here.
+        axes: the number of leading axes.
     """
     kind, compare = jax.dtypes.canonicalize_dtype(float), _COMPARE[statement.relation]
     own = lambda leaf: tuple(range(axes, leaf.ndim))
@@ -161,7 +162,10 @@ def measured(
         return functools.reduce(operator.and_, every, common)
 
     def row(part: Sequence[Any]) -> Any:
-        """Numbers of the forms along a last axis, or one for all."""
+        """Stack the numbers of the forms along a last axis.
+
+        A number shared by all forms is repeated.
+        """
         return xp.stack(xp.broadcast_arrays(*part), axis=-1)
 
     def floats(part: Sequence[Any]) -> list[Any]:
@@ -175,7 +179,7 @@ def measured(
     with np.errstate(all="ignore"):  # infinities are compared like other numbers
         if statement.is_bound:
             compared = compare(row(lhs), row(rhs), error, statement.tolerance, xp)
-        else:  # sides of another shape for each form
+        else:  # sides have another shape for each form
             errors = [error[..., i] for i in range(error.shape[-1])]
             each = [
                 compare(*(of_form(part, i) for part in (lhs, rhs, errors)), statement.tolerance,
@@ -187,12 +191,12 @@ def measured(
         beaten = xp.asarray(False)
         if reading.trivial is not None:
             (trivial,) = floats([reading.trivial])
-            # Of a >= the trivial bound is from below as well.
+            # The trivial bound of a >= is from below as well.
             beaten = (
                 left <= trivial[..., None] if statement.relation == ">="
                 else right >= trivial[..., None]
             )  # fmt: skip
-    if statement.unrefutable:  # the control, the last, is refuted all the same
+    if statement.unrefutable:  # the control, the last column, is refuted all the same
         low = xp.where(xp.arange(len(reading.met)) < len(statement.forms), -xp.inf, low)
     return Measured(
         *xp.broadcast_arrays(
@@ -204,15 +208,15 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of many readings of a bound, each for one form: whether it counts, and its sides.
+    """Tell for many readings of a bound, each for one form, whether it counts; return its sides.
 
-    As `measured` has it, which compares all forms.
+    The result agrees with `measured`, which compares all forms.
 
     Args:
-        statement: that was read.
-        reading: of the instances, stacked.
-        instances: stacked.
-        forms: the index of each one's form.
+        statement: the statement that was read.
+        reading: the readings of the instances, stacked.
+        instances: the instances, stacked.
+        forms: the index of each instance's form.
     """
     each, axes = np.arange(len(forms)), lambda flag: tuple(range(1, flag.ndim))
     own = lambda part: np.asarray(np.stack(part)[forms, each] if len(part) > 1 else part[0], float)
@@ -228,7 +232,7 @@ def counts_for(
 
 
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
-    """The function from an instance of that size to its `Measured`.
+    """Return the function from an instance of that size to its `Measured`.
 
     Pure; `jit` and `vmap` it, unless the statement is run on the host. Entries that `there_is`
     promises are measured as the instance has them: nothing is sought.
@@ -244,12 +248,12 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
 def hypothesis_names(
     statement: Statement, form: Form | None = None, instance: Instance | None = None
 ) -> tuple[str, ...]:
-    """The names of the hypotheses, by evaluating them on an instance of the smallest size.
+    """Return the names of the hypotheses, by evaluating them on an instance of the smallest size.
 
     Args:
-        statement: whose hypotheses.
-        form: its own are added.
-        instance: to evaluate them on; the first that can be drawn where none is given.
+        statement: the statement whose hypotheses are named.
+        form: a form whose own hypotheses are added.
+        instance: the instance to evaluate them on; the first that can be drawn unless given.
     """
     wanted = [h for h in (statement.hypotheses, form and form.hypotheses) if h]
     if not wanted:
@@ -262,6 +266,6 @@ def hypothesis_names(
         elif instance is None:
             sampler = next(iter(statement.samplers.values()))
             draw = lambda: sampler(jax.random.key(0), size)
-            # On the host hypotheses look at numbers; else nothing needs a device.
+            # Hypotheses on the host look at numbers; other hypotheses need no device.
             instance = jax.tree.map(np.asarray, draw()) if statement.host else jax.eval_shape(draw)
         return tuple(named(instance) if statement.host else jax.eval_shape(named, instance))

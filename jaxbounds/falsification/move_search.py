@@ -1,4 +1,4 @@
-"""Chains of moves on a statement's instances: where they start, and what they leave in the pool."""
+"""Chains of moves on a statement's instances: their starts, and their results in the pool."""
 
 import functools
 from collections.abc import Callable
@@ -25,26 +25,32 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""To how many steps along slopes a chain takes one: before they are climbed, and again after."""
+"""Steps along slopes for each step of a chain: before the slopes are climbed, and again afterwards.
+A larger number takes fewer steps.
+"""
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""The same where no leaf has slopes: so many come to the middle of a range of 2^20 integers."""
+"""Steps along slopes for each step of a chain where no leaf has slopes. A chain
+reaches the middle of a range of 2^20 integers; a larger number takes fewer steps.
+"""
 FAR = 1e3
-"""By what factor entries may be larger, or smaller, than those drawn."""
+"""Factor by which entries may be larger, or smaller, than the drawn entries. A larger factor lets
+searches reach numbers whose differences are rounding.
+"""
 Place = tuple[int, int]
 """The seed, and the index of the size."""
 InRange = Callable[[Instance], np.ndarray]
-"""Of instances stacked along a leading axis, which are not far from the draws."""
+"""A function that tells which stacked instances are not far from the draws."""
 
 
 class FoundByMoves(NamedTuple):
-    """What the chains at a size came to, of shape (chains,) each.
+    """The results of the chains at a size, of shape (chains,) each.
 
     Attributes:
-        kinds: of the starts.
-        forms: which form each made large, by index.
-        score: its value at the end; -inf where nothing counted.
-        accepted: steps that led to a worse instance.
-        met: steps that met the hypotheses.
+        kinds: the kinds of the starts.
+        forms: the index of the form that each chain made large.
+        score: the value of the form at the end; -inf where no instance counted.
+        accepted: the steps that led to a worse instance.
+        met: the steps that met the hypotheses.
     """
 
     kinds: np.ndarray
@@ -55,12 +61,12 @@ class FoundByMoves(NamedTuple):
 
 
 def _changed(change: Callable, batch: Instance, rng: np.random.Generator) -> Instance:
-    with np.errstate(all="ignore"):  # what overflows does not count
+    with np.errstate(all="ignore"):  # an overflow does not count
         return jax.tree.map(lambda x: change(x, rng) if is_float(x) and x[0].size else x, batch)
 
 
 def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
-    """A batch back onto the hypotheses."""
+    """Return a function that projects a batch onto the hypotheses."""
     if bench.statement.project is None:
         return lambda batch: batch
     run = bench.mapped(projection(bench.statement, size), "project", size)
@@ -70,14 +76,14 @@ def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
 def measuring(
     bench: Bench, size: Size, targets: np.ndarray, /
 ) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
-    """From instances to what is put back onto the hypotheses, each one's form, and what leads.
+    """Return a function that projects instances, measures each one's form, and scores it.
 
-    What does not count leads nowhere, nor does a violation that may be rounding.
+    An instance that does not count has the score -inf, as has a violation that may be rounding.
 
     Args:
-        bench: measures.
-        size: of the instances.
-        targets: the form of each, by index.
+        bench: the bench that measures.
+        size: the size of the instances.
+        targets: the index of the form of each instance.
     """
     back, chain = projected(bench, size), np.arange(len(targets))
 
@@ -91,7 +97,7 @@ def measuring(
 
 
 def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
-    """As many draws as are measured at once, with entries of very different sizes."""
+    """Return a batch of draws whose entries have very different sizes."""
     seed, index = at
     rng, (batch, _) = np.random.default_rng([seed, index, 1]), pool.of_size(index)
     drawn = take(batch, rng.integers(length(batch), size=bench.batch))
@@ -99,7 +105,7 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[Instance, np.ndarray]:
-    """A start for each chain and its kind: each kind in turn, and of each kind for each form."""
+    """Return a start for each chain and its kind: the kinds in turn, each for every form."""
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])
     batch, measured = pool.of_size(index)
@@ -119,9 +125,10 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """What was worst for the first form at the size before, made as large as what is drawn.
+    """Return the first form's worst instances at the size before, made as large as the drawn ones.
 
-    What is drawn itself where there is none, or where it has other axes.
+    The drawn instances are returned if there is no size before, or if its instances have other
+    axes.
     """
     if index - 1 not in pool.sizes:
         return drawn
@@ -137,9 +144,9 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
 
 
 def within_range_of(batch: Instance, /) -> InRange:
-    """Which instances have entries of sizes not far from those of a batch, or zeros.
+    """Tell which instances have zeros, or entries of sizes not far from the entries of a batch.
 
-    Far away differences of large numbers are rounding, and no claim is refuted by that.
+    Far away, differences of large numbers are rounding, which refutes no claim.
     """
 
     def ends(leaf: np.ndarray) -> tuple[float, float]:
@@ -164,11 +171,11 @@ def search_by_moves(
     """Run chains of moves at a size, as many as are measured at once, for each form alike.
 
     Args:
-        bench: measures.
-        pool: of draws, and what was found; what is found now is added.
-        budget: its steps, of which `STEPS` takes a part.
+        bench: the bench that measures.
+        pool: the pool of draws and earlier results, to which new results are added.
+        budget: the budget, of whose steps `STEPS` takes a part.
         at: the seed and the index of the size.
-        again: slopes were climbed before.
+        again: whether slopes were climbed before.
     """
     (seed, index), forms = at, len(bench.statement.forms)
     size = Size(bench.statement.sizes[index])
@@ -178,7 +185,7 @@ def search_by_moves(
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         moved, measured, leads = measured_at(instances)
         value = measured.value
-        # Chains would run to where the stated error hides everything.
+        # Without this rule chains run to instances where the stated error hides everything.
         with np.errstate(invalid="ignore"):
             width = measured.high - measured.low
             clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)

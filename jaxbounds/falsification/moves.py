@@ -1,9 +1,9 @@
 """Search without slopes, where suprema of inequalities lie: vertices, ties, few entries, scales.
 
-Many chains climb at once: one call of the program that measures draws serves them all, so nothing
-is compiled for it. In a step all chains take one kind of move in one leaf, each with entries of its
-own; a chain keeps what is worse for its form. Starts are of several kinds, so that a slope which
-leads everywhere to the same place is not the only witness.
+Many chains climb at once. One call of the program that measures draws serves all chains, so no
+program is compiled for them. In a step all chains take one kind of move in one leaf, each with
+entries of its own. A chain keeps an instance that is worse for its form. Starts are of several
+kinds, so that a slope which leads everywhere to one place is not the only witness.
 """
 
 import functools
@@ -20,17 +20,17 @@ Rng = np.random.Generator
 Leaf = np.ndarray
 """A leaf of all chains, with the chains along its first axis."""
 LEAST = 1e-12
-"""Relative: what is worse by less is not worse."""
+"""Relative gain from which on an instance counts as worse. A larger value ends chains earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
-"""By what a leaf, a row or an entry is multiplied."""
+"""Factors by which a move multiplies a leaf, a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
 """Standard deviations of the logarithms by which the entries of a wide start are multiplied."""
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Whether a leaf is of floats."""
+    """Tell whether a leaf holds floats."""
     return np.issubdtype(leaf.dtype, np.floating)
 
 
@@ -39,7 +39,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _largest(leaf: Leaf) -> np.ndarray:
-    """The largest entry of each chain, in absolute value; one where all are zero."""
+    """Return the largest absolute entry of each chain; one where all entries are zero."""
     size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
     return np.where(size > 0, size, 1.0)
 
@@ -51,20 +51,20 @@ def _set_entry(leaf: Leaf, values: np.ndarray, rng: Rng) -> Leaf:
 
 
 def entry_to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry to zero, or to plus or minus the largest."""
+    """Set one entry to zero, or to plus or minus the largest entry."""
     ends = _largest(leaf)[:, 0] * rng.integers(-1, 2, size=len(leaf))
     return _set_entry(leaf, ends, rng)
 
 
 def entry_flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """The sign of one entry."""
+    """Change the sign of one entry."""
     moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
     moved[chains, rng.integers(moved.shape[1], size=len(leaf))] *= -1
     return moved.reshape(leaf.shape)
 
 
 def entry_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry onto another, or both exchanged; with either sign."""
+    """Copy one entry onto another, or exchange both; with either sign."""
     moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
     onto, of = rng.integers(moved.shape[1], size=(2, len(leaf)))
     sign = rng.choice([1.0, 1.0, -1.0])
@@ -76,7 +76,7 @@ def entry_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def entry_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One entry times a small or a large factor."""
+    """Multiply one entry by a small or a large factor."""
     moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
     at = rng.integers(moved.shape[1], size=len(leaf))
     moved[chains, at] *= rng.choice(FACTORS, size=len(leaf))
@@ -84,7 +84,7 @@ def entry_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def row_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One slice along an axis onto another: a token, a head, a row, a point; with either sign."""
+    """Copy one slice along an axis (a token, a head, a row) onto another, with either sign."""
     if leaf.ndim < 3:
         return entry_copied(leaf, rng)
     axis = rng.integers(1, leaf.ndim)
@@ -96,7 +96,7 @@ def row_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def row_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """One slice along an axis by a factor: its sign, nothing, or another size."""
+    """Multiply one slice along an axis by a factor: by -1, by zero, or by another size."""
     if leaf.ndim < 3:
         return entry_scaled(leaf, rng)
     axis = rng.integers(1, leaf.ndim)
@@ -108,20 +108,23 @@ def row_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """All of it by a factor."""
+    """Multiply the whole leaf by a factor."""
     factor = rng.choice([-1.0, *FACTORS], size=len(leaf))
     return leaf * factor.reshape(-1, *[1] * (leaf.ndim - 1))
 
 
 def vertex(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Every entry to plus or minus the largest, by its sign; what is nearly zero to zero."""
+    """Set every entry to plus or minus the largest, by its sign.
+
+    Set nearly zero entries to zero.
+    """
     largest, entries = _largest(leaf), _flat(leaf)
     ends = np.where(np.abs(entries) > 0.1 * largest, np.sign(entries), 0.0)
     return (largest * ends).reshape(leaf.shape)
 
 
 def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Only the largest entries, as many as it happens."""
+    """Keep only the largest entries, a random number of them."""
     entries = _flat(leaf)
     kept = rng.integers(1, entries.shape[1] + 1, size=(len(leaf), 1))
     rank = np.argsort(np.argsort(-np.abs(entries), axis=1), axis=1)
@@ -129,7 +132,7 @@ def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def even(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """The entries of one chain that are not zero to one size, the root of their mean square."""
+    """Give all non-zero entries of a chain one size, the root of their mean square."""
     entries = _flat(leaf)
     count = np.maximum(np.sum(entries != 0, axis=1, keepdims=True), 1)
     size = np.sqrt(np.sum(entries**2, axis=1, keepdims=True) / count)
@@ -137,7 +140,7 @@ def even(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def nudged(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """A few entries by a little, relative to the largest."""
+    """Move a few entries by a little, relative to the largest."""
     entries = _flat(leaf)
     amount = 10.0 ** rng.uniform(-3, 0.5, size=(len(leaf), 1)) * _largest(leaf)
     some = rng.random(entries.shape) < max(0.2, 1 / entries.shape[1])
@@ -152,19 +155,19 @@ MOVES: tuple[Move, ...] = (
 
 
 def wide(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Every entry by a factor of its own, of many sizes."""
+    """Multiply every entry by a factor of its own, over many sizes."""
     sigma = rng.choice(WIDE, size=(len(leaf), *[1] * (leaf.ndim - 1)))
     return leaf * np.exp(sigma * rng.normal(size=leaf.shape))
 
 
 def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
-    """An instance of a smaller size made into larger ones.
+    """Yield larger instances made from an instance of a smaller size.
 
-    It is repeated, and padded by its edge, by zeros and by the entries of another.
+    The instance is repeated, or padded by its edge, by zeros or by the entries of `like`.
 
     Args:
-        instance: of the smaller size.
-        like: of the larger, with as many axes in each leaf.
+        instance: an instance of the smaller size.
+        like: an instance of the larger size, with as many axes in each leaf.
     """
     for how in ("tiled", "edge", "zero", "other"):
         yield jax.tree.map(functools.partial(_grown, how=how), instance, like)
@@ -185,13 +188,13 @@ def _grown(small: Any, large: Any, how: str) -> Leaf:
 
 
 class Chains(NamedTuple):
-    """What the chains came to.
+    """The results of the chains.
 
     Attributes:
-        instances: of each chain.
-        score: the value of its form; -inf where none counted.
-        accepted: steps of each that led to a worse instance.
-        met: steps of each that led elsewhere and met the hypotheses.
+        instances: the last instance of each chain.
+        score: the value of each chain's form; -inf where no instance counted.
+        accepted: the steps of each chain that led to a worse instance.
+        met: the steps of each chain that led elsewhere and met the hypotheses.
     """
 
     instances: Instance
@@ -201,21 +204,22 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""Of instances of all chains: as they count (projected), the value of each one's form, -inf where
-it does not count, and whether the hypotheses are met."""
+"""A function of the instances of all chains. It returns the projected instances, the value of each
+one's form (-inf where the instance does not count), and whether the hypotheses are met.
+"""
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
-"""From the leaves of all chains to those that are tried next."""
+"""A function from the leaves of all chains to the leaves that are tried next."""
 
 
 def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -> Chains:
-    """All chains, a move at a time.
+    """Run all chains, a move at a time.
 
     Args:
-        score: of all chains' instances.
-        starts: their instances, stacked.
-        rng: of the moves.
-        steps: how many.
-        move: what is tried next.
+        score: scores the instances of all chains.
+        starts: the starting instances, stacked.
+        rng: the source of random moves.
+        steps: the number of steps.
+        move: proposes the leaves that are tried next.
     """
     held, value, _ = score(starts)
     leaves, structure = jax.tree.flatten(held)
@@ -235,7 +239,7 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
 
 
 def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
-    """In which chains anything did."""
+    """Tell the chains in which any leaf changed."""
     apart = [np.any(_flat(a) != _flat(b), axis=1) for a, b in zip(one, other) if a[0].size]
     return np.any(apart, axis=0)
 
@@ -243,13 +247,13 @@ def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
 def one_leaf(
     leaves: Sequence[Leaf], rng: Rng, /, discrete: frozenset[int] = frozenset()
 ) -> list[Leaf]:
-    """One leaf moved, or replaced by another of its shape; the others stay as drawn.
+    """Move one leaf, or replace it by another of its shape; the other leaves stay.
 
     Args:
-        leaves: of all chains.
-        rng: of the move.
-        discrete: the places of leaves in sets of finitely many points, which move to neighbours;
-            of the others only floats move.
+        leaves: the leaves of all chains.
+        rng: the source of random moves.
+        discrete: the places of leaves in sets of finitely many points, which move to neighbours.
+            Other leaves move only if they hold floats.
     """
     movable = [i for i, leaf in enumerate(leaves) if can_move(i, leaf, discrete)]
     if not movable:
@@ -263,11 +267,11 @@ def one_leaf(
     elif at in discrete:
         new = moved_leaf(leaf, rng)
     else:
-        with np.errstate(all="ignore"):  # what overflows does not count
+        with np.errstate(all="ignore"):  # an overflow does not count
             new = MOVES[rng.integers(len(MOVES))](leaf, rng).astype(leaf.dtype)
     return [new if i == at else own for i, own in enumerate(leaves)]
 
 
 def can_move(at: int, leaf: Leaf, discrete: frozenset[int], /) -> bool:
-    """Whether a leaf has entries, and is of floats or in a set of finitely many points."""
+    """Tell whether a leaf has entries that are floats, or that lie in a finite set."""
     return bool(leaf[0].size) and (is_float(leaf) or at in discrete)

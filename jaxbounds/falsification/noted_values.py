@@ -1,7 +1,7 @@
-"""The values of a claim's sides and of the functions it judges, in a few numbers each.
+"""The values of a claim's sides and of the functions that it judges, in a few numbers each.
 
-A formula that changes moves one of these numbers, also where no verdict and no ratio moves. They
-are noted on a few fixed rows of each batch that is drawn, from what is measured anyway.
+A changed formula moves one of these numbers, also where no verdict and no ratio moves. The engine
+notes them on a few fixed rows of each drawn batch, from the measurements that it makes anyway.
 """
 
 import dataclasses
@@ -18,13 +18,17 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
-"""Numbers that are noted as they are; of more, two sums with positive weights are."""
+"""Numbers up to which a value is noted entry by entry; a longer value is noted as two weighted
+sums. A larger limit takes more room on record.
+"""
 DRAWN = 2
 """Draws of each sampler at each size on which values are noted; more take more room on record."""
 DEEP = 4
-"""Objects inside objects that are looked into; deeper ones are not noted."""
+"""Levels of objects inside objects that are noted; a larger number notes deeper objects."""
 SMALL = 4096
-"""Entries whose weights a program holds as a constant; of more, it computes them."""
+"""Entries up to which a program holds their weights as a constant; it computes the weights of more.
+A larger number makes larger programs.
+"""
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
@@ -46,10 +50,10 @@ class Row(NamedTuple):
     """The values noted on one instance.
 
     Attributes:
-        at: where it is from.
-        row: its place in the batch.
+        at: the origin of the instance.
+        row: the place of the instance in the batch.
         of_forms: for each form the numbers of its sides.
-        judged: for each judged function the numbers of what it returned first.
+        judged: for each judged function the numbers of its first result.
     """
 
     at: NotedAt
@@ -59,14 +63,14 @@ class Row(NamedTuple):
 
 
 def rows_of(source: str, count: int, /) -> tuple[int, ...]:
-    """The rows of a batch that are noted: two draws, or four of the cases."""
+    """Return the rows of a batch that are noted: two draws, or four of the cases."""
     if source != "cases":
         return tuple(range(min(DRAWN, count)))
     return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)
 
 
 def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
-    """The numbers, arrays and words of a value; what else it holds is left out."""
+    """Yield the numbers, arrays and words of a value; other objects in the value are left out."""
     for leaf in jax.tree.leaves(value):
         if isinstance(leaf, str | bytes):
             yield np.asarray(zlib.crc32(leaf.encode() if isinstance(leaf, str) else leaf))
@@ -80,7 +84,7 @@ def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
 
 
 def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
-    """A leaf as flat vectors of floats; keys of random numbers are left out."""
+    """Yield a leaf as flat vectors of floats; keys of random numbers are left out."""
     kind = leaf.dtype
     if jax.dtypes.issubdtype(kind, jax.dtypes.extended) or kind.kind == "O":
         return
@@ -92,17 +96,17 @@ def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
 
 
 def _weights(start: int, count: int, xp: Xp) -> Any:
-    """Two columns between a half and three halves, from integers: alike on every platform."""
+    """Return two columns of weights between 1/2 and 3/2, from integers: alike everywhere."""
     xp = np if count <= SMALL else xp  # a program holds no large constants
     places = (start + xp.arange(count))[:, None] * np.array([_MULTIPLIERS])
     return (places % _MODULUS + _MODULUS // 2) / _MODULUS
 
 
 def numbers(value: Any, xp: Xp, /) -> Any:
-    """A vector of a few numbers that an entry which changes moves; None where there is no number.
+    """Return a few numbers that any changed entry moves; None where the value holds no number.
 
     Args:
-        value: numbers, arrays, words, and what holds them.
+        value: numbers, arrays, words, and containers of them.
         xp: the array module; `jax.numpy` where the value is traced.
     """
     parts = [part for leaf in _plain(value) for part in _reals(leaf, xp)]
@@ -120,9 +124,9 @@ def numbers(value: Any, xp: Xp, /) -> Any:
 
 
 def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
-    """The numbers of what judged functions returned, by function.
+    """Return the numbers of the results of judged functions, by function.
 
-    Values that do not depend on the instance are left out of a trace: a table may hold them.
+    A trace leaves out values that do not depend on the instance, since a table may hold them.
     """
     traced = lambda value: any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value))
     kept = {name: v for name, v in returned.items() if xp is np or traced(v)}
@@ -131,7 +135,7 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
-    """For each form the numbers of its sides, on one instance; a side that all share, once."""
+    """Return for each form the numbers of its sides, on one instance; a shared side only once."""
     found = []
     for i in range(len(form_names(statement)) - 1):
         own = lambda part, i=i: i == 0 or len(part) > 1
@@ -144,12 +148,12 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """The noted values of a form by instance and name; those that all forms share, of the first.
+    """Return a form's noted values by instance and name; shared values stand with the first form.
 
     Args:
-        statement: whose instances.
-        rows: what was noted.
-        form: its index.
+        statement: the statement of the instances.
+        rows: the noted rows.
+        form: the index of the form.
     """
     found = {}
     for row in rows:
@@ -165,9 +169,9 @@ def noted(
     """Note values on some instances of one batch.
 
     Args:
-        statement: that was read.
-        readings: of the noted rows, one each.
-        at: where they are from.
+        statement: the statement that was read.
+        readings: the readings of the noted rows, one each.
+        at: the origin of the rows.
         rows: their places in the part of the batch that was read.
     """
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}

@@ -26,10 +26,10 @@ class Few(NamedTuple):
     """The noted rows of one batch.
 
     Attributes:
-        at: where they are from.
-        size: theirs.
+        at: the origin of the instances.
+        size: the size of the instances.
         batch: the instances, stacked.
-        rows: their places in the whole batch.
+        rows: the places of the instances in the whole batch.
     """
 
     at: NotedAt
@@ -39,7 +39,10 @@ class Few(NamedTuple):
 
 
 def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
-    """The instances on which values are noted; draws come alike in a batch of any length."""
+    """Yield the instances on which values are noted.
+
+    A draw does not depend on the batch's length.
+    """
     statement = bench.statement
     if statement.there_is is not None:
         return
@@ -53,12 +56,12 @@ def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
 def noted_alone(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[dict[str, dict[str, Numbers]], ...]:
-    """For each form what `Verdict.values` would be.
+    """Return for each form the `Verdict.values` of a full run.
 
     Args:
         statement: any statement.
-        seed: of the draws.
-        programs: compiles, and may keep what was drawn.
+        seed: the seed of the draws.
+        programs: the compiler, which may keep draws.
     """
     found: list[Row] = []
     with float64_on_cpu():

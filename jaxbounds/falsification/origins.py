@@ -1,4 +1,4 @@
-"""Where a statement is written: what tells it from every other statement of its id."""
+"""The origin of a statement: a digest that tells it from every other statement of its id."""
 
 import functools
 import hashlib
@@ -13,7 +13,7 @@ from jaxbounds.claims.statements import Statement
 
 
 def source_digest(statement: Statement, /) -> str:
-    """SHA-256 of the files that define a statement, with their paths, and of its sets.
+    """Return the SHA-256 of the files that define a statement, with their paths, and of its sets.
 
     These are the files of its functions: sides, judged functions, samplers, cases, projection and
     hypotheses. A function without a file, as in a notebook, counts by its code. One form of the
@@ -27,7 +27,7 @@ def source_digest(statement: Statement, /) -> str:
 
 
 def _functions(s: Statement) -> Iterator[Any]:
-    """All functions that a statement names, without what the library wraps around them."""
+    """Yield all functions that a statement names, without the library's wrappers."""
     own = (s.evaluate, s.hypotheses, s.project, s.cases, *s.judges, *s.samplers.values())
     sides = getattr(s.evaluate, "sides", ())
     for function in filter(callable, (*own, *sides)):
@@ -39,7 +39,7 @@ def _bare(function: Any) -> Iterator[Any]:
         function = function.func
     function = inspect.unwrap(getattr(function, "__func__", function))
     yield function
-    if getattr(function, "own", None) is not None:  # of sets, with what no set says
+    if getattr(function, "own", None) is not None:  # of sets, with the sampler's own part
         yield from _bare(function.own)
 
 

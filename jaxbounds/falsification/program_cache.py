@@ -1,9 +1,9 @@
-"""Compiled programs in files, found again without tracing anything.
+"""Compiled programs in files, found again without a trace.
 
-JAX keeps compiled programs as well, but finds them by the traced program. A folder of these belongs
-to one state of all code that is traced, of the compiler and of the processor, and to nothing else;
-what cannot be read is made again. A program is code, and the compiler writes it as a pickle: each
-file carries a digest under a key of the folder, which only the folder's owner can read.
+JAX keeps compiled programs as well, but finds them by the traced program. A folder here belongs to
+one state of all traced code, of the compiler and of the processor. A file that cannot be read is
+made again. A program is code, and the compiler writes it as a pickle. So each file carries a digest
+under a key of the folder, which only the folder's owner can read.
 """
 
 import contextlib
@@ -27,12 +27,12 @@ _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 
 
 def digest(content: bytes | bytearray, /) -> bytes:
-    """32 bytes that tell contents apart."""
+    """Return 32 bytes that tell contents apart."""
     return hashlib.sha256(content).digest()
 
 
 def described(tree: Any, /) -> Any:
-    """The containers of a result as JSON: its leaves become zeros.
+    """Describe the containers of a result as JSON: its leaves become zeros.
 
     Raises:
         TypeError: if a container is no dict by strings, list, tuple, `Reading` or `Measured`.
@@ -41,16 +41,16 @@ def described(tree: Any, /) -> Any:
         return None if tree is None else 0
     if isinstance(tree, dict):
         if not all(isinstance(name, str) for name in tree):
-            raise TypeError("dicts are by strings")
+            raise TypeError(f"dict keys={list(tree)} must be strings. Try str(key)")
         return {"dict": {name: described(value) for name, value in tree.items()}}
     kind = type(tree).__name__
     if type(tree) not in (list, tuple, *_RECORDS.values()):
-        raise TypeError(f"no {kind} can be described")
+        raise TypeError(f"type={kind} cannot be described as JSON. Try a dict, list or tuple")
     return {kind: [described(value) for value in tree]}
 
 
 def rebuilt(description: Any, /) -> Any:
-    """The containers that `described` described, with zeros for leaves."""
+    """Rebuild the containers that `described` described, with zeros for leaves."""
     if not description:
         return description
     ((kind, parts),) = description.items()
@@ -63,12 +63,12 @@ def rebuilt(description: Any, /) -> Any:
 
 
 class StoredProgram(NamedTuple):
-    """A compiled program, and what was seen when it was traced.
+    """A compiled program, with the record of its trace.
 
     Attributes:
-        seen: of `Watch.seen`.
+        seen: the record of the trace, see `TraceWatch.seen`.
         result: the containers of its result, see `described`.
-        program: as the compiler writes it.
+        program: the program as the compiler writes it.
     """
 
     seen: dict[str, list[str]]
@@ -76,11 +76,11 @@ class StoredProgram(NamedTuple):
     program: bytes
 
     def written(self, file: Path, key: bytes) -> bytes:
-        """As the bytes of a file: a digest under the folder's key, a line of JSON, the program.
+        """Return the bytes of a file: a digest under the folder's key, a line of JSON, the program.
 
         Args:
-            file: where they will be.
-            key: of its folder.
+            file: the path of the file.
+            key: the key of its folder.
         """
         about = {"seen": self.seen, "result": self.result}
         content = json.dumps(about).encode() + b"\n" + self.program
@@ -88,9 +88,10 @@ class StoredProgram(NamedTuple):
 
 
 def read_program(file: Path, /) -> StoredProgram | None:
-    """What was kept in a file; None where nothing is, or something that was not kept so.
+    """Read a program from a file; None where no program of this library is.
 
-    That is a damaged file, one from elsewhere, and every file of a folder that others can write.
+    None stands for a missing or damaged file, for a file from elsewhere, and for every file of a
+    folder that others can write.
     """
     content = read_signed(file)
     if content is None:
@@ -100,8 +101,8 @@ def read_program(file: Path, /) -> StoredProgram | None:
 
 
 def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> None:
-    """Write a compiled program where it will be found; what cannot be written is not kept."""
-    # A full or read-only disk, or a program that cannot be written, cost time, not verdicts.
+    """Write a compiled program where it will be found; skip a program that cannot be written."""
+    # A full or read-only disk, or a program that cannot be written, costs time, not verdicts.
     with contextlib.suppress(OSError, TypeError, ValueError, NotImplementedError):
         key = key_of(file.parent)
         if key is None:
@@ -114,14 +115,14 @@ def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> N
 
 @functools.cache
 def _lapack_is_ready() -> None:
-    """JAX looks for LAPACK when it lowers a program that needs it: a loaded one would crash."""
+    """Load LAPACK by lowering a program that needs it: a loaded program would crash without it."""
     jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
 
 
 def load_program(kept: StoredProgram, arguments: tuple, /) -> Callable | None:
-    """The program, ready to be called with such arguments; None where this machine cannot."""
+    """Return the program, ready for such arguments; None where this machine cannot run it."""
     _lapack_is_ready()
-    with contextlib.suppress(Exception):  # whatever the compiler says to what it wrote elsewhere
+    with contextlib.suppress(Exception):  # any refusal of a program that was written elsewhere
         return serialize_executable.deserialize_and_load(
             kept.program,
             jax.tree.structure((arguments, {})),
@@ -134,14 +135,14 @@ def load_program(kept: StoredProgram, arguments: tuple, /) -> Callable | None:
 
 @contextlib.contextmanager
 def without_jax_cache() -> Iterator[None]:
-    """For the length of a `with` block JAX's own cache is not asked, and keeps nothing.
+    """Switch off JAX's own cache for the length of a `with` block.
 
-    A program that it gave could not be written again: its machine code is gone by then.
+    A program from JAX's cache could not be written again: its machine code is gone by then.
     """
     name = "jax_enable_compilation_cache"
     usual = jax.config.values[name]
     jax.config.update(name, False)
-    forget_compilation_cache()  # else JAX remembers what it was told first
+    forget_compilation_cache()  # else JAX keeps the setting that it read first
     try:
         yield
     finally:

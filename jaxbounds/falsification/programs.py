@@ -1,7 +1,7 @@
-"""Running the programs of statements: in NumPy, or compiled, for as little time as that takes.
+"""Programs of statements, run in NumPy or compiled, whichever takes less time.
 
-Statements are hundreds of small programs that run for milliseconds, most of them a few times. What
-was compiled, and what was drawn, may be kept.
+Statements are hundreds of small programs that run for milliseconds, most of them a few times. A
+folder may keep compiled programs and draws.
 """
 
 import contextlib
@@ -37,16 +37,22 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""Equations that run, over all calls: up to the one a program is run in NumPy, where an equation
-takes some microseconds, and to compile it a few hundred; from the other on it is compiled well."""
+"""Equations that run, over all calls. Up to LONG a program runs in NumPy, where an equation takes
+some microseconds; compiling takes a few hundred. From HEAVY on a program is compiled well. A larger
+LONG runs more programs in NumPy, a larger HEAVY compiles more of them quickly.
+"""
 MANY = 100
-"""Calls, where nobody says how many there will be."""
+"""Calls that are assumed where the caller gives no number; a larger number compiles more programs.
+"""
 SMALL = 2**23
-"""Bytes of instances that are worth keeping."""
+"""Bytes of instances up to which draws are kept; a larger limit fills more disk."""
 
 
 class _Options:
-    """Those of `CHEAP` that this version of the compiler knows; they outlive `watched.forget`."""
+    """The options of `CHEAP` that this version of the compiler knows.
+
+    They outlive `watched.forget`.
+    """
 
     known: dict[str, Any] | None = None
 
@@ -66,18 +72,18 @@ def _supported() -> dict[str, Any]:
 
 
 def compiled(function: Callable) -> Callable:
-    """`jit` with the compiler told to be quick."""
+    """Return `jit` of a function, with the compiler set to compile quickly."""
     return jax.jit(function, compiler_options=_supported())
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """What tells arguments apart for a compiled program, found faster than JAX's type."""
+    """Return a key that tells arguments apart for a compiled program, faster than JAX's type."""
     weak = getattr(leaf, "weak_type", False)
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 
 
 class Programs:
-    """Runs functions over batches of instances on the CPU; may keep what it compiles in a folder.
+    """A runner of functions over batches of instances on the CPU; it may keep compiled programs.
 
     A program is found again by the name of the function and the shapes of its arguments alone. So a
     folder must belong to one state of all code that is traced, and to nothing else.
@@ -95,13 +101,13 @@ class Programs:
         calls: int = MANY,
         watch: TraceWatch | None = None,
     ) -> Callable:
-        """`jit(vmap(function))`; in NumPy where so few calls are not worth compiling it.
+        """Return `jit(vmap(function))`; in NumPy where so few calls are not worth compiling it.
 
         Args:
-            function: of one instance.
-            name: what tells this function from all others that use the folder, in plain values.
-            calls: about how many there will be, for arguments of one shape.
-            watch: is told what the trace shows.
+            function: a function of one instance.
+            name: plain values that tell this function from all others that use the folder.
+            calls: the number of calls, about, for arguments of one shape.
+            watch: the watch that records the trace.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
         ready: dict[Any, Callable] = {}
@@ -117,21 +123,21 @@ class Programs:
         return run
 
     def cached_draw(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
-        """What `draw` gives, or gave when it was called by that name before.
+        """Return the result of `draw`, or its earlier result under this name.
 
         Args:
-            draw: makes the instances.
-            name: as of `__call__`; all that they depend on beside the code.
+            draw: a function that makes the instances.
+            name: the name as in `__call__`, with all that the instances depend on beside the code.
         """
         if self._folder is None:
             return draw()
         file = self._folder / f"{digest(repr(name).encode()).hex()}.npz"
         if file.exists():
-            with contextlib.suppress(ValueError, OSError):  # damaged: it is made again
+            with contextlib.suppress(ValueError, OSError):  # a damaged file is made again
                 return load_instance(file).instance
         made = draw()
         if sum(leaf.nbytes for leaf in jax.tree.leaves(made)) <= SMALL:
-            with contextlib.suppress(OSError, TypeError):  # no place, or no dict of arrays
+            with contextlib.suppress(OSError, TypeError):  # a full disk, or no dict of arrays
                 save_instance(file, made, lasting=False)
         return made
 
@@ -143,7 +149,7 @@ class Programs:
         calls: int,
         watch: TraceWatch | None,
     ) -> Callable:
-        """A function for such arguments: kept, in NumPy, or compiled."""
+        """Return a function for such arguments: kept, in NumPy, or compiled."""
         file = self._folder and self._folder / digest(signature.encode()).hex()
         if file and (kept := read_program(file)) and (found := load_program(kept, arguments)):
             if watch is not None:
@@ -155,12 +161,12 @@ class Programs:
     def _compiled(
         self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: TraceWatch | None
     ) -> Callable:
-        """The same, where none is kept that can be used."""
+        """Return a function for such arguments, in NumPy or compiled, without a kept program."""
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
             retrace = functools.partial(jax.eval_shape, mapped, *arguments)
             watch.program(traced.jaxpr, jax.tree.leaves(arguments), retrace=retrace)
-            if watch.fixed is None and file is None:  # where something is kept the code is the key
+            if watch.fixed is None and file is None:  # a folder's key is the code itself
                 watch.fixed = is_fixed(mapped, *arguments, before=traced.jaxpr)
         work = calls * executed(traced.jaxpr.jaxpr)
         cheap = _supported() | {"xla_backend_optimization_level": int(work >= HEAVY)}
@@ -168,7 +174,7 @@ class Programs:
         if work <= LONG:
             with contextlib.suppress(NotInterpreted):
                 return _or_else(_in_numpy(traced), compile_it, NotInterpreted)
-        if file is None or (watch is not None and watch.blind):  # nobody saw what it calls
+        if file is None or (watch is not None and watch.blind):  # the called functions are unknown
             return compile_it()
         with without_jax_cache():
             made = compile_it()
@@ -177,18 +183,18 @@ class Programs:
 
 
 def _in_numpy(traced: Any) -> Callable:
-    """What was traced, run in NumPy.
+    """Return a traced function that NumPy runs.
 
     Raises:
-        NotInterpreted: if there is no rule for one of its primitives; later, where NumPy may give
-            something else.
+        NotInterpreted: if NumPy has no rule for one of its primitives; in a call, where NumPy may
+            give another result.
     """
     run, structure = interpreted(traced.jaxpr), jax.tree.structure(traced.out_info)
     return lambda *given: jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """A function that is replaced by another, made once, where it refuses."""
+    """Return a function that falls back to another, made once, where it refuses."""
     other = functools.cache(make)
 
     def either(*given: Any) -> Any:
@@ -201,4 +207,5 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""One for all who keep nothing: statements share their samplers' programs through it."""
+"""The programs of callers that keep nothing: statements share their samplers' programs through it.
+"""

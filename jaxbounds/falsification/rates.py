@@ -1,4 +1,4 @@
-"""What a fit says of a rate: the exponent, and whether lower-order terms explain it."""
+"""Rates: the fitted exponent, and whether lower-order terms explain its distance from the claim."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,22 @@ from jaxbounds.falsification.intervals import fitted_exponent
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.6
-"""Per doubling of the right side: a change of log(lhs / rhs) that falls by this factor or more ends
-(lower-order terms); a logarithm's falls more and more slowly."""
+"""Factor for each doubling of the right side: a change of log(lhs / rhs) that falls by this factor
+or more comes to an end (lower-order terms). A logarithm's change falls more and more slowly. A
+larger factor explains more by lower-order terms.
+"""
 SLOWLY = 0.9
-"""So do changes that fall by this factor, and not more slowly from step to step: of a right side
-n^2 a term of order n leaves 0.71."""
+"""Factor for each doubling, for changes that do not slow down from step to step; a larger factor
+explains more by lower-order terms. Beside a right side n^2, a term of order n leaves 0.71.
+"""
 STAYS = 0.75
-"""A last local exponent whose distance from one is this share of the fitted one's tends to nothing
-else."""
+"""Share of the fitted exponent's distance from one. If the last local exponent's distance is at
+least this share, the exponent does not tend to one. A larger share calls fewer rates inconsistent.
+"""
 
 
 class Rate(NamedTuple):
-    """A status, the fitted exponent, and why."""
+    """The decision about a rate: a status, the fitted exponent, and the reason."""
 
     status: Status
     exponent: float
@@ -29,19 +33,19 @@ class Rate(NamedTuple):
 
 
 def by_size(m: Measured, sizes: np.ndarray, /) -> tuple[Reals, Reals]:
-    """Geometric means of log rhs and log(lhs / rhs) at each size, in the order of the sizes."""
+    """Return geometric means of log rhs and log(lhs / rhs) at each size, by size."""
     means = [
         (np.mean(np.log(m.rhs[rows])), np.mean(np.log(m.lhs[rows]) - np.log(m.rhs[rows])))
         for rows in (sizes == size for size in np.unique(sizes))
     ]
     x, q = np.array(means).T
-    # Sizes of one right side tell nothing.
+    # Sizes with one right side tell nothing about the exponent.
     moved = np.append(True, np.abs(np.diff(x)) > 1e-9)
     return x[moved], q[moved]
 
 
 def _decays(x: Reals, q: Reals) -> bool:
-    """Whether log(lhs / rhs) comes to an end, as lower-order terms do."""
+    """Tell whether log(lhs / rhs) comes to an end, as with lower-order terms."""
     steps, change = np.abs(np.diff(x)), np.abs(np.diff(q))
     slopes = change / steps
     if len(slopes) < 3 or not np.all(slopes > 0):
@@ -51,18 +55,20 @@ def _decays(x: Reals, q: Reals) -> bool:
     factors = (slopes[1:] / slopes[:-1]) ** (1 / middles)
     settling = np.all(factors[-2:] <= SETTLES)
     slowly = len(factors) > 2 and np.all(factors[-3:] <= SLOWLY)
-    # To a thousandth, as equal factors are equal up to rounding.
+    # Factors that agree to a thousandth are equal up to rounding.
     return bool(settling or (slowly and factors[-1] <= 1.001 * np.min(factors[-3:-1])))
 
 
 ASIDE = 0.01
-"""How far from one the exponents of three steps must be to speak against a fit that agrees."""
+"""Distance from one that the exponents of three steps must have to contradict a fit that agrees. A
+larger distance contradicts fewer fits.
+"""
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """By how much the exponents of the last steps miss what is claimed, if they come no nearer.
+    """Measure by how much the exponents of the last steps miss the claim, if they come no nearer.
 
-    A fit over all sizes may agree by what small ones add to it.
+    A fit over all sizes may agree only because of the small sizes.
     """
     if len(x) < 4:
         return 0.0
@@ -74,12 +80,12 @@ def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
 
 
 def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray, /) -> Rate:
-    """Whether the exponent of lhs against rhs agrees with what is claimed.
+    """Decide whether the exponent of lhs against rhs agrees with the claim.
 
     Args:
-        form: whose band counts.
-        sense: what is claimed of the exponent.
-        m: what was measured, with a stated error that leaves the sides positive.
+        form: the form whose band counts.
+        sense: the claim about the exponent.
+        m: the measurements, with a stated error that leaves the sides positive.
         sizes: the index of each instance's size, the asymptotic end last.
     """
     try:
@@ -105,7 +111,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     if _decays(x, q):
         words = "lower-order terms: the ratio of the sides settles as the right side moves on"
         return Rate("consistent", slope, f"{text}; {words}")
-    # Of a single size the fit is all there is; right sides that hardly differ show no step.
+    # The fit of a single size decides alone; right sides that hardly differ show no step.
     alone = slope - 1 if len(np.unique(sizes)) == 1 else 0.0
     last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 1 else alone
     if last * (slope - 1) < STAYS * (slope - 1) ** 2:

@@ -1,7 +1,7 @@
-"""How far the sides of a claim about a mean can be apart beside the draws.
+"""The reach of a claim about a mean: the difference of its sides beside the draws.
 
-A mean is decided by what is rare and large. Draws do not show what is rarer than one in their
-number; instances just beyond the extremes of each coordinate show some of it.
+Rare and large values decide a mean. Draws do not show values rarer than one in their number.
+Instances just beyond the extremes of each coordinate show some of them.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,14 @@ from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 
 ENTRIES = 16
-"""Of a leaf, of which each is moved alone."""
+"""Entries of a leaf up to which each entry is moved alone; a larger number sees more, for longer.
+"""
 BASES = 2
-"""Drawn instances that are moved."""
+"""Drawn instances that are moved; a larger number sees more, for longer."""
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """The extremes of a coordinate, and beyond them by the gaps between the last draws."""
+    """Return the extremes of a coordinate, and points beyond them by the last draws' gaps."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]
@@ -44,7 +45,7 @@ def _beside(batch: Instance) -> Iterator[Instance]:
 
 
 def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
-    """For each form and the control the least and the largest lhs - rhs beside the draws."""
+    """Return for each form and the control the least and the largest lhs - rhs beside the draws."""
     statement, seen = bench.statement, []
     for index, size in enumerate(map(Size, statement.sizes)):
         for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
@@ -58,5 +59,5 @@ def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
                 seen.append(np.where(np.isfinite(difference), difference, np.nan))
     if not seen:
         return [(np.nan, np.nan)] * (len(statement.forms) + 1)
-    # Unlike `min` these pass over NaN, and give it where there is nothing else.
+    # Unlike `min` these functions pass over NaN, and give NaN where all numbers are NaN.
     return [(float(np.fmin.reduce(c)), float(np.fmax.reduce(c))) for c in np.concatenate(seen).T]

@@ -1,8 +1,8 @@
-"""How far noted values may move by rounding alone, on any platform.
+"""Error bars of noted values: how far rounding alone may move them, on any platform.
 
-The size of the terms that a value sums, times some units of rounding. NumPy finds that size where
-it runs the program (`summands`). A program on the host, or a long one, is run a few times more: on
-instances beside the noted ones, and with the processor rounding up, down and towards zero.
+A bar is the size of the terms that a value sums, times some units of rounding. NumPy finds that
+size where NumPy runs the program (`summands`). A program on the host, or a long one, runs a few
+times more. These runs take instances beside the noted ones, or round up, down and towards zero.
 """
 
 import contextlib
@@ -28,12 +28,16 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 PRINTED = 1e-13
-"""Relative: by how much a value on record may be off, as it is written with 13 digits."""
+"""Relative error of a value on record, which is written with 13 digits. A larger value hides
+smaller changes of a formula.
+"""
 LONGEST, MOST = 100_000, 2**22
 """Equations that run, and numbers in an array, of a program whose terms NumPy finds: a longer one
 takes minutes, and is moved instead."""
 HIDDEN = 1e300
-"""The size of terms where a run met no number: nothing can be said about such a value."""
+"""Size of terms where a run met no number. No change of such a value counts; a smaller size would
+let some changes count.
+"""
 OFTEN = 1e-8
 """Relative: the least bar of a program that NumPy does not run step by step. Its solvers and long
 runs stop at about 1e-9, at another point on each processor. A larger bar hides smaller changes of a
@@ -44,14 +48,16 @@ rounding in any case, as sides that cancel are. Larger numbers take more steps f
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: down, up, towards zero."""
 _NEAREST = 0
+"""C's `fesetround` mode on x86 for rounding to nearest; a larger number is another mode's bits."""
 
 
 class Bars(NamedTuple):
-    """Noted values of one form, by instance and name, and how far each may move.
+    """The noted values of one form, by instance and name, and how far each may move.
 
     Attributes:
-        values: as `Verdict.values` has them.
-        bars: the same containers; infinite where a rounding decides the value.
+        values: the values as in `Verdict.values`.
+        bars: a bar for each value, in equal containers; infinite where a rounding decides the
+            value.
     """
 
     values: dict[str, dict[str, Numbers]]
@@ -60,7 +66,7 @@ class Bars(NamedTuple):
 
 @contextlib.contextmanager
 def _rounding(mode: int) -> Iterator[None]:
-    """For the length of a `with` block this thread rounds otherwise, where the platform lets it."""
+    """Change this thread's rounding mode for a `with` block, where the platform supports it."""
     try:
         turn = ctypes.CDLL(None).fesetround
     except (OSError, AttributeError, TypeError):
@@ -74,7 +80,7 @@ def _rounding(mode: int) -> Iterator[None]:
 
 
 def _beside(instance: Instance, seed: int, way: int) -> Instance:
-    """An instance whose floats are off by `MOVED`; those of few digits mean themselves."""
+    """Return an instance whose floats are off by `MOVED`; floats of few digits stay exact."""
     rng = np.random.default_rng(seed)
 
     def moved(leaf: Any) -> Any:
@@ -93,9 +99,9 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Readings beside that of an instance, and by how much each step was off, relatively.
+    """Yield readings beside an instance's reading, with the relative size of each step.
 
-    A program may refuse what is beside an instance: that says nothing about rounding.
+    A program may refuse an instance beside the first one. The refusal says nothing about rounding.
     """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):
@@ -110,7 +116,10 @@ Found = list[tuple[Row, Row]]
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
-    """The values of two rows joined one by one; what the first alone has is left as it is."""
+    """Join the values of two rows one by one.
+
+    Values of the first row alone are left as they are.
+    """
 
     def both(a: dict[str, Numbers], b: dict[str, Numbers]) -> dict[str, Numbers]:
         fits = lambda n: n in b and len(b[n]) == len(a[n])
@@ -125,12 +134,12 @@ def _apart(a: float, b: float) -> float:
 
 
 def _largest(row: Row) -> Row:
-    """The absolute values of a row."""
+    """Return the absolute values of a row."""
     return _joined(row, row, lambda a, _: abs(a) if math.isfinite(a) else 0.0)
 
 
 def _by_moves(bench: Bench, few: Few) -> Found:
-    """Of a program that is run a few times more."""
+    """Find the sizes of terms by running a program a few times more."""
     reader = bench.reader(few.size)
     run: Run = bench.watch.calls(reader)
     if not bench.statement.host:
@@ -151,15 +160,17 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 
 
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
-    """The sizes of terms by which values moved; a move too large for any rounding counts as none.
+    """Return the sizes of terms by which values moved.
 
-    A program on the host takes steps at exact numbers, as ceil(log2(4)) is one. Beside them it
-    takes others, which no platform does.
+    A move too large for rounding counts as none.
+
+    A program on the host takes steps at exact numbers, as ceil(log2(4)) is one. Beside these
+    numbers it takes other steps, which no platform does.
 
     Args:
-        value: of the instance.
-        moved: by how much each number moved.
-        step: by how much the program was off, relatively.
+        value: the values of the instance.
+        moved: the amount by which each number moved.
+        step: the relative amount by which the program was off.
     """
 
     def sizes(numbers: dict[str, Numbers], far: dict[str, Numbers]) -> dict[str, Numbers]:
@@ -179,7 +190,7 @@ def _is_long(program: Any) -> bool:
 
 
 def _by_terms(bench: Bench, few: Few) -> Found:
-    """Of a program that NumPy runs.
+    """Find the sizes of terms of a program that NumPy runs.
 
     Raises:
         NotInterpreted: if NumPy does not run it, or would take long.
@@ -188,7 +199,9 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     bench.watch.notes = True
     traced = jax.jit(jax.vmap(bench.watch.calls(bench.reader(few.size)))).trace(batch)
     if _is_long(traced.jaxpr.jaxpr):
-        raise NotInterpreted("a program that runs too long in NumPy")
+        raise NotInterpreted(
+            f"a program of equations={LONGEST} or more runs too long in NumPy. Try moves instead"
+        )
     measured = terms(traced, batch)
 
     def known(value: Any, scale: Any) -> np.ndarray:
@@ -214,7 +227,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """The size of the terms, unless a rounding moved the value by more than that explains."""
+    """Return the size of the terms, unless rounding moved the value by more."""
     return HIDDEN if moved > UNITS * scale else scale
 
 
@@ -227,12 +240,12 @@ def _bar(value: float, scale: float) -> float:
 def noted_with_bars(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[Bars, ...]:
-    """For each form its noted values, and how far each may move by rounding.
+    """Return for each form its noted values, and how far rounding may move each.
 
     Args:
         statement: any statement.
-        seed: of the draws.
-        programs: compiles, and may keep what was drawn.
+        seed: the seed of the draws.
+        programs: the compiler, which may keep draws.
     """
     values: list[Row] = []
     bars: list[Row] = []

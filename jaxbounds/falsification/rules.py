@@ -1,4 +1,4 @@
-"""What every paper's declarations must obey, the shipped ones and a user's alike."""
+"""The rules that every paper's declarations must obey, the shipped ones and a user's alike."""
 
 import importlib
 import re
@@ -18,7 +18,7 @@ from jaxbounds.programs.interpreted import once
 
 
 def _exists(name: str) -> bool:
-    """Whether a module, or something in one, has that full name."""
+    """Tell whether a module, or an object in a module, has that full name."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -64,7 +64,7 @@ def _of_errata(paper: Paper) -> Iterator[str]:
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """The false reading stands first: forms that take it fail, and forms of the other do not."""
+    """Yield the readings in a wrong place: the false reading stands first, and its forms fail."""
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):
@@ -80,7 +80,7 @@ def _of_readings(paper: Paper) -> Iterator[str]:
 
 
 def _missed(statement: Statement, stored: Counterexample) -> list[str]:
-    """The hypotheses of the paper that a counterexample does not meet."""
+    """Return the hypotheses of the paper that a counterexample does not meet."""
     assert stored.meets is not None
     with float64_on_cpu():
         instance = as_arrays(dict(stored.instance))
@@ -89,7 +89,7 @@ def _missed(statement: Statement, stored: Counterexample) -> list[str]:
         meets = lambda given: stored.meets(given, size)
         try:
             named = meets(given) if statement.host else once(meets, meets)(given)
-        except jax.errors.JAXTypeError:  # what looks at its numbers cannot be traced
+        except jax.errors.JAXTypeError:  # a hypothesis that reads its numbers cannot be traced
             named = meets(given)
     return [name for name, met in named.items() if not np.all(np.asarray(met))]
 
@@ -106,15 +106,17 @@ def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
 
 
 def problems_of(paper: Paper) -> tuple[str, ...]:
-    """What is not as it should be in a paper's declarations, a sentence each; empty if nothing.
+    """Return the faults in a paper's declarations, a sentence each.
 
-    Every item is judged, an erratum, a definition in code, or left out with a reason; errata stand
-    by weight, rest on what exists, and are shown by a form where a statement can; what is called
-    printed says where, if the paper has a citation; a counterexample meets everything that the
-    paper assumes.
+    Empty for a paper without faults.
+
+    Every item is judged, an erratum, a definition in code, or left out with a reason. Errata stand
+    by weight and rest on functions that exist. A form shows an erratum where a statement can. A
+    printed form gives its place, if the paper has a citation. A counterexample meets all
+    assumptions of the paper.
 
     Args:
-        paper: a shipped one or one's own.
+        paper: a shipped paper, or your own.
     """
     cited = bool(paper.citation)
     of_forms = (p for s in paper.statements for form in s.forms for p in _of_form(s, form, cited))

@@ -1,9 +1,9 @@
-"""Sides measured against the size of the terms that they sum.
+"""Sides of a claim beside the size of the terms that they sum.
 
 A side may be zero, or small beside its terms. Then its digits are rounding, and a ratio of the two
-sides means nothing. The claim's own program gives the size s of the terms (`summands`); a few
-units of rounding of s are the error bar, and s replaces a side that is zero. Only instances that
-seem to violate a form, or at which a side is zero, are looked at.
+sides means nothing. The claim's own program gives the size s of the terms (`summands`). A few units
+of rounding of s are the error bar, and s replaces a side that is zero. The engine looks only at
+instances that seem to violate a form, or at which a side is zero.
 """
 
 import contextlib
@@ -26,36 +26,48 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 UNITS = 256 * 2.0**-53
-"""The error bar, relative to the size of the terms: 256 units of rounding, which sums of as many
-terms lose at most, and members of sets that floats meet up to rounding; a larger bar hides smaller
-violations."""
+"""Error bar relative to the size of the terms: 256 units of rounding. Sums of as many terms lose at
+most this, as do members of sets that floats meet up to rounding. A larger bar hides smaller
+violations.
+"""
 LONGEST = 10_000
-"""Equations that run; the terms of a longer program are not looked at, which would take seconds."""
+"""Equations that run, up to which the terms of a program are computed; a longer program takes
+seconds.
+"""
 MOST = 2**21
-"""Numbers in an array of a program that is looked at; five runs hold several of these."""
+"""Numbers in an array of a program up to which its terms are computed; five runs hold several such
+arrays. A larger limit takes more memory.
+"""
 FIRST = 64
 """Violations of a form at one size that are looked at first; where one of them stands, the smaller
 ones are left as they are."""
 ROWS = 16
-"""Instances of an identity that holds as a whole, whose entries are looked at one by one."""
+"""Instances of a whole identity whose entries are compared one by one; a larger number sees more,
+for longer.
+"""
 NEARLY = 0.99
-"""A ratio from here on reaches an equality case, as the near-control has it."""
+"""Ratio from which on an instance reaches an equality case, as in the near-control. A larger ratio
+counts fewer instances.
+"""
 SHAKES = 4
-"""Runs with other roundings that a violation must survive where the program steps or chooses."""
+"""Runs with other roundings that a violation must survive where the program steps or chooses. More
+runs catch more violations that are rounding.
+"""
 NEARBY = 1e-6
-"""Sides of a bound that differ by more than this part of the instance's largest entry (or of one)
-differ by more than rounding, unless the right side is not positive."""
+"""Share of the instance's largest entry (or of one). Sides of a bound that differ by a larger share
+differ by more than rounding, unless the right side is not positive.
+"""
 
 
 class Judged(NamedTuple):
-    """One form on some instances, against the size of its terms.
+    """The measurements of one form on some instances, beside the size of its terms.
 
     Attributes:
-        value: as of `Measured`.
-        low: as of `Measured`.
-        high: as of `Measured`.
-        tells: whether the stated error leaves something to say beside the size.
-        scale: the size of the terms of both sides; of an identity the largest of all entries.
+        value: the value as in `Measured`.
+        low: the least value as in `Measured`.
+        high: the greatest value as in `Measured`.
+        tells: whether the stated error leaves the comparison decided, beside the size.
+        scale: the size of the terms of both sides; for an identity the largest of all entries.
     """
 
     value: np.ndarray
@@ -66,20 +78,20 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Whether the size of the terms is asked for: of what one instance decides, in JAX."""
+    """Tell whether the engine computes the terms' size: in JAX, where one instance decides."""
     exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
     return exact and not statement.host and statement.there_is is None
 
 
 def _is_long(program: Any) -> bool:
-    """Whether NumPy would run too long, or hold too much."""
+    """Tell whether NumPy would run too long, or hold too much."""
     work, arrays = executed(program), (v for eqn in equations(program) for v in eqn.outvars)
     most = max((math.prod(getattr(v.aval, "shape", ())) for v in arrays), default=0)
     return most > MOST or (math.isfinite(work) and work > LONGEST)
 
 
 def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
-    """The program that reads as many instances as are measured at once.
+    """Return the program that reads as many instances as are measured at once.
 
     Raises:
         NotInterpreted: if the program runs too long in NumPy.
@@ -89,12 +101,15 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
         traced = jax.jit(jax.vmap(read(bench.statement, size))).trace(batch)
         bench.traces[key] = None if _is_long(traced.jaxpr.jaxpr) else traced
     if bench.traces[key] is None:
-        raise NotInterpreted("a program that runs too long in NumPy")
+        raise NotInterpreted(
+            f"a program of equations={LONGEST} or more runs too long in NumPy. Try a "
+            "shorter evaluate"
+        )
     return bench.traces[key]
 
 
 def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
-    """The instances, always as many at once; and how many of them count."""
+    """Yield the instances in parts of one length, with the number of counting instances."""
     total = length(batch)
     for start in range(0, total, bench.batch):
         index = np.minimum(np.arange(start, start + bench.batch), total - 1)
@@ -111,7 +126,10 @@ def _flat(x: Any) -> np.ndarray:
 
 
 def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both sides of a form at many instances, shape (instances, entries), and the stated errors."""
+    """Return both sides of a form at many instances, and the stated errors.
+
+    The sides have shape (instances, entries).
+    """
     left, right, error = (_flat(of_form(side, form)) for side in part[:3])
     return left, right, np.max(error, axis=1, initial=0.0)
 
@@ -119,7 +137,7 @@ def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.
 def _compared(
     statement: Statement, sides: tuple[np.ndarray, np.ndarray], size: np.ndarray, error: np.ndarray
 ) -> Judged:
-    """Flat sides of many instances against the size of their terms, entry by entry."""
+    """Compare flat sides of many instances with the size of their terms, entry by entry."""
     (left, right), stated = sides, error[:, None]
     bar = UNITS * size + stated
     least = 2 * UNITS / statement.tolerance * size if statement.tolerance else size
@@ -146,10 +164,10 @@ def _compared(
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
-    """One form on some instances, against the size of its terms.
+    """Measure one form on some instances, beside the size of its terms.
 
-    A violation counts only if it stays where roundings are others: at a step (floor, a comparison)
-    one rounding may decide.
+    A violation counts only if it stays under other roundings: one rounding may decide a step
+    (floor, a comparison).
 
     Raises:
         NotInterpreted: if NumPy does not run the claim's program.
@@ -174,7 +192,10 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Which instances seem to violate a form by what may be rounding; or by whatever amount."""
+    """Tell which instances violate a form by an amount that may be rounding.
+
+    Or, if large, by any amount.
+    """
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
@@ -186,9 +207,9 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
-    """A few instances at which a side of a bound is zero: the smallest other sides.
+    """Choose a few instances at which a side of a bound is zero: the smallest other sides.
 
-    They matter where an equality case is named, and no other instance reaches it.
+    These instances matter where an equality case is named, and no other instance reaches it.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     if statement.relation == "=" or not statement.forms[form].equality or reached:
@@ -199,7 +220,7 @@ def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
 
 
 def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) -> np.ndarray:
-    """Instances of an identity that holds as a whole, at which an entry alone may be wrong."""
+    """Choose instances of a whole identity at which a single entry may be wrong."""
     rows = np.flatnonzero(m.counted & (m.value <= bench.statement.tolerance))
     if not len(rows):
         return rows
@@ -216,9 +237,9 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """One form at one size, with what the size of the terms says; and that size, where known.
+    """Measure one form at one size beside the size of its terms; return that size, where known.
 
-    With `large`, violations of every amount are looked at.
+    The engine looks at violations of every amount if `large` is true.
     """
     statement, scale = bench.statement, np.full(len(m.value), np.nan)
     fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
@@ -234,9 +255,9 @@ def _looked_at(
     for rows in (doubtful[:FIRST], doubtful[FIRST:]):
         if len(rows):
             new = judged(bench, take(batch, rows), size, form)
-            # What stands is measured as a person would: by its own sides.
+            # A standing violation is measured as a person would measure it: by its own sides.
             stands = (new.low > edge(statement)) & (m.low[rows] > edge(statement))
-            if statement.is_bound:  # sides that are rounding say nothing, unless one is zero
+            if statement.is_bound:  # sides that are rounding decide nothing, unless one is zero
                 gap, exact = m.lhs[rows] - m.rhs[rows], (m.lhs[rows] == 0) | (m.rhs[rows] == 0)
                 tells = exact | (np.abs(gap) > UNITS * new.scale)
                 new = new._replace(tells=new.tells & tells)
@@ -261,7 +282,7 @@ def _looked_at(
 
 
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
-    """The columns of the forms, against the size of the terms; the control's stays.
+    """Return the columns of the forms, measured beside the size of the terms; keep the control's.
 
     Columns stay as they are where NumPy does not run the claim's program.
     """
@@ -273,7 +294,7 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
-    """The column of a form, whose violations of every amount are set against their terms."""
+    """Return a form's column, with violations of every amount measured beside their terms."""
     if not is_looked_at(bench.statement):
         return column
     return _of_form(bench, pool, column, form, large=True)
@@ -305,7 +326,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
-    """One form on one instance, as `second_look` measures it."""
+    """Measure one form on one instance, as `second_look` measures it."""
     batch = batch_of(instance)
     m = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):

@@ -1,8 +1,8 @@
 """Search for the instance with the worst ratio, from given starting points.
 
-Both searches maximise log(ratio) (the ratio itself where it is not positive) of one form, project
-every candidate back onto the hypotheses, and remember the best candidate that counts. What they
-find is a lower estimate of the supremum.
+Both searches maximise log(ratio) of one form (the ratio itself where it is not positive). They
+project every candidate onto the hypotheses, and remember the best candidate that counts. Their
+result is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ from jaxbounds.falsification.moves import Score, climb
 
 
 class Found(NamedTuple):
-    """What a search from one starting point came to.
+    """The result of a search from one starting point.
 
     Attributes:
-        best: the best instance that counted; the starting point where none did.
-        accepted: how many steps led to a better one.
-        met: how many steps met the hypotheses.
+        best: the best instance that counted; the starting point where no instance counted.
+        accepted: the number of steps that led to a better instance.
+        met: the number of steps that met the hypotheses.
     """
 
     best: Instance
@@ -36,11 +36,12 @@ class Found(NamedTuple):
 
 
 Slopes = tuple[Any, Any, list[Any]]
-"""The score of a form, what was read or measured there, and the slopes along its leaves of floats.
-"""
+"""The score of a form, the reading or measurement, and the slopes along its leaves of floats."""
 
 LEARNING_RATE = 0.1
-"""First step of the ascent, relative to the root mean square of each leaf."""
+"""First step of the ascent, relative to the root mean square of each leaf. A larger step moves
+faster and overshoots narrow maxima.
+"""
 
 
 def _is_float(leaf: Any) -> bool:
@@ -57,14 +58,17 @@ def _better(score, counted, best):
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Whether an instance counts, and does not violate by noise; of each, over leading axes."""
+    """Tell whether an instance counts and does not violate by noise.
+
+    Over leading axes, each instance.
+    """
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
-    """From an instance and the index of a form to that form's score, and where it rises.
+    """Return a function from an instance and a form's index to the form's score and its slopes.
 
-    Of a bound only the form's own sides are compared.
+    For a bound, only the form's own sides are compared.
     """
     bound = statement.is_bound
     look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)
@@ -101,7 +105,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """`slopes` of many instances, each for its form, with whether each leads in the middle."""
+    """Return `slopes` of many instances, each for its form, with whether each instance counts."""
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:
@@ -138,7 +142,7 @@ class _Flat:
         return [x[:, first:last].reshape(shape) for first, last, shape in ends]
 
     def scale(self, x: np.ndarray) -> np.ndarray:
-        """Of each column the root mean square of its chain's leaf."""
+        """Return for each column the root mean square of its chain's leaf."""
         mean = np.add.reduceat(x**2, self._ends[:-1], axis=1) / self._sizes
         return np.maximum(np.sqrt(mean), 1e-3)[:, self._of]
 
@@ -146,15 +150,16 @@ class _Flat:
 def gradient_search(
     along: Callable[..., Slopes], back: Callable[[Instance], Instance], steps: int, /
 ) -> Callable[..., Found]:
-    """Adam ascent with a cosine schedule, steps relative to the size of each float leaf.
+    """Climb by Adam with a cosine schedule, with steps relative to the size of each float leaf.
 
-    Or of each of its entries: then it is the logarithms of the entries that move. All chains climb
-    at once. Compiled are the slopes alone: a loop around them took longer to compile than they do.
+    A chain may take steps relative to each entry instead: then the logarithms of the entries move.
+    All chains climb at once. Only the slopes are compiled: a loop around them took longer to
+    compile than to run.
 
     Args:
         along: `leading` of all chains' instances, each for its form.
-        back: their instances back onto the hypotheses.
-        steps: how many.
+        back: projects the chains' instances onto the hypotheses.
+        steps: the number of steps.
     """
     first, second = 0.8, 0.95  # decays of the moments (Kingma and Ba 2015, Algorithm 1)
 
@@ -172,11 +177,11 @@ def gradient_search(
             score, leads, slopes = along(unflat(x), forms)
             better = _better(score, leads, top)
             best[better], top = x[better], np.where(better, score, top)
-            if step:  # the first is at the starting point
+            if step:  # the first score is that of the starting point
                 accepted, met = accepted + better, met + leads
             rate = LEARNING_RATE * (0.99 * (1 + np.cos(np.pi * step / steps)) / 2 + 0.01)
             slope = np.nan_to_num(flat.joined(slopes))
-            with np.errstate(all="ignore"):  # what overflows does not count
+            with np.errstate(all="ignore"):  # an overflow does not count
                 m = first * m + (1 - first) * slope
                 v = second * v + (1 - second) * slope**2
                 spread = np.sqrt(v / (1 - second ** (step + 1))) + 1e-8
@@ -191,16 +196,16 @@ def gradient_search(
 
 
 def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
-    """Hill climbing for discrete or non-smooth statements, all chains at once.
+    """Climb by random moves for discrete or non-smooth statements, all chains at once.
 
-    Each move either takes one leaf from another drawn instance, or a random fifth of its entries
-    from as many others, or adds to the float leaves a sparse Gaussian of a random size; it is kept
-    if the score rises.
+    A move changes one leaf. It takes the leaf from another drawn instance, or a random fifth of the
+    entries from as many instances, or it adds a sparse Gaussian of a random size. A move is kept if
+    the score rises.
 
     Args:
-        score: of all chains' instances.
+        score: scores the instances of all chains.
         donors: the drawn instances, stacked.
-        steps: how many.
+        steps: the number of steps.
     """
     given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
 
@@ -230,10 +235,11 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 
 
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
-    """Hill climbing for statements that are run on the host.
+    """Climb by random moves for statements that run on the host.
 
-    A move takes one leaf (about one entry, a fifth of them, or all) from another drawn instance, or
-    adds a Gaussian of a random size to so many of its floats; it is kept if the score rises.
+    A move changes one leaf: about one entry, a fifth of its entries, or all. It takes them from
+    another drawn instance, or adds a Gaussian of a random size to its floats. A move is kept if the
+    score rises.
     """
     one, project = measure(statement, size), projection(statement, size)
 
@@ -242,7 +248,7 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
         instance = project(moved)
         try:
             found = one(instance)
-        except ValueError:  # the functions refuse it: hypotheses say too little
+        except ValueError:  # the functions refuse an instance that the hypotheses admit
             if statement.project is None:
                 raise
             instance = statement.project(moved, size)

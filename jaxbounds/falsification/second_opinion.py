@@ -1,4 +1,4 @@
-"""Violations looked at again before `fails` is said: alone, moved a little, in ball arithmetic."""
+"""The second look at a violation before `fails`: alone, moved a little, and in ball arithmetic."""
 
 import contextlib
 from collections.abc import Callable
@@ -17,30 +17,42 @@ from jaxbounds.falsification.scales import is_looked_at, judged, measured_again
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""A violation up to this, relative, may always be rounding."""
+"""Relative violation up to which rounding may always explain it. A larger value leaves more
+violations to ball arithmetic.
+"""
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
-"""Units in the last place by which each float of an instance is moved, or of this part of it, as a
-sum with larger numbers loses the last places; and how often."""
+"""Moves of an instance's floats: ULPS units in the last place, or ULPS units of the share NEAR, as
+a sum with larger numbers loses its last digits. MOVED is the number of moves. Larger values take
+more violations for rounding.
+"""
 ROOT = 2.0**-26
-"""Sides so small, for entries of one, may be the root of what rounding leaves of a difference."""
+"""Size of a side, for entries of one, up to which the side may be the root of a rounding. A larger
+size takes more violations for rounding.
+"""
 LARGE = 1e6
-"""Entries count as no larger than this: beyond they are of other units than the sides."""
+"""Largest entry that counts: a larger entry has other units than the sides. A larger limit takes
+more violations for rounding.
+"""
 ALONE = 0.5
-"""Part of a violation that may be gone where the instance is measured by itself."""
+"""Share of a violation that may be missing when the instance is measured by itself. A larger share
+lets more differences of compilers pass.
+"""
 DEAR = 1e-2
-"""Beyond this violation a statement on the host is not measured again and again."""
+"""Relative violation above which a statement on the host is not measured again. A larger value
+measures more violations again.
+"""
 
 
 TRUE = "the claim is true on this instance"
-"""What `jaxbounds.certify` says of it."""
+"""The sentence of `jaxbounds.certify` about a true claim."""
 
 
 class Referee(NamedTuple):
-    """What ball arithmetic says of a form on an instance.
+    """The referee's answer about a form on an instance, from ball arithmetic.
 
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
-        reason: one sentence.
+        reason: the reason, in one sentence.
         strict: the sides are certainly apart, in the order that the claim says.
         equal: both sides are certainly one number.
         meeting: the enclosures of both sides overlap, and are so short that nothing else than an
@@ -55,7 +67,7 @@ class Referee(NamedTuple):
 
     @property
     def is_true(self) -> bool:
-        """Whether the claim is certainly true there."""
+        """Tell whether the claim is certainly true on the instance."""
         return self.reason == TRUE
 
     @property
@@ -65,11 +77,11 @@ class Referee(NamedTuple):
 
 
 Asked = Callable[[Statement, Form, Instance, Size], Referee]
-"""Who is asked: of a form on an instance."""
+"""A referee: a function that judges a form on an instance."""
 
 
 def remembering(referee: Asked, /) -> Asked:
-    """Who answers a question that was asked before as before: deciding it takes seconds."""
+    """Return a referee that remembers its answers, since each takes seconds."""
     known: dict[Any, Referee] = {}
 
     def asked(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
@@ -84,12 +96,12 @@ def remembering(referee: Asked, /) -> Asked:
 
 
 def no_referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Where nobody can be asked."""
+    """Answer that no ball arithmetic is installed."""
     return Referee("absent", "pip install 'jaxbounds[certify]' decides it in ball arithmetic")
 
 
 def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value: float, /) -> bool:
-    """Whether a violation is small, or as large as what the last places of the instance do."""
+    """Tell whether a violation is small, or no larger than the instance's last digits explain."""
     statement = bench.statement
     excess, found = value - edge(statement), bench.one(instance, size).column(index)
     instance = jax.tree.map(np.asarray, instance)
@@ -115,7 +127,7 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
             return many
         steps = rng.integers(-ULPS, ULPS + 1, many.shape)
         least = np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
-        least[MOVED // 2 :] = NEAR * many[MOVED // 2 :]  # of either sign, as the steps are
+        least[MOVED // 2 :] = NEAR * many[MOVED // 2 :]  # of either sign, like the steps
         return many + steps * least
 
     near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]
@@ -130,13 +142,15 @@ def stands(
     referee: Asked,
     /,
 ) -> str:
-    """Empty if a violation stands; else why it is not enough to say `fails`.
+    """Return an empty text if a violation stands.
+
+    Else the reason why it does not suffice for `fails`.
 
     Args:
-        bench: measures.
-        form: one that fails.
+        bench: the bench that measures.
+        form: a form that fails.
         found: a violating instance, its size and the measured value.
-        referee: who is asked about a violation of the size of rounding.
+        referee: the referee who decides about a violation of the size of rounding.
     """
     index = [f.name for f in bench.statement.forms].index(form.name)
     instance, size, value = found
@@ -159,7 +173,7 @@ def stands(
 
 @dataclass(frozen=True)
 class _There:
-    """A function of instances, asked at projected ones."""
+    """A function of instances that is evaluated at their projections."""
 
     function: Callable[[Instance, Size], Any]
     project: Callable[[Instance, Size], Instance]
@@ -169,9 +183,9 @@ class _There:
 
 
 def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
-    """The statement about projected instances, which meet the hypotheses exactly.
+    """Return the statement about projected instances, which meet the hypotheses exactly.
 
-    None where the projection runs on the host.
+    The result is None where the projection runs on the host.
     """
     project: Any = statement.project
     try:
@@ -187,16 +201,16 @@ def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Sta
 
 
 def is_at_projected(statement: Statement, /) -> bool:
-    """Whether a statement is one that `at_projected` made."""
+    """Tell whether `at_projected` made a statement."""
     return isinstance(statement.evaluate, _There)
 
 
 def _exactly_there(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
-    """What is said where the hypotheses are met exactly, and not up to rounding: projected.
+    """Return the referee's answer at the projected instance, which meets the hypotheses exactly.
 
-    A projection that runs on the host has none that is more exact.
+    A projection that runs on the host gives no more exact instance, and the first answer stays.
     """
     exact = at_projected(statement, instance, size)
     if exact is None:
@@ -217,9 +231,9 @@ def clears_at_the_set(
 
 
 def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: float) -> str:
-    """Why what is compiled for many instances is not what the functions give for this one.
+    """Say why the batched program does not give the functions' own values on this instance.
 
-    Compilers may pass over NaN in a maximum of many entries (seen of XLA on the CPU).
+    A compiler may pass over NaN in a maximum of many entries (seen in XLA on the CPU).
     """
     statement = bench.statement
     if statement.host or statement.there_is is not None:
@@ -229,7 +243,7 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     least = excess - ALONE * abs(excess)
     if float(found.value) - edge(statement) >= least or np.isinf(value):
         return ""
-    # Of an identity one entry may differ beside larger ones.
+    # One entry of an identity may differ beside larger entries.
     entries = lambda: float(measured_again(bench, instance, size, index).low) - edge(statement)
     if statement.relation == "=" and entries() >= least:
         return ""

@@ -1,4 +1,4 @@
-"""Make a failing instance easier for a person to check, as long as it still fails."""
+"""Shrinking: make a failing instance easier for a person to check, as long as it still fails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,11 +9,13 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification.storage import flatten, unflatten
 
 Judge = Callable[[list[Instance]], np.ndarray]
-"""For a list of instances of one shape: by how much each one still fails (-inf if it does not)."""
+"""A function from instances of one shape to the amounts by which they still fail (-inf if they
+hold).
+"""
 
 
 def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
-    """Simpler neighbours: whole leaves rounded, then single entries set to zero or rounded."""
+    """Yield simpler neighbours: whole leaves rounded, then single entries zero or rounded."""
     moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
 
     def replaced(name: str, leaf: np.ndarray) -> dict[str, np.ndarray]:
@@ -40,7 +42,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """0 for zero, 1 for an integer, then one more for each decimal up to two, else 9."""
+    """Rate an entry: 0 for zero, 1 for an integer, one more for each decimal up to two, else 9."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):
@@ -60,7 +62,7 @@ def _total(flat: dict[str, np.ndarray]) -> int:
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """The simplest instance found that still fails clearly: by 0.1, or half the original amount.
+    """Return the simplest instance found that fails by 0.1, or by half the original amount.
 
     Simpler means rounder numbers and fewer non-zero entries; smaller shapes are the caller's
     choice of `instance`.

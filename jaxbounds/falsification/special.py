@@ -1,6 +1,7 @@
-"""Points at which identities break: whole numbers, halves, ties, zeros, equal rows, ends.
+"""Special points at which identities break: whole numbers, halves, ties, zeros, equal rows, ends.
 
-A draw misses them with probability one. They are made from draws, and put back onto the hypotheses.
+A draw misses such points with probability one. The engine makes special points from draws, and
+projects them onto the hypotheses.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,16 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row_copied, vertex
 
 BATCHES = 2
-"""Batches of such points at each size; more find rarer combinations."""
+"""Batches of special points at each size; more find rarer combinations."""
 LARGE = 2**22
-"""Bytes of such a batch; of larger instances no points are made, which would take long."""
+"""Bytes of a batch up to which special points are made; larger instances would take long."""
 SAME = 0.5
-"""The part of the points whose leaves are all changed alike."""
+"""Share of the points whose leaves are all changed alike. A larger share leaves fewer mixed points.
+"""
 KEPT = 0.25
-"""How often a leaf stays as it is drawn, where each is changed by itself."""
+"""Share of leaves that stay as drawn, where each leaf is changed by itself. A larger share changes
+fewer leaves.
+"""
 
 
 def _entry_to_zero(leaf: Leaf, rng: Rng) -> Leaf:
@@ -30,7 +34,7 @@ def _entry_to_zero(leaf: Leaf, rng: Rng) -> Leaf:
 
 
 def _rows_equal(leaf: Leaf, rng: Rng) -> Leaf:
-    """The slices along one axis are the first of them: matrices of rank one."""
+    """Set the slices along one axis to the first slice: matrices of rank one."""
     if leaf.ndim < 2:
         return leaf
     axis = int(rng.integers(1, leaf.ndim))
@@ -50,13 +54,13 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
     _rows_equal,
     vertex,
 )
-"""From a leaf of floats of many instances to special ones."""
+"""Functions from a leaf of floats of many instances to special leaves."""
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:
     """Add to the pool of an identity the special points at which its sides differ.
 
-    Other points, and points at which a side is no number, say nothing and are left out.
+    Other points, and points at which a side is no number, decide nothing and are left out.
     """
     statement = bench.statement
     if not _is_tried(statement):

@@ -12,16 +12,18 @@ from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
 LIMIT = 2**28
-"""Bytes of an instance: one that needs more was not written here."""
+"""Bytes of an instance at most; no larger instance was written here. A larger limit reads larger
+files.
+"""
 
 
 class StoredInstance(NamedTuple):
-    """An instance and what was measured on it; `jaxbounds.replay` measures it again.
+    """An instance with its measured ratio; `jaxbounds.replay` measures the instance again.
 
     Attributes:
         instance: nested dicts of arrays.
         meta: the statement's "id", the "form", its "size" (the static part of the instance), and
-            the "ratio" as written, so that no digit is lost.
+            the "ratio" as a text, so that no digit is lost.
     """
 
     instance: Instance
@@ -29,7 +31,7 @@ class StoredInstance(NamedTuple):
 
 
 def flatten(instance: Instance, /, prefix: str = "") -> dict[str, np.ndarray]:
-    """Nested dicts to {"a/b": array}.
+    """Flatten nested dicts to {"a/b": array}.
 
     Raises:
         TypeError: if a container is not a dict with string keys free of "/".
@@ -37,18 +39,23 @@ def flatten(instance: Instance, /, prefix: str = "") -> dict[str, np.ndarray]:
     flat: dict[str, np.ndarray] = {}
     for name, value in instance.items():
         if not isinstance(name, str) or "/" in name:
-            raise TypeError(f"instance keys must be strings without '/', got {name!r}")
+            raise TypeError(
+                f"instance keys must be strings without '/', got {name!r}. Try another name"
+            )
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}/")
         elif isinstance(value, (list, tuple)):
-            raise TypeError(f"instances are nested dicts of arrays; {prefix}{name} is a sequence")
+            raise TypeError(
+                f"instance entry={prefix + name} is a sequence; expected nested dicts of "
+                "arrays. Try jnp.stack"
+            )
         else:
             flat[prefix + name] = np.asarray(value)
     return flat
 
 
 def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
-    """The inverse of `flatten`.
+    """Rebuild nested dicts from `flatten`'s result.
 
     Raises:
         ValueError: if a name is both an array and a dict.
@@ -60,9 +67,15 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
         for parent in parents:
             node = node.setdefault(parent, {})
             if not isinstance(node, dict):
-                raise ValueError(f"{parent!r} is an array, and {path!r} lies in it")
+                raise ValueError(
+                    f"path={path!r} lies in {parent!r}, which is an array; expected a dict. Try "
+                    "`jaxbounds verify` to write a new file"
+                )
         if name in node:
-            raise ValueError(f"{path!r} is an array, and others lie in it")
+            raise ValueError(
+                f"path={path!r} is an array, and other arrays lie in it; expected one or the "
+                "other. Try `jaxbounds verify` to write a new file"
+            )
         node[name] = value
     return nested
 
@@ -73,9 +86,9 @@ def save_instance(
     """Write an instance and JSON-able `meta` to `path` (a .npz file), all or nothing.
 
     Args:
-        path: where.
+        path: the path of the file.
         instance: nested dicts of arrays.
-        lasting: false where it can be made again: then it may be lost with the power.
+        lasting: False for an instance that can be made again, and may be lost with the power.
         meta: see `StoredInstance`.
     """
     about = json.dumps(meta, sort_keys=True)
@@ -92,12 +105,19 @@ def load_instance(path: str | Path) -> StoredInstance:
         ValueError: if the file is missing, is no such file, or its checksum does not match.
     """
     if not Path(path).is_file():
-        raise ValueError(f"no file {path}: give one of the .npz files under worst/")
+        raise ValueError(
+            f"no file={path}; expected an instance. Try one of the .npz files under worst/"
+        )
     try:
         flat, text = load_arrays(path, form=FORMAT, limit=LIMIT)
         meta = json.loads(text)
         if not isinstance(meta, dict):
-            raise ValueError(f"{path} is damaged: what it says about itself is no dict")
+            raise ValueError(
+                f"file={path} is damaged: its description is no dict. Try `jaxbounds verify` "
+                "to write a new one"
+            )
         return StoredInstance(unflatten(flat), meta)
     except ValueError as problem:
-        raise ValueError(f"{problem}: run `jaxbounds verify` again to write a new one") from problem
+        raise ValueError(
+            f"{problem}, in file={path}. Try `jaxbounds verify` to write a new one"
+        ) from problem

@@ -1,8 +1,8 @@
-"""The size of the terms that a program sums, and which of its results hang on a rounding.
+"""The size of the terms that a program sums, and the results that hang on a rounding.
 
-NumPy runs the program once more, several times in step. One run is the program itself. In the
-others each number that may be rounded is off by a known relative amount, so that the results move
-by that amount times the size of the terms which were summed on the way.
+NumPy runs the program several more times in step. One run is the program itself. In the other runs
+each number that may be rounded is off by a known relative amount. So the results move by that
+amount times the size of the terms that were summed on the way.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,32 +28,37 @@ from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 MOVED = 2.0**-30
-"""Relative: by how much numbers are off where sizes are measured. The results lose as many of their
-digits; of a larger number the second order shows, of a smaller one rounding."""
+"""Relative amount by which numbers are off where sizes are measured. The results lose as many
+digits. A larger amount shows the second order, a smaller amount shows rounding.
+"""
 SHAKEN = 2.0**-50
-"""Relative: by how much numbers are off that rounding may move; eight units in the last place."""
+"""Relative amount by which numbers are off that rounding may move: eight units in the last place. A
+larger amount takes more results for rounding.
+"""
 PAIRS = 2
 """Pairs of runs beside the program itself, in opposite directions: their largest movement is the
 size; more pairs miss it less often."""
 GRID, LARGEST = 2.0**10, 2.0**12
-"""Multiples of 1 / `GRID` below `LARGEST` are multiplied and summed without any rounding."""
+"""Multiples of 1 / `GRID` below `LARGEST`, which are multiplied and summed without rounding. Larger
+numbers would allow products that round.
+"""
 _JUMPS = frozenset(("floor", "ceil", "round", "sign", "rem", "nextafter"))
 _SUMS = frozenset(("reduce_sum", "cumsum", "dot_general", "conv_general_dilated", "scatter-add"))
 _OF_MATRICES = frozenset(
     ("cholesky", "eig", "eigh", "svd", "qr", "lu", "householder_product", "triangular_solve",
      "schur", "tridiagonal", "tridiagonal_solve", "hessenberg")
 )  # fmt: skip
-"""Rounding of these is relative to the largest entry of a matrix."""
+"""Primitives that round relative to the largest entry of a matrix."""
 _POWERS = frozenset(("integer_pow", "pow", "square", "reduce_prod", "cumprod"))
 _AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log": 1.0}
-"""Where elementary functions that are not zero there are exact."""
+"""The points at which elementary functions are exact, and not zero."""
 
 Runs = list[Any]
-"""One value in each run; the first run decides what the program chooses."""
+"""One value in each run; the first run decides the choices of the program."""
 Mover = Callable[[np.ndarray], np.ndarray]
-"""It moves the floats of one run; that of the program itself moves nothing."""
+"""A function that moves the floats of one run; the program's own run moves nothing."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
-"""From an equation, its operands and its results in one run to the results that are taken."""
+"""A function from an equation, its operands and its results in one run to replaced results."""
 
 
 def _floats(x: Any) -> bool:
@@ -61,33 +66,33 @@ def _floats(x: Any) -> bool:
 
 
 def _jumps(eqn: JaxprEqn) -> bool:
-    """Whether results may jump where floats move a little."""
+    """Tell whether results may jump where floats move a little."""
     floats = any(is_floating(v.aval.dtype) for v in _arrays(eqn.invars))
     other = any(not is_floating(v.aval.dtype) for v in _arrays(eqn.outvars))
     return floats and (other or eqn.primitive.name in _JUMPS)
 
 
 def _arrays(variables: Any) -> Any:
-    """All of them are arrays, which their types do not say."""
+    """Return the variables as arrays, which their types do not say."""
     return variables
 
 
 def has_jumps(program: ClosedJaxpr, /) -> bool:
-    """Whether a program chooses by floats, or steps."""
+    """Tell whether a program chooses by floats, or steps."""
     return any(map(_jumps, equations(program.jaxpr)))
 
 
 def _short(x: np.ndarray) -> bool:
-    """Whether constants mean themselves."""
+    """Tell whether constants have so few digits that they are exact."""
     return bool(np.all(~np.isfinite(x) | (x * GRID == np.round(x * GRID))))
 
 
 Before = Callable[[JaxprEqn, list[Any], Mover], list[Any]]
-"""From an equation and its operands in one run to the operands that are taken."""
+"""A function from an equation and its operands in one run to replaced operands."""
 
 
 class _Walk:
-    """Runs a program several times in step."""
+    """A walk that runs a program several times in step."""
 
     def __init__(self, movers: Sequence[Mover], before: Before, after: After) -> None:
         self._movers, self._before, self._after = movers, before, after
@@ -159,7 +164,9 @@ class _Walk:
     def _scanned(self, eqn: JaxprEqn, values: list[Runs]) -> list[Runs]:
         loop = scan_of(eqn)
         if not loop.length:
-            raise NotInterpreted("a loop of no steps")
+            raise NotInterpreted(
+                f"a loop of length={loop.length!r} has no steps. Try a loop of one step or more"
+            )
         consts, rest = values[: loop.consts], values[loop.consts :]
         carry, along = rest[: loop.carry], rest[loop.carry :]
         rows: list[Any] = [None] * loop.length
@@ -187,12 +194,12 @@ class _Walk:
 
 
 class Terms(NamedTuple):
-    """What a program gives.
+    """The results of a program, and the sizes of its terms.
 
     Attributes:
-        values: its results.
-        sizes: of each entry of a float result the size of the terms summed on the way, at least
-            its own; NaN where a run met no number.
+        values: the results.
+        sizes: for each entry of a float result, the size of the terms summed on the way, at least
+            its own size; NaN where a run met no number.
     """
 
     values: Any
@@ -214,7 +221,7 @@ def _still(x: np.ndarray) -> np.ndarray:
 
 
 def _beside(x: Any, moved: Mover) -> Any:
-    """Matrices whose entries are off by the largest of them."""
+    """Return matrices whose entries are off by a share of their largest entry."""
     if not _floats(x) or np.ndim(x) < 2:
         return x
     largest = np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0.0)
@@ -223,23 +230,23 @@ def _beside(x: Any, moved: Mover) -> Any:
 
 
 def terms(traced: Any, given: Any, /) -> Terms:
-    """The results of a traced program, and the sizes of the terms that it sums.
+    """Return the results of a traced program, and the sizes of the terms that it sums.
 
-    A step or a choice is taken by the program itself; numbers beside it that are off do not change
-    it. Arguments count as terms: they are off as well.
+    The program's own run takes each step or choice; numbers that are off do not change it.
+    Arguments count as terms, so they are off as well.
 
     Args:
-        traced: by `jax.jit(function).trace`.
+        traced: the result of `jax.jit(function).trace`.
         given: the argument.
 
     Raises:
-        NotInterpreted: if NumPy does not run it.
+        NotInterpreted: if NumPy does not run the program.
     """
     refuse(traced.jaxpr)
     movers = [_still, *(_mover(pair, way * MOVED) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
-        """Sums round beside each term, factorisations beside the largest entry."""
+        """Move operands: sums round beside each term, factorisations beside the largest entry."""
         name = eqn.primitive.name
         if name in _SUMS:
             return [moved(x) if _floats(x) else x for x in given]
@@ -274,13 +281,13 @@ def _grid(x: Any) -> bool:
 
 
 def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
-    """Where a float is the sum of two others and no rounding of it (Knuth's TwoSum)."""
+    """Tell where a float is the exact sum of two others (Knuth's TwoSum)."""
     back = total - a
     return (a - (total - back)) + (b - back) == 0
 
 
 def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
-    """Where a float is the product of two others and no rounding of it (Dekker's)."""
+    """Tell where a float is the exact product of two others (Dekker's product)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
         high = x * (2.0**27 + 1)
@@ -293,7 +300,7 @@ def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
-    """Where a result is certainly no rounding."""
+    """Tell where a result is certainly not rounded."""
     name = eqn.primitive.name
     if is_exact(name) or not any(map(_floats, ins)):
         return True
@@ -316,17 +323,17 @@ def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
 
 
 def shaken(traced: Any, given: Any, seed: int, /) -> Any:
-    """The results of a traced program whose roundings are others, by some units in the last place.
+    """Return the results of a traced program under other roundings, by some last digits.
 
-    Results that are exact stay: the sum of 3 and 1/2, and what a step makes of it.
+    Exact results stay: the sum of 3 and 1/2, and the result of a step on it.
 
     Args:
-        traced: by `jax.jit(function).trace`.
+        traced: the result of `jax.jit(function).trace`.
         given: the argument.
-        seed: of the roundings.
+        seed: the seed of the roundings.
 
     Raises:
-        NotInterpreted: if NumPy does not run it.
+        NotInterpreted: if NumPy does not run the program.
     """
     refuse(traced.jaxpr)
 

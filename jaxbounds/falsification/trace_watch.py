@@ -1,4 +1,4 @@
-"""What a trace shows of a statement: which judged functions run, and what rounds coarsely."""
+"""The trace watch: it records which judged functions run, and which operations round coarsely."""
 
 import functools
 import sys
@@ -14,7 +14,7 @@ from jaxbounds.programs.traces import coarseness, narrow_operations
 
 
 def modules(*names: str) -> Iterator[Any]:
-    """All modules of the packages of these modules."""
+    """Yield all modules of the packages of the named modules."""
     roots = {name.split(".")[0] for name in names}
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").split(".")[0] in roots:
@@ -22,7 +22,7 @@ def modules(*names: str) -> Iterator[Any]:
 
 
 def forget(*names: str) -> None:
-    """Drop what JAX traced and what tables of these modules' packages, and of this one, hold."""
+    """Drop JAX's traces, and the tables in this module and in the packages of the named modules."""
     jax.clear_caches()
     for module in modules(*names, __name__):
         for held in list(vars(module).values()):
@@ -31,9 +31,9 @@ def forget(*names: str) -> None:
 
 
 def _codes(function: Judged) -> list[Any]:
-    """The code objects that run when it is called, its own last.
+    """Return the code objects that run when a function is called, its own last.
 
-    Functions with the same decorator share the code of what the decorator puts around them.
+    Functions with one decorator share the code of its wrapper.
     """
     found, seen = list[Any](), set[int]()
     inner: Any = function
@@ -48,17 +48,17 @@ def _codes(function: Judged) -> list[Any]:
 
 
 class TraceWatch:
-    """Notes what happens while a statement is traced, or run on the host.
+    """A watch that records events while a statement is traced, or run on the host.
 
     Attributes:
         called: the judged functions that were called, by full name.
         narrow: operations that round to fewer digits than float64 has.
         wrapping: operations whose integers may leave their type.
-        blind: whether nothing could be seen, as somebody else profiles.
-        fixed: whether another trace gave the same program; None where nobody looked.
-        writes: whether it changes the instance that it is given.
-        notes: whether what the judged functions return is noted in each call.
-        returned: what each of them returned first, in the last call that was noted.
+        blind: whether the watch saw nothing, because another profiler runs.
+        fixed: whether another trace gave an equal program; None where no second trace was made.
+        writes: whether `evaluate` changes its instance.
+        notes: whether the watch notes the results of judged functions in each call.
+        returned: the first result of each judged function, in the last call that was noted.
     """
 
     def __init__(self, statement: Statement) -> None:
@@ -77,16 +77,16 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions that were not seen to be called."""
+        """Return the judged functions that the watch did not see called."""
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property
     def coarsest(self) -> float:
-        """The largest unit of rounding of what was traced; zero where all is float64."""
+        """Return the largest unit of rounding in the trace; zero for float64 alone."""
         return max(map(coarseness, self.narrow), default=0.0)
 
     def calls(self, function: Callable, /) -> Callable:
-        """The function, watched while it runs."""
+        """Return the function, watched while it runs."""
         of, awaited, level = self._of, set[str](), [None]
 
         def seen(code: int, event: str, value: Any) -> None:
@@ -95,12 +95,12 @@ class TraceWatch:
                 self.called.add(of[code])
             elif event == "return" and name in awaited:
                 awaited.discard(name)
-                if current_trace() == level[0]:  # inside a loop or a derivative it has no one value
+                if current_trace() == level[0]:  # inside a loop it has many values
                     self.returned[name] = value
-            if not awaited and not self.never:  # nothing is left to be seen; looking takes time
+            if not awaited and not self.never:  # all functions were seen; watching takes time
                 sys.setprofile(None)
 
-        # Called at each call of anything: a lambda, and codes by identity, cost least.
+        # Python calls this at each call: a lambda, and codes by identity, cost least.
         look = lambda frame, event, value: (
             seen(id(frame.f_code), event, value) if id(frame.f_code) in of else None
         )
@@ -124,25 +124,25 @@ class TraceWatch:
         return run
 
     def seen(self) -> dict[str, list[str]]:
-        """What was noted, in plain values; see `recall`."""
+        """Return the record in plain values; see `recall`."""
         named = {"narrow": list(self.narrow), "wrapping": list(self.wrapping)}
         return {"called": sorted(self.called), **named}
 
     def recall(self, seen: dict[str, list[str]], /) -> None:
-        """Take over what was noted when a program was traced before."""
+        """Take over the record of an earlier trace of a program."""
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
         self.wrapping = tuple(dict.fromkeys([*self.wrapping, *seen.get("wrapping", ())]))
 
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
-        """Look through what was traced; where a judged function is missing, trace from scratch.
+        """Look through a trace; where a judged function is missing, trace from scratch.
 
-        What was traced or tabulated for another statement is not traced again.
+        JAX does not trace again a function that it traced or tabulated for another statement.
 
         Args:
-            closed: what was traced.
+            closed: the traced program.
             given: its arguments.
-            retrace: traces it once more.
+            retrace: a function that traces the program once more.
         """
         if self.never and not self.blind:
             forget(*(f.__module__ for f in self._codes))

@@ -1,4 +1,4 @@
-"""What the library says about one form of one statement."""
+"""The verdict of the library about one form of one statement."""
 
 import re
 from dataclasses import dataclass, field, fields
@@ -10,7 +10,7 @@ from jaxbounds.ground.to_json import to_json
 
 
 def beside(witness_file: str, /) -> str:
-    """The file for Rocq of a witness: its name is one that Rocq takes."""
+    """Return the path of the Rocq file of a witness, with a name that Rocq takes."""
     folder, _, name = witness_file.rpartition("/")
     stem = re.sub(r"\W+", "_", name.removesuffix(".json"), flags=re.ASCII).strip("_")
     return f"{folder}/{stem}.v" if name else ""
@@ -19,62 +19,63 @@ def beside(witness_file: str, /) -> str:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What the library says about one form of one statement, and on what ground.
+    """The verdict of the library about one form of one statement, with its evidence.
 
     Attributes:
         id: the statement.
         paper: its paper.
         label: its label in print.
         kind: its kind.
-        relation: "<=", ">=" or "=": what is compared; "->" of limits.
+        relation: the comparison: "<=", ">=" or "="; "->" for limits.
         form: the form judged.
         expected: the status the form is expected to have.
-        recorded: whether somebody said what is expected: the form's declaration, or ratios on
-            record; else a claim is expected to hold, and a false twin to fail.
-        out_of_time: whether the limit of time ended what was tried; it is then inconclusive.
+        recorded: whether an expectation is on record: the form's declaration, or recorded ratios.
+            Otherwise a claim is expected to hold, and a false twin to fail.
+        out_of_time: whether the limit of time ended the run; the form is then inconclusive.
         status: the status it got.
-        reason: one sentence: why this status.
-        worst_ratio: by kind: the largest lhs/rhs (`<=`) or rhs/lhs (`>=`), the largest relative
-            discrepancy (`=`), failure frequency over level (probability), mean over mean
-            (expectation), the fitted exponent (rate), or the distance of the sides at the last size
-            (limit). NaN where nothing counted.
-        instances: how many instances counted.
-        evidence: what stands behind it: "sampled", "searched", "enumerated", "attained", or
-            "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
-        searches: how many searches were run for this form.
-        accepted: how many of their steps led to a worse instance.
-        starts: for each kind of start at the worst size, how many searches ended within a
-            millionth of the worst ratio, and how many there were.
-        distinct: how many different instances counted.
+        reason: the reason for the status, in one sentence.
+        worst_ratio: the worst ratio, by kind. For `<=` the largest lhs/rhs, for `>=` the largest
+            rhs/lhs, for `=` the largest relative discrepancy. For a probability, failure frequency
+            over level; for an expectation, mean over mean. For a rate, the fitted exponent; for a
+            limit, the distance of the sides at the last size. NaN where no instance counted.
+        instances: the number of instances that counted.
+        evidence: the evidence: "sampled", "searched", "enumerated", "attained", or "violated" (with
+            a certificate "disproved"); see `jaxbounds.falsification.evidence`.
+        searches: the number of searches for this form.
+        accepted: the number of search steps that led to a worse instance.
+        starts: for each kind of start at the worst size, the number of searches that ended within a
+            millionth of the worst ratio, and the number of searches.
+        distinct: the number of different instances that counted.
         by_size: the worst ratio at each size.
-        near: whether the near-control was rejected: the same form with a right side 1% smaller, or
-            with one side of an identity moved by a millionth.
-        sensitivity: for a bound that holds by how much, relatively, the larger side could shrink
-            before anything would have been noticed.
-        horizon: for trajectories the number of steps that were followed.
-        enumerates: of what the instances are all, where they are.
+        near: whether the near-control was rejected: the form with a right side 1% smaller, or with
+            one side of an identity moved by a millionth.
+        sensitivity: for a bound that holds, the relative amount by which the larger side could
+            shrink unnoticed.
+        horizon: for trajectories, the number of steps that were followed.
+        enumerates: the finite set of which the instances are all points; empty otherwise.
         checked: the hypotheses by name, evaluated on every instance.
-        excluded: instances left out, by reason.
+        excluded: the number of instances left out, by reason.
         sources: for each sampler, `cases` and the search: instances and worst ratio.
         quantiles: 0%, 5%, ..., 100% of the ratios of the counted instances.
         drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count: any
             change of a formula moves it.
-        values: of a few draws and cases, by instance and name ("lhs", "rhs", or a judged function),
-            the value, or a few numbers of one that has many entries; what all forms share stands
-            with the first form.
+        values: the noted values of a few draws and cases, by instance and name ("lhs", "rhs", or a
+            judged function). A value with many entries has a few numbers. Values that all forms
+            share stand with the first form.
         control: status and worst ratio of the deliberately false variant.
-        certificate: where it was certified (`jaxbounds.certify`): what ball arithmetic says.
-        witness_file: its witness, relative to the output folder; empty if there is none.
+        certificate: the answer of ball arithmetic, where the form was certified
+            (`jaxbounds.certify`).
+        witness_file: its witness, relative to the output folder; empty without a witness.
         counterexample_ratio: the ratio of the stored counterexample, where there is one.
         worst_file: the saved worst instance, relative to the output folder; empty if not saved.
         shrunk_ratio: the ratio of the shrunk failing instance, where the form fails.
-        shrunk_file: that instance, relative to the output folder; empty if not saved.
+        shrunk_file: the shrunk instance, relative to the output folder; empty if not saved.
         size: the shapes of the worst instance.
         precision: the float type.
-        tolerance: relative, as stated by the statement.
-        seconds: spent on the whole statement.
-        seed: of the run.
-        source: where in the paper, and under which other numbers it stands.
+        tolerance: the relative tolerance that the statement declares.
+        seconds: the seconds spent on the whole statement.
+        seed: the seed of the run.
+        source: the place in the paper, and other numbers of the statement.
     """
 
     id: str
@@ -122,22 +123,25 @@ class Verdict:
 
     @property
     def theorem_file(self) -> str:
-        """Where the disproof's file for Rocq stands, if it has one: beside its witness."""
+        """Return the path of the disproof's Rocq file, beside its witness.
+
+        Empty without a witness.
+        """
         return beside(self.witness_file)
 
     @property
     def is_twin(self) -> bool:
-        """Whether the form is a false twin of the claim, which must fail."""
+        """Tell whether the form is a false twin of the claim, which must fail."""
         return Form(name=self.form).is_twin
 
     @property
     def as_expected(self) -> bool:
-        """Whether the status is the recorded one."""
+        """Tell whether the status is the recorded one."""
         return self.status == self.expected
 
     @property
     def aside(self) -> str:
-        """A note beside a status: the status on record, or that a twin must fail."""
+        """Return a note beside a status: the status on record, or that a twin must fail."""
         if self.as_expected:
             return ""
         if self.is_twin:
@@ -146,7 +150,10 @@ class Verdict:
 
     @property
     def largest_size(self) -> str:
-        """The last of the sizes at which instances counted, in words; empty if there is none."""
+        """Return the last size at which instances counted, in words.
+
+        Empty if no instance counted.
+        """
         sizes = [*self.by_size] or [", ".join(f"{k}={v}" for k, v in self.size.items())]
         return sizes[-1]
 
@@ -164,19 +171,22 @@ class Verdict:
         return Table(f"{self.id} ({self.form}), {self.label}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-able dict; NaN becomes null, and infinities words."""
+        """Return a JSON-able dict; NaN becomes null, and infinities words."""
         return to_json(self) | {"as_expected": self.as_expected}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "Verdict":
-        """A verdict from what `to_json` gave.
+        """Return the verdict of a dict from `to_json`.
 
         Raises:
             ValueError: if a field is missing or unknown.
         """
         stored = {name: value for name, value in stored.items() if name != "as_expected"}
         if set(stored) != {f.name for f in fields(cls)}:
-            raise ValueError("these verdicts are of another version: run verify again")
+            raise ValueError(
+                f"these verdicts have fields={sorted(stored)}, those of another version. Try "
+                "`jaxbounds verify` again"
+            )
         number = lambda value: float("nan") if value is None else float(value)
         return cls(
             **stored

@@ -23,17 +23,18 @@ else:  # fsspec's are none, and have the methods of one
 
 
 PARTIAL = ".jaxbounds-partial-"
-"""How the name of a file begins that is being written; 32 hexadecimal digits of nobody else's
-follow. A killed process may leave one."""
+"""Beginning of the name of a file that is being written. A random number of 32 hexadecimal digits
+follows. A killed process may leave such a file.
+"""
 
 
 def locate(path: str | Place, /) -> Place:
-    """A file or folder of this machine or, given an address (s3://bucket/name), of an object store.
+    """Return a file or folder of this machine, or of an object store at an address.
 
-    What fsspec knows has the methods of a `Path`.
+    An address that fsspec knows gives an object with the methods of a `Path`.
 
     Raises:
-        ValueError: if the extra for addresses is missing, or nothing knows such addresses.
+        ValueError: if the extra for addresses is missing, or no package knows such addresses.
     """
     if "://" not in str(path):
         return Path(path)
@@ -44,7 +45,8 @@ def locate(path: str | Place, /) -> Place:
         found.fs  # noqa: B018 - asks for the package that knows this kind of address
     except (ImportError, ValueError) as problem:
         raise ValueError(
-            f"{path}: {problem}; addresses need pip install 'jaxbounds[storage]'"
+            f"{path}: {problem}, got path={str(path)!r}. Try pip install "
+            "'jaxbounds[storage]', which addresses need"
         ) from problem
     return cast(Path, found)
 
@@ -54,7 +56,7 @@ def _is_here(path: Place) -> bool:
 
 
 class Unreachable(OSError):
-    """An object store that did not answer, or refused."""
+    """An object store did not answer, or refused."""
 
 
 @contextlib.contextmanager
@@ -64,7 +66,7 @@ def reaching(path: Place, /) -> Iterator[None]:
     Each kind of store has its own exceptions.
 
     Raises:
-        FileNotFoundError: if nothing is there.
+        FileNotFoundError: if no file is there.
         Unreachable: for any other reason.
     """
     try:
@@ -77,10 +79,10 @@ def reaching(path: Place, /) -> Iterator[None]:
 
 
 def is_there(path: Place, /) -> bool:
-    """Whether there is such a file.
+    """Tell whether there is such a file.
 
     Raises:
-        Unreachable: if it would be on a store that did not answer, which has no file for others.
+        Unreachable: if the store of the file did not answer.
     """
     if _is_here(path):
         return path.is_file()
@@ -93,10 +95,10 @@ def is_there(path: Place, /) -> bool:
 
 @contextlib.contextmanager
 def here(path: str | Place, /) -> Iterator[Path]:
-    """A file of this machine with the content of `path`, for the length of a `with` block.
+    """Give a file of this machine with the content of `path`, for the length of a `with` block.
 
     Raises:
-        OSError: if a store does not have it, or did not answer.
+        OSError: if the store does not have the file, or did not answer.
     """
     path = locate(path)
     if _is_here(path):
@@ -111,10 +113,10 @@ def here(path: str | Place, /) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
-    """A binary file to write to; `path` gets its content when the block ends well, else nothing.
+    """Open a binary file for writing; `path` gets its content only when the block ends well.
 
-    The content is on the disk before the name is, unless it may be lost with the power: it takes
-    milliseconds, and what can be made again is not worth them.
+    If `lasting` is true, the data is fsynced before the rename, which takes milliseconds. Pass
+    False for a file that can be computed again.
     """
     path = locate(path)
     if not _is_here(path):
@@ -142,12 +144,12 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
 
 
 def try_to_write(folder: Place, /) -> None:
-    """Write and remove a few kilobytes, so that no run ends at a disk that takes nothing.
+    """Write and remove a few kilobytes, so that no run ends at a full or read-only disk.
 
-    A folder that was not there is not there afterwards. The file has a name that nobody else has.
+    A folder that did not exist does not exist afterwards. The file has a unique name.
 
     Raises:
-        OSError: if that fails, naming the folder.
+        OSError: if the write fails, naming the folder.
     """
     probe = folder / f"{PARTIAL}{uuid.uuid4().hex}"
     if not _is_here(folder):
@@ -182,25 +184,25 @@ _NAMED = "types"
 
 
 def _word(dtype: np.dtype) -> str:
-    """How a type is told from others: `str` is one word for several types of ml_dtypes."""
+    """Return a word that tells a type from others: several types of ml_dtypes share a `str`."""
     return dtype.name if dtype.isbuiltin == 2 else dtype.str
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """The bits of an array in a type of NumPy's own."""
+    """Return the bits of an array in a type of NumPy's own."""
     if _word(array.dtype) == array.dtype.str:
         return array
     return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
 
 
 def can_be_stored(dtype: np.dtype, /) -> bool:
-    """Whether `save_arrays` stores arrays of a type, which come back bit for bit then."""
+    """Tell whether `save_arrays` stores arrays of a type; they then come back bit for bit."""
     special = _word(dtype) != dtype.str
     return not dtype.hasobject and (not special or hasattr(ml_dtypes, dtype.name))
 
 
 def digest(arrays: Arrays, /, *words: str) -> str:
-    """SHA-256 of arrays by name (their types, shapes and values) and of some words."""
+    """Return the SHA-256 of arrays by name (their types, shapes and values) and of some words."""
     total = hashlib.sha256(json.dumps(words).encode())
     for name in sorted(arrays):
         array = arrays[name]
@@ -216,11 +218,11 @@ def save_arrays(
     """Write arrays as .npz with a checksum, all or nothing.
 
     Args:
-        path: where.
-        arrays: by name.
-        form: what kind of file this is, with its version; `load_arrays` asks for it.
+        path: the path of the file.
+        arrays: the arrays by name.
+        form: the kind of the file, with its version; `load_arrays` needs it.
         about: a text that goes with them, under the same checksum.
-        lasting: as of `whole`.
+        lasting: see `whole`.
 
     Raises:
         TypeError: as `write_arrays`.
@@ -231,13 +233,16 @@ def save_arrays(
 
 
 def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = "") -> None:
-    """Write what `save_arrays` saves into an open file.
+    """Write the content of a `save_arrays` file into an open file.
 
     Raises:
         TypeError: if an array holds Python objects, or a type that no reader knows.
     """
     if not all(can_be_stored(array.dtype) for array in arrays.values()):
-        raise TypeError("arrays of Python objects cannot be stored")
+        raise TypeError(
+            f"arrays of Python objects cannot be stored, got arrays={list(arrays)}. Try "
+            "arrays of numbers"
+        )
     named: Any = {f"array/{name}": _stored(array) for name, array in arrays.items()}
     special = {k: _word(a.dtype) for k, a in arrays.items() if _word(a.dtype) != a.dtype.str}
     if special:
@@ -251,13 +256,13 @@ def load_arrays(
     """Read the arrays and the text that `save_arrays` wrote.
 
     Args:
-        path: where.
-        form: the kind of file that is expected.
-        limit: bytes that it may unpack to.
+        path: the path of the file.
+        form: the expected kind of the file.
+        limit: bytes that the file may unpack to.
 
     Raises:
         ValueError: if the file is missing, is of another kind, or its checksum does not match; the
-            message ends before saying what to do.
+            message ends before its cure.
         Unreachable: if it is on an object store that did not answer.
     """
     try:

@@ -46,14 +46,16 @@ def refuse_links(folder: Path, name: str, /) -> None:
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or PurePosixPath(name).is_absolute():
-        raise ValueError(f"the name {name!r} leads out of {folder}")
+        raise ValueError(
+            f"the name {name!r} leads out of {folder}, got name={name!r}. Try a name inside of it"
+        )
     path = folder
     for part in parts:
         path = path / part
         if path.is_symlink():
             raise ValueError(
-                f"{path} is a link, and a run writes into plain files and folders only. Try "
-                "another --out, or remove the link"
+                f"{path} is a link, and a run writes into plain files and folders only, got "
+                f"name={name!r}. Try another --out, or remove the link"
             )
 
 
@@ -89,15 +91,15 @@ def set_aside(path: Place, why: str, /) -> Place:
 
 
 class Marked:
-    """A folder of the user's in which runs write files of their own.
+    """A folder of the user in which runs write files of their own.
 
     Names are relative, with "/" between their parts.
 
     Args:
-        path: the folder; it is made when something is written.
+        path: the folder; the first write makes it.
 
     Raises:
-        ValueError: if the mark is a link, or a file of the user's has its name.
+        ValueError: if the mark is a link, or a user's file has its name.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -106,7 +108,7 @@ class Marked:
         self._stamps: dict[str, tuple[int, ...]] = {}
 
     def _read(self) -> dict[str, set[str]]:
-        """The digests of each name that runs wrote."""
+        """Return the digests of each name that runs wrote."""
         if self._digests is not None:
             return self._digests
         mark, found = self.path / MARK, dict[str, set[str]]()
@@ -118,7 +120,9 @@ class Marked:
             data = bytes_in(mark) if _local(mark) else mark.read_bytes()
         head, *lines = data.decode("utf8", "replace").split("\n")
         if head != json.dumps({"format": FORMAT}):
-            raise ValueError(f"{mark} is not a mark of this library. Try another --out")
+            raise ValueError(
+                f"{mark} is not a mark of this library, got head={head!r:.60}. Try another --out"
+            )
         for line in lines:
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):  # a torn one
                 entry = json.loads(line)
@@ -127,7 +131,7 @@ class Marked:
         return found
 
     def _note(self, name: str, digest: str) -> None:
-        """Write into the mark that a file is ours, before the file has its name."""
+        """Note in the mark that a file is ours, before the file has its name."""
         known = self._read()
         line = json.dumps({"name": name, "sha256": digest}) + "\n"
         mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"
@@ -144,7 +148,7 @@ class Marked:
             new.write((head + "\n".join(entries) + "\n").encode())
 
     def place(self, name: str, /) -> Place:
-        """The path of a file in this folder.
+        """Return the path of a file in this folder.
 
         Raises:
             ValueError: if a link would lead there, or out of the folder.
@@ -155,7 +159,7 @@ class Marked:
 
     @property
     def names(self) -> list[str]:
-        """The names that runs wrote, now or before, whatever stands there."""
+        """Return the names that runs wrote, now or before, whatever stands there."""
         return list(self._read())
 
     def _digest(self, path: Place) -> str:
@@ -165,14 +169,14 @@ class Marked:
             return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
-        """The content of a file; None if the file is absent, or damaged.
+        """Return the content of a file; None if the file is absent or damaged.
 
         A file that a run wrote counts as damaged, too, if it was changed since. The damaged file is
         set aside if a run wrote it; a file of the user's stays as it is.
 
         Args:
-            name: of the file.
-            read: raises `Damaged` where the file is none of the library's.
+            name: the name of the file.
+            read: a function that raises `Damaged` where the file is none of the library's.
         """
         path = self.place(name)
         try:
@@ -206,7 +210,7 @@ class Marked:
             raise Damaged(f"{path} was changed since a run wrote it")
 
     def owns(self, name: str, /) -> bool:
-        """Whether a run wrote the file that has this name now, and nobody changed it since."""
+        """Tell whether a run wrote the file of this name, and the file did not change since."""
         digests = self._read().get(name, set())
         if not digests or not is_there(self.place(name)):
             return False
@@ -220,7 +224,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """The names at which a file of the user's stands."""
+        """Return the names at which a user's file stands."""
         known, found = self._read(), dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -233,9 +237,9 @@ class Marked:
 
     @contextlib.contextmanager
     def writing(self, name: str, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
-        """A binary file to write to; `name` gets its content when the block ends well.
+        """Open a binary file for writing; `name` gets its content when the block ends well.
 
-        What stands there and is not ours is set aside: the user's, or what was changed since.
+        A file at that name that is the user's, or that changed since a run wrote it, is set aside.
         """
         path = self.place(name)
         with whole(path, lasting=lasting) as file:
@@ -256,7 +260,7 @@ class Marked:
         return self.path / name
 
     def begin_lines(self, name: str, head: str, /) -> None:
-        """Write a file that grows by lines: it is ours as long as it keeps its first line."""
+        """Write a file that grows by lines; it is ours as long as it keeps its first line."""
         self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
         self.write(name, f"{head}\n")
 
@@ -269,7 +273,7 @@ class Marked:
             os.fsync(file.fileno())
 
     def move(self, old: str, new: str, /) -> None:
-        """Give a file of ours another name; what stands there and is not ours is set aside."""
+        """Give a file of ours another name; a file there that is not ours is set aside."""
         source, target = self.place(old), self.place(new)
         if is_there(target) and not self.owns(new):
             set_aside(target, "was changed since a run wrote it, or is not of a run")
@@ -278,7 +282,7 @@ class Marked:
         os.replace(source, target)
 
     def remove(self, name: str, /) -> bool:
-        """Remove a file if it is ours, and its folders if they are empty then; whether it was."""
+        """Remove a file if it is ours, and its empty folders; tell whether it was removed."""
         if not self.owns(name):
             return False
         path = self.place(name)
@@ -292,18 +296,18 @@ class Marked:
         return True
 
     def scratch(self, name: str, /) -> Path:
-        """A new folder of ours that nobody else has; `sweep_up` removes it with all that it holds.
+        """Return a new folder of ours with a unique name; `sweep_up` removes it with its content.
 
-        It is made by whoever first writes into it.
+        The first write makes the folder.
         """
         own = f"{name}-{uuid.uuid4().hex}"
         self._note(f"{own}/", "folder")
         return Path(self.place(own))
 
     def sweep_up(self, under: str, /) -> None:
-        """Remove our files below a folder of this one; what is not ours stays where it is."""
+        """Remove our files below a folder of this one; other files stay."""
         for name in [name for name in self.names if name.startswith(f"{under}/")]:
-            with contextlib.suppress(ValueError):  # a link came to stand there: it is not ours
+            with contextlib.suppress(ValueError):  # a link stands there now: it is not ours
                 if name.endswith("/"):
                     shutil.rmtree(self.place(name.rstrip("/")), ignore_errors=True)
                 else:
@@ -320,11 +324,11 @@ class Marked:
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
 
     def tidy(self) -> None:
-        """Leave names out of the mark at which nothing stands any more."""
+        """Remove names from the mark at which no file stands any more."""
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Leave names out of the mark, so that it does not grow from run to run."""
+        """Remove names from the mark, so that it does not grow from run to run."""
         self._digests = None  # another process may have added a name
         known = self._read()
 
@@ -343,13 +347,13 @@ class Marked:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Numbers that change with a file: its inode, its size, its times."""
+    """Return numbers that change with a file: its inode, its size, its times."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _head_of(path: Place) -> str:
-    """The digest of the first line of a file."""
+    """Return the digest of the first line of a file."""
     if not _local(path):
         return ""
     with open(path, "rb") as file:
@@ -357,5 +361,5 @@ def _head_of(path: Place) -> str:
 
 
 def _existing(path: str, flags: int) -> int:
-    """Open a file that is there, and no link."""
+    """Open an existing file that is no link."""
     return os.open(path, (flags & ~os.O_CREAT) | getattr(os, "O_NOFOLLOW", 0))

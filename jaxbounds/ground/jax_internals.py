@@ -1,4 +1,4 @@
-"""Everything that JAX does not promise, in one module.
+"""The one module for everything that JAX does not promise.
 
 JAX changes the classes of its programs, the parameters of loops and calls, and its experimental
 modules between minor releases. Other modules of the library import them from here.
@@ -85,7 +85,7 @@ def current_trace() -> Any:
 
 
 def process_allgather(tree: Any, /) -> Any:
-    """The arrays of all processes, with an axis of processes in front."""
+    """Return the arrays of all processes, with an axis of processes in front."""
     return multihost_utils.process_allgather(tree)
 
 
@@ -135,10 +135,10 @@ def _missing(eqn: JaxprEqn) -> UnknownParametersError:
 
 
 def scan_of(eqn: JaxprEqn, /) -> Scan:
-    """The parameters of a `scan` equation, in every version of JAX.
+    """Return the parameters of a `scan` equation, in every version of JAX.
 
     Raises:
-        UnknownParametersError: if the equation says otherwise how its operands are divided.
+        UnknownParametersError: if the equation divides its operands in another way.
     """
     p = eqn.params
     try:
@@ -152,10 +152,10 @@ def scan_of(eqn: JaxprEqn, /) -> Scan:
 
 
 def while_of(eqn: JaxprEqn, /) -> While:
-    """The parameters of a `while` equation.
+    """Return the parameters of a `while` equation.
 
     Raises:
-        UnknownParametersError: if the equation says otherwise how its operands are divided.
+        UnknownParametersError: if the equation divides its operands in another way.
     """
     names = ("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts")
     try:
@@ -165,7 +165,7 @@ def while_of(eqn: JaxprEqn, /) -> While:
 
 
 def branches_of(eqn: JaxprEqn, /) -> Sequence[ClosedJaxpr]:
-    """The programs between which a `cond` equation chooses.
+    """Return the programs between which a `cond` equation chooses.
 
     Raises:
         UnknownParametersError: if the equation holds them elsewhere.
@@ -187,7 +187,7 @@ _CALLED = {
 
 
 def _polynomial(x: Any, *coefficients: Any) -> Any:
-    """Horner's rule, from the highest degree to the lowest."""
+    """Evaluate a polynomial by Horner's rule, from the highest degree to the lowest."""
     return functools.reduce(lambda found, c: found * x + c, reversed(coefficients))
 
 
@@ -196,24 +196,24 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
     "one_minus_square": lambda x: (1 + x) * (1 - x),
     "polynomial": _polynomial,
 }
-"""Primitives of JAX 0.12 as programs of those that earlier versions have as well."""
+"""Primitives of JAX 0.12 as programs of primitives that earlier versions have as well."""
 _DESCRIBED = "call_hi_primitive"
 """A call whose program an object of JAX gives: `nonzero` and `searchsorted` from JAX 0.12 on."""
 
 
 def is_call(name: str, /) -> bool:
-    """Whether a primitive of this name runs another program once."""
+    """Tell whether a primitive of this name runs another program once."""
     return name in _CALLED or name in _WRITTEN_OUT or name == _DESCRIBED
 
 
 def called_names() -> tuple[str, ...]:
-    """The primitives for which `is_call` is true."""
+    """Return the primitives for which `is_call` is true."""
     return (*_CALLED, *_WRITTEN_OUT, _DESCRIBED)
 
 
 @functools.lru_cache(512)
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
-    """The program of an equation that holds none, for operands of these shapes and types."""
+    """Trace the program of an equation that holds none, for operands of these shapes and types."""
 
     def run(*leaves: Any) -> list[Any]:
         if described is None:
@@ -229,7 +229,7 @@ def _without_program(eqn: JaxprEqn) -> ClosedJaxpr:
 
 
 def called_program(eqn: JaxprEqn, /) -> ClosedJaxpr | Jaxpr:
-    """The program that a call runs once.
+    """Return the program that a call runs once.
 
     Raises:
         UnknownParametersError: if the equation holds the program elsewhere.
@@ -254,46 +254,46 @@ def _held(eqn: JaxprEqn) -> Iterator[ClosedJaxpr | Jaxpr]:
 
 
 def programs_inside(eqn: JaxprEqn, /) -> Iterator[Jaxpr]:
-    """The programs that the parameters of an equation hold."""
+    """Yield the programs that the parameters of an equation hold."""
     for held in _held(eqn):
         yield held.jaxpr if isinstance(held, ClosedJaxpr) else held
 
 
 def constants_inside(eqn: JaxprEqn, /) -> Iterator[Any]:
-    """The constants of the programs that the parameters of an equation hold."""
+    """Yield the constants of the programs that the parameters of an equation hold."""
     for held in _held(eqn):
         yield from getattr(held, "consts", ())
 
 
 def without_dead_code(program: Jaxpr, /) -> Jaxpr:
-    """The equations on which the results of a program depend."""
+    """Return the equations on which the results of a program depend."""
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[0]
 
 
 def as_function(closed: ClosedJaxpr, /) -> Any:
-    """A function that runs a program on the leaves of its arguments and returns a list."""
+    """Return a function that runs a program on the leaves of its arguments and returns a list."""
     return jaxpr_as_fun(closed)
 
 
 def with_constants(closed: ClosedJaxpr, constants: Sequence[Any], /) -> ClosedJaxpr:
-    """The same equations with other constants."""
+    """Return the program with other constants."""
     return ClosedJaxpr(closed.jaxpr, list(constants))
 
 
 def with_outputs(closed: ClosedJaxpr, variables: Sequence[Any], /) -> ClosedJaxpr:
-    """The same equations, which return other variables of the program."""
+    """Return the program with other variables as results."""
     names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(variables))
     program = closed.jaxpr.replace(outvars=list(variables), debug_info=names)
     return closed.replace(jaxpr=program)
 
 
 def place_of(eqn: JaxprEqn, /) -> str:
-    """The innermost line of a user's code that made an equation: `file:line (function)`."""
+    """Return the innermost line of a user's code that made an equation: `file:line (function)`."""
     return source_info_util.summarize(eqn.source_info)
 
 
 def known_primitives() -> tuple[str, ...]:
-    """The names of the primitives that this version of JAX lists, sorted."""
+    """Return the names of the primitives that this version of JAX lists, sorted."""
     found = (getattr(value, "name", None) for value in vars(primitives).values())
     return tuple(sorted({name for name in found if isinstance(name, str)}))
 

@@ -1,11 +1,12 @@
-"""Memory: what a call may take, said before it takes it."""
+"""Memory: the bytes that a call would take, checked before the call takes them."""
 
 LIMIT = 8 * 2**30
-"""Bytes that a call may need unless it is told otherwise."""
+"""Bytes that a call may need unless the caller sets a limit; a larger limit lets calls fill memory.
+"""
 
 
 def shown_bytes(amount: float, /) -> str:
-    """An amount of memory for people."""
+    """Return an amount of memory as text for people."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
             return f"{amount:.3g} {unit}"
@@ -14,16 +15,16 @@ def shown_bytes(amount: float, /) -> str:
 
 
 def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
-    """Raise where `need` is over the limit, both in bytes.
+    """Raise if `need` is over the limit, both in bytes.
 
     Args:
-        need: what would be taken.
-        limit: what may be.
-        what: that needs it, with its verb ("24 words need").
-        advice: what to do instead, before "raise memory_limit".
+        need: the bytes that would be taken.
+        limit: the bytes that may be taken.
+        what: the user of the memory, with its verb ("24 words need").
+        advice: a cure to name before "raise memory_limit".
 
     Raises:
-        ValueError: then, with the numbers.
+        ValueError: if `need` is over the limit, with both numbers.
     """
     if need > limit:
         raise ValueError(

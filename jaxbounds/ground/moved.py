@@ -1,6 +1,6 @@
 """Old dotted names: each imports for one release, and its warning names the new place.
 
-`MODULES` and `NAMES` are the whole list. The module of an old name holds nothing: it hands on each
+`MODULES` and `NAMES` are the whole list. The module of an old name holds nothing. It hands on each
 attribute of the module at the new place, so that an old pickle finds its classes and no class
 exists twice. `import jaxbounds` calls `serve_old_names`, which adds one finder to `sys.meta_path`.
 """
@@ -21,7 +21,7 @@ LAST = "0.4"
 
 
 def _within(old: str, new: str, names: str) -> dict[str, str]:
-    """Modules that moved from one room to another and kept their own names."""
+    """Return modules that moved from one room to another and kept their own names."""
     dot = f"{old}." if old else ""
     return {f"{dot}{name}": f"{new}.{name}" for name in names.split()}
 
@@ -101,11 +101,11 @@ NAMES: dict[str, dict[str, str]] = {
     "ground.to_json": {"plain": "to_json"},
     "ground.tables": {"shown": "with_table"},
 }
-"""For each module, at its new place, its old names and the new ones; `module:name` is elsewhere."""
+"""Old names and new names of each module, at its new place; `module:name` is elsewhere."""
 
 
 def new_place(module: str, /) -> str | None:
-    """The new dotted name of a module or of a part of a moved room; None for any other module."""
+    """Return the new dotted name of a module or part of a moved room; None for other modules."""
     head, tail = module.removeprefix(f"{ROOT}."), ""
     while head:
         if head in MODULES:
@@ -124,7 +124,7 @@ def _warn(old: str, new: str, stacklevel: int) -> None:
 
 
 def _getter(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` that serves the old names of a module."""
+    """Return the `__getattr__` that serves the old names of a module."""
 
     def __getattr__(name: str) -> Any:
         if name not in names:
@@ -139,7 +139,7 @@ def _getter(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class _Alias(importlib.abc.Loader):
-    """Fills the module of an old name: each attribute is the one at the new place."""
+    """A loader that fills the module of an old name with the attributes of the new place."""
 
     def __init__(self, new: str) -> None:
         self._new = new
@@ -167,7 +167,7 @@ class _Alias(importlib.abc.Loader):
 
 
 class _WithOldNames(SourceFileLoader):
-    """Loads a module that stayed, and adds its old names.
+    """A loader of a module that stayed; it adds the module's old names.
 
     A module that another tool's import hook loads goes without its old names.
     """
@@ -179,7 +179,7 @@ class _WithOldNames(SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds old names, and the modules that have old names inside them."""
+    """A finder of old names, and of the modules that have old names inside them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

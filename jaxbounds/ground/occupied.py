@@ -1,7 +1,7 @@
 """Folders that one run has for itself: a second run waits, or takes a folder beside it.
 
-A lock of the operating system stands behind it, which ends with its process. Object stores, disks
-without locks, and Windows have none: there two runs are not kept apart.
+A lock of the operating system stands behind it, and ends with its process. Object stores, disks
+without locks, and Windows have no such lock. Two runs are not kept apart there.
 """
 
 import contextlib
@@ -24,16 +24,17 @@ except ImportError:
 
 LOCK = ".jaxbounds-lock"
 LOOK = 0.1
-"""Seconds between two looks at an occupied folder; `take` waits so long, and a larger number makes
-it answer later."""
+"""Seconds between two looks at an occupied folder; `take` waits that long, and a larger number
+makes it answer later.
+"""
 
 
 class Held:
-    """A folder that this process has for itself until `release`, or until nobody holds this.
+    """A folder that this process has for itself until `release`, or until the object is deleted.
 
     Args:
         path: the folder.
-        lock: the descriptor of its locked file; -1 where there is none.
+        lock: the descriptor of its locked file; -1 without a lock.
     """
 
     def __init__(self, path: Path, lock: int = -1) -> None:
@@ -43,7 +44,7 @@ class Held:
             _held[str(path.absolute())] = self
 
     def discard(self) -> None:
-        """Release the folder, and remove it if nothing but the library's own marks stands in it."""
+        """Release the folder, and remove it if it holds only the library's own marks."""
         self.release()
         with contextlib.suppress(OSError):
             if {part.name for part in self.path.iterdir()} <= {LOCK, MARK}:
@@ -64,7 +65,7 @@ _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """The folder, or the settings of who has it; "" where that is not said yet."""
+    """Lock the folder, or return its holder's settings; "" where they are not written yet."""
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()
@@ -86,12 +87,12 @@ def _locked(path: Path, settings: str) -> Held | str:
             os.ftruncate(lock, 0)
             os.write(lock, settings.encode())
             return Held(path, lock)
-    os.close(lock)  # somebody removed the folder in between
+    os.close(lock)  # the folder was removed in between
     return ""
 
 
 def siblings(out: Path, /) -> Iterator[Path]:
-    """A folder, and those beside it that take its place."""
+    """Yield a folder, and the folders beside it that take its place."""
     yield out
     for number in range(2, 10**6):
         yield out.with_name(f"{out.name}-{number}")
@@ -106,20 +107,20 @@ def take(
     look: Callable[[], None] = lambda: None,
     only: bool = False,
 ) -> Held:
-    """A folder for this run alone: `out`, or one beside it that is named on standard error.
+    """Take a folder for this run alone: `out`, or one beside it that is named on standard error.
 
     A run whose settings are equal is waited for. A folder that another run has, or in which files
     of the user's stand at the names of the run's, is left alone.
 
     Args:
         out: the folder that was asked for.
-        settings: JSON-able; what decides whether two runs are of one kind.
-        names: that the run will write.
+        settings: JSON-able settings that decide whether two runs are of one kind.
+        names: the names that the run will write.
         look: called while waiting; an exception of it ends that.
         only: refuse instead of taking a folder beside it, as for a run that is continued.
 
     Raises:
-        ValueError: if `only` that folder would do, and it is not free.
+        ValueError: if `only` is true and the folder is not free.
         ValueError: if a link stands at one of the names.
         OSError: if the folder cannot be made.
     """
@@ -128,7 +129,8 @@ def take(
     for place in siblings(out):
         if only and place != out:
             raise ValueError(
-                f"{out} is not free: something else is at work there. Try another folder"
+                f"{out} is not free: something else is at work there, got out={str(out)!r}. "
+                "Try another folder"
             )
         waited = False
         while True:

@@ -1,4 +1,4 @@
-"""Folders and keys that nobody else can have written: what lies there may be loaded as code."""
+"""Folders and keys that no other user can have written: a file there may be loaded as code."""
 
 import contextlib
 import hmac
@@ -11,13 +11,13 @@ from pathlib import Path
 KEY, LENGTH = ".key", 32
 """The file of a folder's key, and the bytes of a key."""
 SIGNED = 32
-"""Bytes of a signature."""
+"""Bytes of a signature; a larger number would not fit SHA-256."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def fault_of(folder: Path, /) -> str:
-    """The reason why somebody else may have written into a folder; empty where nobody can have."""
+    """Return the reason why another user may have written into a folder; empty where none can."""
     try:
         found = folder.stat()
     except OSError as problem:
@@ -32,7 +32,7 @@ def fault_of(folder: Path, /) -> str:
 
 
 def private(folder: Path, /) -> Path | None:
-    """A folder that only its owner, this process's user, can write; made where it is not there.
+    """Return a folder that only its owner, this process's user, can write; make it if absent.
 
     Returns:
         The folder; None where it cannot be made, another user owns it, or others can write there.
@@ -47,7 +47,7 @@ def private(folder: Path, /) -> Path | None:
 
 
 def key_of(folder: Path, /) -> bytes | None:
-    """The random key of a private folder, made where there is none; only its owner can read it.
+    """Return the random key of a private folder, made if absent; only its owner can read it.
 
     Returns:
         32 bytes; None where the folder is not private, or keeps no key.
@@ -60,13 +60,13 @@ def key_of(folder: Path, /) -> bytes | None:
 
 
 def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
-    """The 32 bytes that only a holder of the key can make for this file of this folder."""
+    """Return the 32 bytes that only a holder of the key can make for this file of this folder."""
     name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
     return hmac.digest(key, name + content, "sha256")
 
 
 def read_signed(file: Path, /) -> bytes | None:
-    """The content of a file that begins with its `signature`.
+    """Return the content of a file that begins with its `signature`.
 
     Returns:
         The bytes behind the signature; None where the file is missing, cut, changed, or lies in a
@@ -83,7 +83,7 @@ def read_signed(file: Path, /) -> bytes | None:
 
 
 def _made(file: Path) -> bytes | None:
-    """A new key; of two processes that make one at once the later key stays."""
+    """Make a new key; if two processes make one at once, the later key stays."""
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(secrets.token_bytes(LENGTH))

@@ -1,7 +1,7 @@
-"""Readers of what the library wrote: each looks at structure and size before it allocates.
+"""Readers of files of the library: each checks structure and size before it allocates.
 
-A reader takes a file of this machine. It runs no code, and it raises `Damaged` with the file's name
-for whatever the library did not write.
+A reader takes a file of this machine. It runs no code. It raises `Damaged` with the file's name for
+any content that the library did not write.
 """
 
 import hashlib
@@ -21,35 +21,36 @@ import numpy as np
 Value = TypeVar("Value")
 
 TEXT = 2**26
-"""Bytes of a JSON file; `text_of` reads no larger one, and a larger limit lets it fill more memory.
-"""
+"""Bytes of a JSON file that `text_of` reads at most; a larger limit lets it fill more memory."""
 CONTAINERS, ENTRIES = 2**21, 2**22
 """Objects with lists, and commas, of one JSON text; `parsed` parses no more of them. A larger limit
-lets a small file fill more memory."""
+lets a small file fill more memory.
+"""
 HEADER = 2**16
-"""Bytes of an array's header; `arrays_of` reads no longer one."""
+"""Bytes of an array's header that `arrays_of` reads at most; a larger limit reads longer headers.
+"""
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
-"""How netCDF-4 names a dimension that no variable belongs to; nobody reads its values."""
+"""The name that netCDF-4 gives a dimension without a variable; its values are never read."""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError)
 """The exceptions that the conversion of a foreign value raises."""
 
 
 class Damaged(ValueError):
-    """A file is not what the library writes there; the message names it."""
+    """A file is not the library's; the message names it."""
 
 
 def _plain_file(path: Path) -> BufferedReader:
-    """The opened file; a pipe or a device, which may never end, is none."""
+    """Open a plain file; refuse a pipe or a device, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     # A file object refuses the descriptor of a folder, and leaves it open.
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise Damaged(f"{path} is no plain file. Try another folder")
+        raise Damaged(f"{path} is no plain file, got path={str(path)!r}. Try another folder")
     return open(descriptor, "rb")
 
 
 def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:
-    """The content of a plain file.
+    """Return the content of a plain file.
 
     Raises:
         Damaged: if it is no plain file, or has more bytes than the limit.
@@ -58,12 +59,15 @@ def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:
     with _plain_file(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise Damaged(f"{path} has more than {limit} bytes, more than the library writes there")
+        raise Damaged(
+            f"{path} has more than {limit} bytes, more than the library writes there, "
+            f"limit={limit}. Try another folder"
+        )
     return data
 
 
 def sha256_of(path: Path, /) -> str:
-    """SHA-256 of the content of a plain file.
+    """Return the SHA-256 of the content of a plain file.
 
     Raises:
         Damaged: if it is no plain file.
@@ -74,10 +78,10 @@ def sha256_of(path: Path, /) -> str:
 
 
 def parsed(data: bytes, /) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Raises:
-        ValueError: if it is none, or holds more entries than a text of the library.
+        ValueError: if it is no JSON text, or holds more entries than a text of the library.
     """
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
@@ -93,8 +97,8 @@ def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> 
 
     Args:
         path: the file.
-        of: makes the wanted value from the parsed one, and raises one of `UNREADABLE` where that
-            has another structure.
+        of: a function that makes the wanted value from the parsed one, and raises one of
+            `UNREADABLE` for another structure.
         limit: bytes that the file may have.
 
     Raises:
@@ -111,15 +115,15 @@ def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> 
 
 
 _WORDS = (None, "inf", "-inf")
-"""A float that is not finite, as JSON has it."""
+"""The JSON values of a float that is not finite."""
 
 
 def fits(value: Any, hint: Any, /) -> bool:
-    """Whether a parsed value is what JSON makes of a value of a type.
+    """Tell whether a parsed value has the JSON form of a type.
 
     Args:
-        value: parsed.
-        hint: of strings, numbers, literals, tuples, lists and dicts, and unions of these.
+        value: the parsed value.
+        hint: a type of strings, numbers, literals, tuples, lists and dicts, and unions of these.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
@@ -148,13 +152,13 @@ def fits(value: Any, hint: Any, /) -> bool:
 
 
 def is_inside(name: str, /) -> bool:
-    """Whether a relative name, as a file gives it, stays inside of its folder."""
+    """Tell whether a relative name, as a file gives it, stays inside of its folder."""
     parts = PurePosixPath(name).parts
     return not (name.startswith("/") or "\\" in name or "\0" in name or ".." in parts)
 
 
 def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that ended whole, each with its number from 1; a torn last one is none.
+    """Yield the whole lines of a file, each with its number from 1; drop a torn last line.
 
     Raises:
         Damaged: if it is no plain file, or has more bytes than the limit.
@@ -165,7 +169,7 @@ def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, byt
 
 
 def _array_of(part: Any, size: int) -> np.ndarray:
-    """One array of an archive, whose declared bytes must be those that its header asks for."""
+    """Read one array of an archive, whose declared bytes must match its header."""
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"version {version} of an array")
@@ -192,7 +196,7 @@ def _array_of(part: Any, size: int) -> np.ndarray:
 
 
 def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by name, without Python objects.
+    """Return the arrays of an .npz file by name, without Python objects.
 
     Each header is compared with the bytes that the archive declares before an array is made.
 
@@ -216,9 +220,9 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
 
 
 def check_netcdf(path: Path, /, *, limit: int) -> None:
-    """Look through a netCDF-4 file, whose variables must hold what they name.
+    """Check a netCDF-4 file, whose variables must hold the bytes that they declare.
 
-    A chunked variable without data names as much as it likes in a few bytes.
+    A chunked variable without data can declare any size in a few bytes.
 
     Raises:
         ValueError: if a variable names more bytes than the file stores for it, or all name more

@@ -1,12 +1,12 @@
-"""A record of what a user's code rests on: found by watching the code while it runs.
+"""A record of the files and settings behind a user's code, found by watching it run.
 
 Python tells an audit hook of each file that is opened, each folder that is listed and each program
-that is started. A finder of modules sees each import; it also makes modules of the user's from
-their text, since Python's own bytecode is compared by size and time alone. Existence checks are
-told by nobody: while the code is watched, the functions of `os` that look note the path and go on.
+that is started. A finder of modules sees each import. The finder also makes a user's modules from
+their text, since Python compares its own bytecode by size and time alone. Python reports no
+existence checks. So the functions of `os` that look at a path note the path while code is watched.
 
-Files that C code opens by itself (HDF5, say), the clock and a network's answers leave no trace. A
-statement declares them (`depends=`).
+Three things leave no trace: files that C code opens by itself (HDF5, say), the clock, and a
+network's answers. A statement declares them (`depends=`).
 """
 
 import contextlib
@@ -39,7 +39,7 @@ OURS = frozenset((
     "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
     "chex", "jaxtyping", "beartype",
 ))  # fmt: skip
-"""Packages whose versions, or whose source, every run keeps by itself."""
+"""Packages whose versions, or whose source, every run records by itself."""
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _WRITES = os.O_WRONLY | os.O_RDWR
 _MAKES = os.O_TRUNC | os.O_EXCL | os.O_APPEND
@@ -51,7 +51,7 @@ _STARTS = (
     "os.fork",
     "socket.connect",
 )
-"""Events after which nobody knows what a result rests on."""
+"""Events after which the record no longer knows all dependencies of a result."""
 _LOOK_ONLY = frozenset(
     ["exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", "resolve"]
 )
@@ -64,7 +64,7 @@ def _of_python(path: str) -> bool:
 
 @functools.cache
 def is_installed(path: str, /) -> bool:
-    """Whether a file is Python's own or of an installed package."""
+    """Tell whether a file is Python's own or of an installed package."""
     if path.startswith(_INSTALLED):
         return True
     path = os.path.realpath(path)
@@ -90,7 +90,7 @@ class _Watch:
         self.inside = threading.local()
 
     def note(self, word: str, path: Any) -> None:
-        """Keep the state of a dependency as it is now, unless one is kept already."""
+        """Keep the present state of a dependency, unless a state is kept already."""
         if isinstance(path, int) or path is None:
             return
         name = os.path.abspath(os.fsdecode(path))
@@ -118,12 +118,12 @@ class _Watch:
         return name in self.made or any(str(p) in self.made for p in Path(name).parents)
 
     def make(self, path: Any) -> None:
-        """A file or folder that this process writes is no dependency of later reads."""
+        """Note a path that this process writes, which is then no dependency of later reads."""
         if not isinstance(path, int) and path is not None:
             self.made.add(os.path.abspath(os.fsdecode(path)))
 
     def is_users(self, frame: FrameType | None) -> bool:
-        """Whether code of the user's asks, directly or through packages."""
+        """Tell whether the user's code asks, directly or through packages."""
         if self.loading:
             return True
         while frame is not None and frame.f_code not in self.entries:
@@ -137,7 +137,7 @@ _foreign: dict[str, bool] = {}
 
 
 def _is_foreign(file: str) -> bool:
-    """Whether code is neither Python's nor of the packages that every run keeps by itself."""
+    """Tell whether code is neither Python's nor of the packages that every run records."""
     if file not in _foreign:
         path = os.path.realpath(file)
         place = next((p for p in _INSTALLED if path.startswith(p)), "")
@@ -151,7 +151,7 @@ _watch = _Watch()
 
 
 def _asks_itself(frame: FrameType | None) -> bool:
-    """Whether the import system or the metadata of packages ask, on their own account."""
+    """Tell whether the import system or package metadata ask on their own account."""
     for _ in range(6):
         if frame is None or not (
             frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
@@ -196,7 +196,7 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
 
 
 def _outside_of_python(frame: FrameType | None) -> str:
-    """The file of the innermost code that is not Python's own."""
+    """Return the file of the innermost code that is not Python's own."""
     while frame is not None and (
         frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
     ):
@@ -205,7 +205,7 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Note something if the user's code asks for it; what fails leaves the code alone."""
+    """Run `act` if the user's code asks for it; a failure leaves the code alone."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):
@@ -216,7 +216,7 @@ def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
 
 
 def _looking(name: str) -> Callable[..., Any]:
-    """A function of `os` that notes what it is asked about."""
+    """Return a function of `os` that notes the path of each question."""
     usual = getattr(os, name)
     words = {"lstat": "own kind", "readlink": "target", "access": "kind"}
 
@@ -235,7 +235,7 @@ def _looking(name: str) -> Callable[..., Any]:
 
 
 def _only_looks(frame: FrameType | None) -> bool:
-    """Whether a function that asks for existence or kind alone is behind it."""
+    """Tell whether a function that asks for existence or kind alone is behind the call."""
     for _ in range(3):
         if frame is None or not (
             _of_python(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen")
@@ -248,19 +248,19 @@ def _only_looks(frame: FrameType | None) -> bool:
 
 
 class FromText(SourceFileLoader):
-    """A module from its text, never from bytecode that is kept for another text of that size."""
+    """A loader that makes a module from its text, never from bytecode of another text."""
 
     def get_code(self, fullname: str) -> Any:
-        """The code of the text as it stands in the file."""
+        """Return the code of the text in the file."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 class _Finder:
-    """Stands before the finders of modules, and notes what they find for the user's code."""
+    """A finder before the other finders, which notes the modules found for the user's code."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """As of every finder."""
+        """Find a module, like every finder."""
         first = name.partition(".")[0]
         busy = getattr(_watch.inside, "busy", False)
         if not _watch.depth or busy or first in OURS or first in sys.stdlib_module_names:
@@ -292,17 +292,17 @@ _looks = {
     for name in ("stat", "lstat", "access", "readlink")
     if hasattr(os, name)
 }
-"""The functions of `os` that look at a path, each with the one that notes it."""
+"""The functions of `os` that look at a path, each with the function that also notes it."""
 
 
 @contextlib.contextmanager
 def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
-    """For the length of a `with` block, record what code of the user's reads.
+    """Record, for the length of a `with` block, the files that user's code reads.
 
     Args:
-        entry: the code of the function that calls the user's code: whoever calls that function is
+        entry: the code of the function that calls the user's code; the callers of that function are
             not watched.
-        loading: that a module of the user's is loaded: all that is read then counts.
+        loading: whether a user's module is loaded; then all reads count.
     """
     watch = _watch
     with watch.lock:
@@ -345,7 +345,7 @@ def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
 
 
 def ignore(folder: str | Path, /) -> None:
-    """Leave out what is read below a folder: the library's own cache, say."""
+    """Leave out files below a folder, such as the library's own cache."""
     _watch.ignored.add(os.path.join(os.path.abspath(folder), ""))
 
 
@@ -355,14 +355,14 @@ def note_file(path: str | Path, /) -> None:
 
 
 def executed(name: str, /) -> None:
-    """Record that a module of the user's was executed."""
+    """Record that a user's module was executed."""
     _watch.executed.add(name)
 
 
 def loaded_before() -> None:
-    """Note the modules of the user's that this process has already, with their files as they are.
+    """Note the user's modules that this process has already, with their present files.
 
-    Nobody knows the text of which a module was made whose file changed since the process began.
+    The text of a module is unknown if its file changed since the process began.
     """
     new = [name for name in sys.modules.copy() if name not in _watch.seen]
     _watch.seen.update(new)
@@ -380,14 +380,14 @@ def loaded_before() -> None:
 
 
 def record() -> dict[str, str]:
-    """All that the user's code in this process was seen to rest on, each by its state then."""
+    """Return all dependencies of the user's code in this process, each with its state then."""
     return dict(sorted(_watch.depends.items()))
 
 
 def outdated() -> set[str]:
-    """The modules to load again, since something changed that they rest on; the record begins anew.
+    """Return the modules to load again, since a dependency changed; begin the record anew.
 
-    What this process wrote itself changes nothing.
+    Files that this process wrote itself do not count as changes.
     """
     made = {f"{word}: {path}" for path in _watch.made for word in ("file", "kind", "times")}
     kept = {k: v for k, v in _watch.depends.items() if k not in made and v != UNKNOWN}
@@ -397,11 +397,11 @@ def outdated() -> set[str]:
 
 
 def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[assignment]
-    """Begin the record anew, and return the modules that belong to the old one.
+    """Begin the record anew, and return the modules of the old record.
 
     Args:
-        different: dependencies that changed: modules that were here before the record began count
-            only if their own file did.
+        different: dependencies that changed. A module that was here before the record began counts
+            only if its own file changed.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

@@ -7,11 +7,11 @@ from typing import Any
 
 
 def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
-    """A module's `__getattr__` that knows its old names and warns of them.
+    """Return a module's `__getattr__` that knows its old names and warns of them.
 
     Args:
         module: the module's `__name__`.
-        names: from each old name to the name that took its place, in that module.
+        names: a mapping from each old name to the new name in that module.
     """
 
     def look_up(name: str) -> Any:

@@ -1,7 +1,7 @@
-"""States of what a result rests on: files, folders, modules, by their content.
+"""States of a result's dependencies: files, folders, modules, by their content.
 
-A dependency is a word and a path or name, as "file /home/me/data.npy". Its state is a text, and two
-equal states mean that nothing changed for whoever read it. No state rests on times and sizes alone.
+A dependency is a word and a path or name, as "file /home/me/data.npy". Its state is a text. Two
+equal states mean that a reader saw no change. No state rests on times and sizes alone.
 """
 
 import hashlib
@@ -17,20 +17,21 @@ from pathlib import Path
 from typing import Any
 
 Depends = Mapping[str, str]
-"""The state of each dependency, as it was when somebody read it first."""
+"""The state of each dependency at its first read."""
 
 UNKNOWN = "unrecorded"
-"""The word of what no state can be found of: it never counts as unchanged."""
+"""The state of a dependency without a state: it never counts as unchanged."""
 SETTLED = 2.0
-"""Seconds after its last change from which a digest of a file is trusted for as long as the file
-has these times, size and number; a larger value makes `content` read young files more often."""
+"""Seconds after a file's last change from which its digest is trusted while its times, size and
+number stay. A larger value makes `content` read young files more often.
+"""
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]
 _known: dict[str, tuple[_Stamp, str]] = {}
 
 
 def content(path: str, /) -> str:
-    """SHA-256 of a plain file; "absent", "folder", or the reason why it has none."""
+    """Return the SHA-256 of a plain file; "absent", "folder", or the reason for no digest."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -47,7 +48,7 @@ def content(path: str, /) -> str:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as problem:
         return problem.strerror or type(problem).__name__
-    # No program can set the time of a change of a file, but Windows has none.
+    # No program can set the change time of a file, but Windows has no change time.
     age = time.time() - max(found.st_mtime, found.st_ctime)
     if age > SETTLED and os.name == "posix":
         _known[path] = stamp, digest
@@ -63,7 +64,7 @@ def _kind(path: str, follow: bool = True) -> str:
 
 
 def _times(path: str) -> str:
-    """The answer of `os.stat` about a file, of which a caller may use any part."""
+    """Return the answer of `os.stat` about a file, of which a caller may use any part."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -72,7 +73,7 @@ def _times(path: str) -> str:
 
 
 def _names(path: str) -> str:
-    """The digest of the names in a folder, without the bytecode that Python keeps there."""
+    """Return the digest of the names in a folder, without Python's bytecode."""
     try:
         names = sorted(set(os.listdir(path)) - {"__pycache__"})
     except (OSError, ValueError):
@@ -88,7 +89,7 @@ def _target(path: str) -> str:
 
 
 def _declared(path: str) -> str:
-    """The content of a file, or of all files of a folder; "absent" for any other text."""
+    """Return the content of a file, or of all files of a folder; "absent" for any other text."""
     if not os.path.isdir(path):
         return content(path)
     total = hashlib.sha256()
@@ -99,7 +100,7 @@ def _declared(path: str) -> str:
 
 
 def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | None:
-    """The finders' answer about a module that is not part of the interpreter."""
+    """Return the finders' answer about a module that is not part of the interpreter."""
     for finder in finders:
         look = getattr(finder, "find_spec", None)
         if look is None or finder in (BuiltinImporter, FrozenImporter):
@@ -110,7 +111,7 @@ def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | No
 
 
 def whence(spec: ModuleSpec | None, /) -> str:
-    """The file of a module, or the folders of a package without a file."""
+    """Return the file of a module, or the folders of a package without a file."""
     if spec is None:
         return ABSENT
     if spec.has_location and spec.origin:
@@ -122,7 +123,7 @@ def whence(spec: ModuleSpec | None, /) -> str:
 
 
 def _module(name: str) -> str:
-    """The place at which an import would find the module now; nothing is executed."""
+    """Return the place at which an import would find the module now, without executing it."""
     spec, inside = None, None
     parts = name.split(".")
     for number in range(len(parts)):
@@ -149,20 +150,20 @@ _STATES = {
 
 
 def state(dependency: str, /) -> str:
-    """The state of a dependency now; "" of what has none."""
+    """Return the state of a dependency now; "" for one without a state."""
     word, _, rest = dependency.partition(": ")
     find = _STATES.get(word)
     return find(rest) if find else ""
 
 
 def place_of(dependency: str, /) -> str:
-    """The path of a file or folder that a dependency is about; "" of a module or a text."""
+    """Return the path of a file or folder dependency; "" for a module or a text."""
     word, _, rest = dependency.partition(": ")
     return rest if word in _STATES and word != "module" and os.path.isabs(rest) else ""
 
 
 def changed(depends: Depends, /) -> list[str]:
-    """The dependencies whose state is not the given one any more, or was never known."""
+    """Return the dependencies whose state changed, or was never known."""
     if not depends:
         return []
     importlib.invalidate_caches()

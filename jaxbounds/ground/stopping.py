@@ -1,4 +1,4 @@
-"""A request to stop, which long work answers once it has kept what it computed."""
+"""A request to stop, which long work answers once it has kept its results."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _asked = False
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """For the length of a `with` block the work looks at `asked` before long, and answers."""
+    """Declare, for a `with` block, that the work looks at `asked` soon, and answers."""
     global _listening
     _listening += 1
     try:
@@ -20,29 +20,29 @@ def listening() -> Iterator[None]:
 
 
 def ask() -> bool:
-    """Ask to stop; whether somebody will look. What nobody looks at is not remembered."""
+    """Ask to stop, and tell whether work listens; a request without a listener is dropped."""
     global _asked
     _asked = _asked or _listening > 0
     return _listening > 0
 
 
 def asked() -> bool:
-    """Whether the work was asked to stop."""
+    """Tell whether the work was asked to stop."""
     return _asked
 
 
 def forget() -> None:
-    """Take back what was asked."""
+    """Take back the request."""
     global _asked
     _asked = False
 
 
 class Stopped(KeyboardInterrupt):
-    """Work was asked to stop, and did."""
+    """Work was asked to stop, and stopped."""
 
 
 def answer() -> NoReturn:
-    """Called by the work when all is kept.
+    """End the work, called when all its results are kept.
 
     Raises:
         Stopped: always.

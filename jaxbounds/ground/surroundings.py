@@ -18,8 +18,9 @@ NO_MATTER = frozenset((
     "PYTEST_XDIST_TESTRUNUID", "STY", "TMUX", "TMUX_PANE", "PS1", "LS_COLORS", "HISTFILE",
     "KRB5CCNAME",
 ))  # fmt: skip
-"""Variables of a terminal, a session or a cache; a verdict that read one would not be measured
-again for it. `environment` leaves them out."""
+"""Variables of a terminal, a session or a cache, which `environment` leaves out: a verdict need not
+be measured again for them.
+"""
 NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", "LIBTPU_", "PYTHON")
 """Beginnings of the variables that the library and its compiler read."""
 _RUN = ("cache", "traceback_filtering", "async_dispatch")
@@ -32,10 +33,11 @@ def _digest(value: Any) -> str:
 
 
 def environment(*, whole: bool) -> str:
-    """A digest of the environment.
+    """Return a digest of the environment.
 
     Args:
-        whole: of all variables but `NO_MATTER`, as a user's code may read any; else of `NUMERIC`.
+        whole: whether to take all variables but `NO_MATTER`, since a user's code may read any; else
+            only `NUMERIC`.
     """
     kept = {k: v for k, v in os.environ.items() if k not in NO_MATTER}
     if not whole:
@@ -44,7 +46,7 @@ def environment(*, whole: bool) -> str:
 
 
 def jax_settings() -> str:
-    """A digest of JAX's settings, whether variables or calls made them."""
+    """Return a digest of JAX's settings, whether variables or calls made them."""
     values = jax.config.values
     return _digest(
         sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _RUN))
@@ -52,12 +54,12 @@ def jax_settings() -> str:
 
 
 def flags() -> str:
-    """Python's flags, as -O, in words."""
+    """Return Python's flags, such as -O, as text."""
     return repr(sys.flags)
 
 
 def installed() -> str:
-    """A digest of the packages that can be imported, each by its name and version."""
+    """Return a digest of the packages that can be imported, each by its name and version."""
     names: set[str] = set()
     for place in sys.path:
         try:
@@ -69,7 +71,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """The surroundings that a user's code can read, besides its files."""
+    """Return the surroundings that a user's code can read, besides its files."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

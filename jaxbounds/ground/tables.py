@@ -1,4 +1,4 @@
-"""How results show themselves: a short table, in a terminal and in a notebook."""
+"""The look of results: a short table, in a terminal and in a notebook."""
 
 import html
 import io
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from jaxbounds.ground.text import printable
 
 MOST = 30
-"""Rows that are shown; of what is longer the first."""
+"""Rows that are shown at most; a larger number shows longer tables."""
 
 
 class Table(NamedTuple):
@@ -16,8 +16,8 @@ class Table(NamedTuple):
 
     Attributes:
         title: one line.
-        columns: their names; without rows the title is all.
-        rows: as texts.
+        columns: the names of the columns; without rows only the title is shown.
+        rows: the rows, as texts.
     """
 
     title: str
@@ -28,7 +28,7 @@ class Table(NamedTuple):
         return f"... and {len(self.rows) - MOST} more" if len(self.rows) > MOST else ""
 
     def text(self) -> str:
-        """For a terminal, 100 columns wide at most."""
+        """Return the table for a terminal, 100 columns wide at most."""
         if not self.rows:
             return printable(self.title)
         from rich import box, console, table  # slow to import
@@ -49,7 +49,7 @@ class Table(NamedTuple):
         return printable("\n".join(line.rstrip() for line in lines))
 
     def html(self) -> str:
-        """For a notebook."""
+        """Return the table for a notebook."""
         cells = lambda kind, row: "".join(f"<{kind}>{html.escape(c)}</{kind}>" for c in row)
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.rows[:MOST])
         head = (
@@ -63,7 +63,7 @@ Result = TypeVar("Result", bound=type)
 
 
 def with_table(result: Result, /) -> Result:
-    """A class whose `_table()` is what `print` and notebooks show; its attributes have the rest."""
+    """Give a class the display of its `_table()` in `print` and notebooks."""
     found: Any = result
     found.__repr__ = lambda self: self._table().text()
     found._repr_html_ = lambda self: self._table().html()
@@ -71,7 +71,7 @@ def with_table(result: Result, /) -> Result:
 
 
 def number(value: Any, /) -> str:
-    """A number in six digits; what is none as it is."""
+    """Return a number in six digits; any other value as text."""
     try:
         return f"{float(value):.6g}"
     except (TypeError, ValueError):
@@ -79,7 +79,7 @@ def number(value: Any, /) -> str:
 
 
 def yes(flag: Any, /) -> str:
-    """In a word; what is neither yet, under a trace, as it is."""
+    """Return "yes" or "NO"; a traced flag as text."""
     try:
         return "yes" if flag else "NO"
     except (TypeError, ValueError):

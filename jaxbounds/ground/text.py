@@ -10,7 +10,7 @@ r"""All control characters but the ends of lines and tabs; halves of pairs; unse
 
 
 def printable(text: str, /) -> str:
-    r"""The text with control characters written out: ESC becomes the four characters `\x1b`.
+    r"""Return the text with control characters written out: ESC becomes the four characters `\x1b`.
 
     Ends of lines and tabs stay.
     """
@@ -20,7 +20,7 @@ def printable(text: str, /) -> str:
 
 
 def shortened(name: str, most: int, /) -> str:
-    """A name of a file of at most so many bytes; a digest takes the place of what is cut off.
+    """Return a file name of at most `most` bytes; a digest replaces the cut part.
 
     Args:
         name: the whole name.

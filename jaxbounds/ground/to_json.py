@@ -1,4 +1,4 @@
-"""Values as JSON has them."""
+"""Values in the form that JSON has."""
 
 import dataclasses
 import functools
@@ -9,21 +9,21 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def _is_here(hint: Any) -> bool:
-    """Code, or a place on this machine."""
+    """Tell whether a type is code, or a place on this machine."""
     code = get_origin(hint) is Callable or getattr(hint, "is_code", False)
     return hint is Path or code or any(map(_is_here, get_args(hint)))
 
 
 @functools.cache
 def fields_of(kind: type, /) -> dict[str, Any]:
-    """The types of its fields by name, without functions and places."""
+    """Return the types of a class's fields by name, without functions and places."""
     hints = get_type_hints(kind)
     named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
     return {name: hint for name, hint in named.items() if not _is_here(hint)}
 
 
 def to_json(value: Any, /) -> Any:
-    """A JSON-able value: dataclasses are objects, arrays lists, infinities words and NaN null."""
+    """Return a JSON-able value: dataclasses become objects, infinities words, NaN null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {name: to_json(getattr(value, name)) for name in fields_of(type(value))}
     if isinstance(value, Mapping):

@@ -158,7 +158,7 @@ def corollary5(
 
 
 class Pipeline(NamedTuple):
-    """What `certified_run` finds.
+    """The findings of `certified_run`.
 
     Attributes:
         radius: R = max(1, max ||x_t||).

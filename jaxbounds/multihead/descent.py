@@ -39,7 +39,7 @@ TRAINING, STABILITY = 36.0, 256.0
 
 
 class Setting(NamedTuple):
-    """What the constants of Section 4 depend on.
+    """The quantities on which the constants of Section 4 depend.
 
     Attributes:
         distance: D = ||theta - theta_0||.

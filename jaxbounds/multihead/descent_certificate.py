@@ -17,7 +17,7 @@ CONSTANTS = {
 
 
 class DescentCertificate(NamedTuple):
-    """What gradient descent is guaranteed with one constant set.
+    """The guarantees for gradient descent with one constant set.
 
     Attributes:
         heads: the least H that is certified, as a float (it can exceed every integer type).

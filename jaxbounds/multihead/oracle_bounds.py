@@ -1,4 +1,4 @@
-"""What the paper derives from the oracle (Section 5; Appendices D.2.3, E, F): margins and scales.
+"""Margins and scales that the paper derives from the oracle (Section 5; D.2.3, E, F).
 
 `dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` epsilon. Scalars may
 be traced; all constants are explicit.
@@ -135,7 +135,7 @@ def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 class TargetSlacks(NamedTuple):
-    """By what factors, in logarithms, Section 5.3's target meets its requirements; constants one.
+    """Log factors by which Section 5.3's target meets its requirements, with constants one.
 
     Attributes:
         saturates: S^2 H^{-p} C, at least one where the heads saturate.

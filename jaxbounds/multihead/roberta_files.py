@@ -38,7 +38,7 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""What the other entries that decide the function have to say; None stands for absence."""
+"""Required values of the other entries that decide the function; None stands for absence."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",
@@ -63,7 +63,7 @@ HEAD = "classifier"
 
 
 def hugging_face_name(path: tuple[str, ...], /) -> str:
-    """What Hugging Face calls a leaf of the parameters: ("tokens", "embedding") and so on."""
+    """Return Hugging Face's name of a parameter leaf, such as ("tokens", "embedding")."""
     *where, kind = path
     suffix = {"embedding": "weight", "kernel": "weight", "scale": "weight", "bias": "bias"}[kind]
     if where[0].startswith("layer"):

@@ -1,8 +1,8 @@
-"""One formula for numbers and for traced values: which array module computes it.
+"""The choice of an array module: one formula serves numbers and traced values.
 
-What is evaluated on the host runs on NumPy and Python numbers, where an operation of `jax.numpy`
-takes a hundred times as long. Where JAX traces the same formula, `jax.numpy` computes it, constants
-such as ln 2 or an identity matrix too: then the program holds the formula, and nothing rounded.
+The host evaluates formulas with NumPy and Python numbers, since an operation of `jax.numpy` takes a
+hundred times as long there. In a trace `jax.numpy` computes the formula, including constants such
+as ln 2 or an identity matrix. Then the program holds the formula without rounded numbers.
 """
 
 import math
@@ -18,17 +18,17 @@ Count = int | Int[Array, ""]
 
 
 def traced(*values: Any) -> bool:
-    """Whether one of the values, or a leaf of one, is traced: its number is not known."""
+    """Tell whether one of the values, or a leaf of one, is traced: its number is not known."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
 def array_module(*values: Any) -> Any:
-    """`jax.numpy` where one of the values is traced, else `numpy`."""
+    """Return `jax.numpy` if one of the values is traced, else `numpy`."""
     return jnp if traced(*values) else np
 
 
 def real(n: Any, /) -> Any:
-    """A traced integer as a float, for products with floats; a number as it is.
+    """Return a traced integer as a float, for products with floats; a number as it is.
 
     Under strict promotion JAX refuses to mix the two kinds.
     """
@@ -36,9 +36,9 @@ def real(n: Any, /) -> Any:
 
 
 def log(n: Any, /, *others: Any) -> Any:
-    """The natural logarithm of a scalar; of a known integer of any size.
+    """Return the natural logarithm of a scalar, or of a known integer of any size.
 
-    Traced if `n` is, or if one of the others is, which the formula is of as well.
+    The result is traced if `n` is traced, or if one of `others`, which the formula also uses, is.
     """
     if not traced(n, *others):
         return math.log(n)
@@ -46,7 +46,7 @@ def log(n: Any, /, *others: Any) -> Any:
 
 
 def number(value: Any, /) -> Any:
-    """A scalar as a Python number, an array as NumPy's; what is traced as it is."""
+    """Return a scalar as a Python number, an array as NumPy's; a traced value as it is."""
     if traced(value):
         return value
     known = np.asarray(value)

@@ -1,4 +1,4 @@
-"""Suprema from below: the largest value that projected gradient ascent meets."""
+"""Suprema from below: the largest value on the way of projected gradient ascent."""
 
 from collections.abc import Callable
 
@@ -18,17 +18,17 @@ def projected_ascent(
     steps: int,
     rate: float,
 ) -> Float[Array, ""]:
-    """A lower estimate of the supremum of a function over a set: the largest value met anywhere.
+    """Return a lower estimate of a function's supremum over a set: the largest value met.
 
-    From each start `steps` steps along the normalised gradient, each projected back; their length
-    falls linearly from `rate` to zero.
+    The ascent takes `steps` steps from each start, along the normalised gradient, and projects each
+    step onto the set. The length of the steps falls linearly from `rate` to zero.
 
     Args:
-        objective: a point to a number.
-        project: onto the set.
+        objective: a function from a point to a number.
+        project: a function that projects onto the set.
         starts: points of the set.
-        steps: from each start.
-        rate: the length of the first.
+        steps: the number of steps from each start.
+        rate: the length of the first step.
     """
 
     def step(point: Array, length: Array) -> tuple[Array, Array]:

@@ -7,27 +7,29 @@ from typing import Any
 import numpy as np
 
 LogCovering = Callable[[Any], Any]
-"""The log of a covering number as a function of the scale."""
+"""A function from the scale to the log of a covering number."""
 
 
 def require_range(m: float, B: float, /) -> None:
-    """Refuse samples and values of which no entropy integral can be taken.
+    """Refuse samples and values that have no entropy integral.
 
     Raises:
         ValueError: if m < 1 or B is negative or not finite.
     """
     if m < 1:
-        raise ValueError(f"at least one sample is needed, got m={m}")
+        raise ValueError(f"at least one sample is needed, got m={m}. Try m >= 1")
     if not 0 <= B < math.inf:
-        raise ValueError(f"the range B must be finite and not negative, got {B}")
+        raise ValueError(
+            f"the range B must be finite and not negative, got {B}. Try the largest absolute value"
+        )
 
 
 def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 30) -> float:
-    """Two-term chaining, minimised over the ratio and the depth, for values in [-B, B]. Certified.
+    """Bound by two-term chaining, minimised over ratio and depth, for values in [-B, B]. Certified.
 
-    sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J with e_j = B rho^j
-    and ln N(e_0) = 0: Massart's lemma for the links f_j - f_{j-1}, of size at most e_j + e_{j-1},
-    of which there are at most N(e_j) N(e_{j-1}).
+    The bound is sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J, with
+    e_j = B rho^j and ln N(e_0) = 0. It uses Massart's lemma for the links f_j - f_{j-1}. A link has
+    size at most e_j + e_{j-1}, and there are at most N(e_j) N(e_{j-1}) links.
 
     Raises:
         ValueError: if m < 1 or B is negative or not finite.

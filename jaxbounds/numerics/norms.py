@@ -20,13 +20,13 @@ Scalar = Float[Array, ""]
 
 
 def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."]:
-    """The l_p norm along the last axis, 1 <= p <= infinity, with subgradient 0 at 0.
+    """Return the l_p norm along the last axis, 1 <= p <= infinity, with subgradient 0 at 0.
 
     Raises:
         ValueError: if p < 1 (not a norm).
     """
     if not p >= 1:
-        raise ValueError(f"p must be at least 1 (below it l_p is no norm), got {p}")
+        raise ValueError(f"p must be at least 1 (below it l_p is no norm), got {p}. Try p=1 or p=2")
     if p == math.inf:
         return jnp.max(jnp.abs(x), axis=-1, initial=0.0)
     if p == 1 or x.shape[-1] == 1:
@@ -42,46 +42,46 @@ def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."
 
 
 def frobenius_norm(a: Float[Array, "m n"], /) -> Scalar:
-    """The l_2 norm of all entries."""
+    """Return the l_2 norm of all entries."""
     return vector_norm(a.ravel())
 
 
 def entrywise_norm(a: Float[Array, "m n"], q: float, p: float, /) -> Scalar:
-    """||A||_{q,p}: the l_p norm over the columns of A of their l_q norms.
+    """Return ||A||_{q,p}: the l_p norm over the columns of A of their l_q norms.
 
-    Transpose the argument for the norm over rows.
+    Pass the transpose for the norm over rows.
     """
     return vector_norm(vector_norm(a.T, q), p)
 
 
 def max_entry(a: Float[Array, "m n"], /) -> Scalar:
-    """Max |A_ij|, the induced 1 -> infinity norm (||A||_{1,infinity} of the multi-head paper)."""
+    """Return max |A_ij|, the induced 1 -> infinity norm (||A||_{1,infinity} of multihead)."""
     return jnp.max(jnp.abs(a))
 
 
 def max_row_norm(a: Float[Array, "m n"], /) -> Scalar:
-    """max_i ||A_i||_2, the induced 2 -> infinity norm (||A||_{2,infinity} of the same paper)."""
+    """Return max_i ||A_i||_2, the induced 2 -> infinity norm (||A||_{2,infinity} of multihead)."""
     return jnp.max(vector_norm(a))
 
 
 def spectral_norm(a: Float[Array, "m n"], /) -> Scalar:
-    """The largest singular value."""
+    """Return the largest singular value."""
     return jnp.max(jnp.linalg.svd(a, compute_uv=False), initial=0.0)
 
 
 def dual_exponent(p: float, /) -> float:
-    """The p* with 1/p + 1/p* = 1."""
+    """Return the p* with 1/p + 1/p* = 1."""
     if p == 1:
         return math.inf
     return 1.0 if p == math.inf else p / (p - 1.0)
 
 
 def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
-    """Sup over x of ||A x||_q / ||x||_p where it has a closed form.
+    """Return sup over x of ||A x||_q / ||x||_p where it has a closed form.
 
-    The cases: p = 1 (largest column l_q norm), q = infinity (largest row l_{p*} norm),
-    p = q = 2 (largest singular value), and p = infinity (enumeration of the sign vectors, for at
-    most 16 columns).
+    Four cases have one: p = 1 (largest column l_q norm), q = infinity (largest row l_{p*} norm) and
+    p = q = 2 (largest singular value). For p = infinity the function enumerates the sign vectors,
+    of at most 16 columns.
 
     Raises:
         ValueError: for other pairs (computing them is NP-hard in general), for more than 16
@@ -91,7 +91,7 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
 
     chex.assert_rank(a, 2)
     if min(p, q) < 1:
-        raise ValueError(f"p and q must be at least 1, got p={p}, q={q}")
+        raise ValueError(f"p and q must be at least 1, got p={p}, q={q}. Try p=2, q=2")
     if p == 1:
         return jnp.max(vector_norm(a.T, q))
     if q == math.inf:
@@ -102,28 +102,29 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
         columns = a.shape[1]
         if columns > 16:
             raise ValueError(
-                f"the infinity -> {q} norm enumerates 2^columns sign vectors; at most 16 columns "
-                f"are allowed, got {columns}: bound it by the sum of the column l_{q} norms instead"
+                f"the infinity -> {q} norm enumerates 2^columns sign vectors; at most 16 "
+                f"columns are allowed, got {columns}. Try the sum of the column l_{q} norms "
+                "as a bound"
             )
         bits = (jnp.arange(2 ** max(columns - 1, 0))[:, None] >> jnp.arange(columns)[None, :]) & 1
         signs = 1.0 - 2.0 * bits.astype(a.dtype)
         return jnp.max(vector_norm(signs @ a.T, q))
     raise ValueError(
-        f"the induced {p} -> {q} norm has no closed form here: use p = 1, q = infinity, "
-        "p = q = 2 or p = infinity, or search for a lower estimate"
+        f"the induced {p} -> {q} norm has no closed form here, got p={p}, q={q}. Try "
+        "p=1, q=inf, p=q=2 or p=inf, or search for a lower estimate"
     )
 
 
 @jax.jit
 def project_rows(a: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
-    """The nearest array whose rows (last axis) have l_2 norm at most `radius`."""
+    """Return the nearest array whose rows (last axis) have l_2 norm at most `radius`."""
     norm = vector_norm(a)[..., None]
     return a * jnp.where(norm > radius, radius / jnp.where(norm > 0, norm, 1.0), 1.0)
 
 
 @jax.jit
 def project_l1(x: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
-    """The nearest array whose last-axis l_1 norms are at most `radius`, by sorting."""
+    """Return the nearest array whose last-axis l_1 norms are at most `radius`, by sorting."""
     absolute = jnp.abs(x)
     ordered = -jnp.sort(-absolute, axis=-1)
     count = jnp.arange(1, x.shape[-1] + 1).astype(x.dtype)

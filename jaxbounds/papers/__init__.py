@@ -1,4 +1,4 @@
-"""Which papers there are; finding their statements and experiments, and those of the user's own."""
+"""The list of papers, and the lookup of statements and experiments, including the user's own."""
 
 from jaxbounds.papers.loading import PAPERS, load_module, load_paper, origin
 from jaxbounds.papers.lookup import (

@@ -19,7 +19,7 @@ PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 
 
 def _from_file(file: Path) -> ModuleType:
-    """A module or package from its file, under a name that nothing else has."""
+    """Import a module or package from its file, under a name that no other module has."""
     package = file.name == "__init__.py"
     name = (file.parent.name if package else file.stem).replace(".", "_")
     known = getattr(sys.modules.get(name), "__file__", None)
@@ -48,7 +48,7 @@ def _from_file(file: Path) -> ModuleType:
 
 
 def _import(where: str) -> ModuleType:
-    """A module by name, file or folder; what stands beside a file can be imported by it."""
+    """Import a module by name, file or folder; a file can import its neighbours."""
     path = Path(where)
     if not (path.is_dir() or where.endswith(".py")):
         if "" not in sys.path:
@@ -58,7 +58,9 @@ def _import(where: str) -> ModuleType:
         inside = (path / name for name in ("__init__.py", "statements.py"))
         path = next((file for file in inside if file.is_file()), path / "__init__.py")
     if not path.is_file():
-        raise ValueError(f"no file {path}: give a Python file, a folder or a module")
+        raise ValueError(
+            f"no file {path} for where={where!r}. Try a Python file, a folder or a module"
+        )
     path = path.resolve()
     inner = () if path.name == "__init__.py" else (path.stem,)
     folder = path.parent
@@ -73,7 +75,7 @@ def _import(where: str) -> ModuleType:
 
 
 def _by_name(name: str, where: str) -> ModuleType:
-    """An importable module; of a package that holds no PAPER its `statements`, if it has one."""
+    """Import a module by name; for a package without PAPER its `statements`, if it has one."""
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
@@ -81,10 +83,8 @@ def _by_name(name: str, where: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and (name == error.name or name.startswith(error.name + ".")):
             near = difflib.get_close_matches(where, PAPERS, 1)
-            hint = (
-                f"did you mean {near[0]}?" if near else "give a Python file, a folder or a module"
-            )
-            raise ValueError(f"no module {where!r}: {hint}") from error
+            hint = near[0] if near else "a Python file, a folder or a module"
+            raise ValueError(f"no module has name={where!r}. Try {hint}") from error
         if error.name == f"{name}.statements":
             return module
         raise
@@ -100,9 +100,9 @@ def _now() -> dict[str, str]:
 
 
 def _refresh() -> None:
-    """Forget what was executed for users' papers, if anything that it rests on has changed since.
+    """Forget the users' executed modules, if a file or setting behind them has changed since.
 
-    What is judged is then what its digest says, in a notebook too.
+    The engine then judges the code of today's digest, in a notebook too.
     """
     names = recording.outdated()
     if not names and _loaded_in and _now() != _loaded_in:
@@ -113,11 +113,11 @@ def _refresh() -> None:
 
 
 def load_module(where: str, /) -> ModuleType:
-    """A module of the user's, executed; again if its files have changed since.
+    """Execute a user's module; again if its files have changed since.
 
     Args:
         where: a module name ("mypackage.claims"), a Python file ("claims.py"), or a folder that is
-            a package, of which the module `statements` is meant where there is one.
+            a package. A package stands for its module `statements`, if it has one.
 
     Raises:
         ValueError: if there is no such module, or it cannot be executed.
@@ -128,11 +128,14 @@ def load_module(where: str, /) -> ModuleType:
         named = str(where) in str(problem)
         raise ValueError(str(problem) if named else f"{where}: {problem}") from problem
     except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
-        raise ValueError(f"{where} cannot be loaded: {origin(problem)}") from problem
+        raise ValueError(
+            f"{where} cannot be loaded: {origin(problem)}, in where={str(where)!r}. Try "
+            "to run the file with Python"
+        ) from problem
 
 
 def _load_own(where: str) -> ModuleType:
-    """A user's module, with a record of what it reads."""
+    """Import a user's module, with a record of the files that it reads."""
     _refresh()
     with collecting(), recording.watching(_load_own.__code__, loading=True):
         module = _import(where)
@@ -141,7 +144,7 @@ def _load_own(where: str) -> ModuleType:
 
 
 def _folder_of(module: ModuleType) -> Path | None:
-    """Where a paper's records are: in its folder; of a paper in a single file, beside that."""
+    """Return the folder of a paper's records, or the one beside a paper in a single file."""
     if not getattr(module, "__file__", None):
         return None
     file = Path(str(module.__file__)).resolve()
@@ -153,7 +156,7 @@ def _folder_of(module: ModuleType) -> Path | None:
 
 
 def load_paper(where: str) -> Paper:
-    """The `PAPER` of a module.
+    """Load the `PAPER` of a module.
 
     Args:
         where: a shipped paper ("multihead"), or a module as `load_module` takes it.
@@ -165,14 +168,14 @@ def load_paper(where: str) -> Paper:
     paper = getattr(module, "PAPER", None)
     if not isinstance(paper, Paper):
         raise ValueError(
-            f"{where} defines no PAPER: add "
-            "PAPER = Paper(id=..., title=..., statements=(...,)) at module level"
+            f"{where} defines no PAPER, got module={where!r}. Try to add PAPER = "
+            "Paper(id=..., title=..., statements=(...,)) at module level"
         )
     return dataclasses.replace(paper, folder=paper.folder or _folder_of(module))
 
 
 def origin(problem: BaseException, /) -> str:
-    """An exception in one line: its type, its message, and the user's line that raised it."""
+    """Return an exception in one line: its type, message, and the user's line behind it."""
     library = Path(__file__).parents[1]
     frames = [
         frame

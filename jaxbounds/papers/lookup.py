@@ -1,4 +1,4 @@
-"""Finding statements and experiments by their ids, by patterns, and as a paper numbers them."""
+"""The lookup of statements and experiments by their ids, by patterns, and by a paper's numbers."""
 
 import difflib
 import fnmatch
@@ -16,12 +16,12 @@ from jaxbounds.papers.loading import PAPERS, load_module, load_paper
 
 
 def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -> tuple[Paper, ...]:
-    """The shipped papers, then those of the modules or files in `extra`.
+    """Load the shipped papers, then the papers of the modules or files in `extra`.
 
     Args:
-        extra: modules or files of the user's.
-        patterns: what will be looked for; of the shipped papers only those are loaded that these
-            name, where each of them begins with a paper's name.
+        extra: modules or files of the user.
+        patterns: the patterns to be looked up. If each begins with a paper's name, only these
+            shipped papers are loaded.
 
     Raises:
         ValueError: if two papers share an id, or a module in `extra` cannot be loaded.
@@ -34,12 +34,15 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
     ids = [*PAPERS, *(paper.id for paper in own)]
     repeated = sorted({i for i in ids if ids.count(i) > 1})
     if repeated:
-        raise ValueError(f"more than one paper is called {', '.join(repeated)}: rename yours")
+        raise ValueError(
+            f"more than one paper is called {', '.join(repeated)}, got id={repeated[0]!r}. Try "
+            "to rename yours"
+        )
     return papers
 
 
 def _distinct(names: Iterable[str]) -> list[Paper]:
-    """The papers of modules or files, each once, however often and by whatever path it is named."""
+    """Load the papers of modules or files, each once, whichever paths name it."""
     papers, seen = list[Paper](), set[str]()
     for where in names:
         file = str(Path(where).resolve()) if Path(where).exists() else where
@@ -54,7 +57,7 @@ def _distinct(names: Iterable[str]) -> list[Paper]:
 
 
 def _now(name: str, known: Container[str]) -> str:
-    """The name itself where it is known; else, with a warning, the id that took its place."""
+    """Return the name itself where it is known; else the id that took its place, with a warning."""
     now = current_id(name)
     if name in known or now == name:
         return name
@@ -67,14 +70,14 @@ def _now(name: str, known: Container[str]) -> str:
 
 
 def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
-    """The statement of exactly that id; of the shipped papers only its own is imported.
+    """Find the statement of exactly that id; import only its own shipped paper.
 
     Args:
         name: its id, as "multihead.cor1.3".
-        imports: modules or files of the user's that hold a `PAPER`.
+        imports: modules or files of the user that hold a `PAPER`.
 
     Raises:
-        ValueError: if there is none; the message names the nearest ids.
+        ValueError: if there is no such statement; the message names the nearest ids.
     """
     paper = name.split(".")[0]
     known = [load_paper(where) for where in imports]
@@ -84,20 +87,20 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
     name = _now(name, named)
     if name not in named:
         near = difflib.get_close_matches(name, named, 3, 0.4)
-        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
-        raise ValueError(f"no statement {name!r}; {hint}")
+        hint = ", ".join(near) or "an id from `jaxbounds list`"
+        raise ValueError(f"no statement has id={name!r}. Try {hint}")
     return named[name]
 
 
 def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement, ...]:
-    """The statements that judge a function.
+    """Return the statements that judge a function.
 
     Args:
-        statements: to look through.
+        statements: the statements to look through.
         name: the function's full name, or its end ("linear_bounds.lemma_3_4_explicit").
 
     Raises:
-        ValueError: if none does; the message names the nearest functions that are judged.
+        ValueError: if no statement judges it; the message names the nearest judged functions.
     """
     statements = tuple(statements)
     meant = lambda judged: judged == name or judged.endswith(f".{name}")
@@ -106,13 +109,15 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
         by_end = {judged.rsplit(".", 1)[-1]: judged for s in statements for judged in s.judged}
         near = difflib.get_close_matches(name.rsplit(".", 1)[-1], sorted(by_end), 3)
         near = [by_end[end] for end in near]
-        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds show ID`"
-        raise ValueError(f"no statement judges {name!r}; {hint}")
+        hint = ", ".join(near) or "a function that `jaxbounds show ID` names"
+        raise ValueError(f"no statement judges function={name!r}. Try {hint}")
     return found
 
 
 def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tuple[Statement, ...]:
-    """The statements whose id equals, starts with or (as a shell pattern) matches one pattern.
+    """Return the statements whose id equals, starts with or matches one pattern.
+
+    A shell pattern matches as in a shell.
 
     A pattern is the beginning of an id if the id goes on with a dot or a dash after it.
 
@@ -133,22 +138,22 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
         if not any(matches(s, pattern) for s in statements):
             names = dict.fromkeys([s.paper for s in statements] + [s.id for s in statements])
             near = difflib.get_close_matches(pattern, names, 3, 0.4)
-            hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
+            hint = ", ".join(near) or "an id from `jaxbounds list`"
             if pattern.split(".")[0] not in names:
                 hint += " (statements of your own need --import FILE)"
-            raise ValueError(f"no statement matches {pattern!r}; {hint}")
+            raise ValueError(f"no statement matches pattern={pattern!r}. Try {hint}")
     return tuple(s for s in statements if any(matches(s, p) for p in patterns))
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:
-    """The ids of the statements about an item as a shipped paper numbers it; else the name itself.
+    """Return the ids of the statements about an item, as a shipped paper numbers it; else the name.
 
     Args:
         name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
             of a statement, "Corollary 1 (3)".
 
     Raises:
-        ValueError: if no statement is about that item; the message says what is.
+        ValueError: if no statement is about that item; the message names the items there are.
     """
     first, _, rest = name.partition(" ")
     item, where = (rest, (first,)) if first in PAPERS else (name, PAPERS)
@@ -163,12 +168,14 @@ def named_in_print(name: str, /) -> tuple[str, ...]:
     ids = (part.strip() for text in texts for part in text.split(","))
     found = tuple(i for i in ids if i.split(".")[0] in PAPERS)
     if texts and not found:
-        raise ValueError(f"no statement is about {name!r}; {'; '.join(texts)}")
+        raise ValueError(
+            f"no statement is about item={name!r}: {'; '.join(texts)}. Try another item"
+        )
     if not texts:
         known = {label: None for items in about.values() for label in items}
         near = difflib.get_close_matches(item, known, 3, 0.6)
-        hint = f"did you mean {', '.join(near)}?" if near else "see `jaxbounds list`"
-        raise ValueError(f"no paper numbers {item!r}; {hint}")
+        hint = ", ".join(near) or "an id from `jaxbounds list`"
+        raise ValueError(f"no paper numbers item={item!r}. Try {hint}")
     return found
 
 
@@ -181,20 +188,20 @@ def _experiments_of(paper: str) -> dict[str, Experiment]:
 
 
 def experiments() -> dict[str, Experiment]:
-    """The experiments of the shipped papers by id: `jaxbounds.<paper>.experiments.EXPERIMENTS`."""
+    """Return the experiments of the shipped papers by id, from each `experiments.EXPERIMENTS`."""
     return {name: found for paper in PAPERS for name, found in _experiments_of(paper).items()}
 
 
 def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
-    """The experiment of that id; of the shipped papers only its own is imported.
+    """Find the experiment of that id; import only its own shipped paper.
 
     Args:
         name: its id.
-        imports: modules or files of the user's, executed first. Theirs are in their `EXPERIMENTS`;
-            they may also register what experiments can name (an architecture).
+        imports: modules or files of the user, executed first. Their experiments are in their
+            `EXPERIMENTS`. They may also register objects that experiments name (an architecture).
 
     Raises:
-        ValueError: if there is none, with the names of those that there are, or a module cannot be
+        ValueError: if there is no such experiment, with the names of all, or a module cannot be
             loaded.
     """
     modules = [load_module(where) for where in imports]
@@ -203,5 +210,7 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
     shipped = _experiments_of(paper) if paper in PAPERS else experiments()
     known = own if name in own else own | shipped
     if name not in known:
-        raise ValueError(f"no experiment {name!r}; there are: {', '.join(known) or 'none yet'}")
+        raise ValueError(
+            f"no experiment has id={name!r}. Try one of: {', '.join(known) or 'none yet'}"
+        )
     return known[name]

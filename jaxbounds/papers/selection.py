@@ -1,4 +1,7 @@
-"""What a user names: ids and patterns, files, papers and statements at hand; found again by id."""
+"""The selection of statements: by ids and patterns, files, papers and objects.
+
+Found again by id.
+"""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,30 +12,35 @@ from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
 
 Named = str | Path | Paper | Statement
-"""An id, the beginning of ids or a shell pattern; a paper or a statement itself; a file or folder
-that holds a PAPER: the whole of it, unless ids of that paper are given beside it."""
+"""An id, the beginning of ids or a shell pattern; a paper or a statement itself; or a file or
+folder that holds a PAPER. A file stands for its whole paper, unless ids of that paper stand beside
+it.
+"""
 
 
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
-    """The one statement that is named: itself, its id, or a file that holds a single one.
+    """Return the one named statement: itself, by its id, or from a file that holds a single one.
 
     Raises:
-        ValueError: if there is none, or more than one.
+        ValueError: if no statement is named, or more than one.
     """
     if isinstance(what, Statement):
         return what
     found = selected(what, imports=imports).statements
     if len(found) != 1:
         ids = ", ".join(s.id for s in found[:5])
-        raise ValueError(f"{what} names {len(found)} statements ({ids}, ...): name one")
+        raise ValueError(
+            f"{what} names {len(found)} statements ({ids}, ...): name one, got "
+            f"count={len(found)}. Try {found[0].id if found else 'an id'}"
+        )
     return found[0]
 
 
 class Catalogue(NamedTuple):
-    """Where ids are looked up, here or in another process.
+    """The place where ids are looked up, here or in another process.
 
     Attributes:
-        imports: modules or files of the user's that hold a PAPER.
+        imports: modules or files of the user that hold a PAPER.
         own: papers that exist in this process alone.
     """
 
@@ -40,35 +48,35 @@ class Catalogue(NamedTuple):
     own: tuple[Paper, ...] = ()
 
     def paper(self, name: str, /) -> Paper:
-        """The paper of that id."""
+        """Return the paper of that id."""
         known = {paper.id: paper for paper in self.own}
         return known.get(name) or next(
             paper for paper in load_papers(self.imports, patterns=[name]) if paper.id == name
         )
 
     def statement(self, name: str, /) -> Statement:
-        """The statement of that id.
+        """Return the statement of that id.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if there is no such statement.
         """
         known = {s.id: s for paper in self.own for s in paper.statements}
         return known.get(name) or find_statement(name, imports=self.imports)
 
     def absolute(self) -> "Catalogue":
-        """Files by their whole path, as another process may be at home elsewhere."""
+        """Return the catalogue with absolute paths, as another process may have another folder."""
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return self._replace(imports=tuple(map(whole, self.imports)))
 
 
 class Selection(NamedTuple):
-    """Statements, and all that is needed to find them.
+    """Statements, with all that is needed to find them.
 
     Attributes:
-        papers: at least those of the statements.
-        statements: in the order of the papers.
-        catalogue: finds them again.
-        parts: the patterns and kinds that chose them; empty where they are all there are.
+        papers: the papers, at least those of the statements.
+        statements: the statements in the order of the papers.
+        catalogue: the catalogue that finds them again.
+        parts: the patterns and kinds that chose them; empty where all statements are chosen.
     """
 
     papers: tuple[Paper, ...]
@@ -82,7 +90,7 @@ def _is_file(name: str | Path) -> bool:
 
 
 def _at_hand(statements: Sequence[Statement]) -> list[Paper]:
-    """Papers for statements that came without one."""
+    """Make papers for statements that came without one."""
     ids = dict.fromkeys(s.paper for s in statements)
     of = lambda name: tuple(s for s in statements if s.paper == name)
     return [Paper(id=name, title=name, statements=of(name)) for name in ids]
@@ -97,7 +105,9 @@ def _of_kinds(statements: tuple[Statement, ...], kinds: Sequence[str]) -> tuple[
     found = tuple(s for s in statements if not kinds or s.kind in kinds)
     if statements and not found:
         there = ", ".join(kind for kind in get_args(Kind) if kind in {s.kind for s in statements})
-        raise ValueError(f"no statement of kind {', '.join(kinds)} among these; there are: {there}")
+        raise ValueError(
+            f"no statement has kind={', '.join(kinds)} among these. Try one of: {there}"
+        )
     return found
 
 
@@ -108,17 +118,17 @@ def selected(
     imports: Iterable[str] = (),
     kinds: Sequence[str] = (),
 ) -> Selection:
-    """The statements that are named; all of the shipped and imported papers where nothing is.
+    """Return the named statements; without names, all of the shipped and imported papers.
 
     Args:
         what: any number of `Named`.
-        imports: modules or files of the user's that hold a PAPER.
+        imports: modules or files of the user that hold a PAPER.
         kinds: only statements of these kinds; all unless given.
 
     Raises:
         ValueError: if a pattern matches nothing, a file holds no paper, two papers share an id, or
             there is no statement of these kinds.
-        TypeError: if something else than a `Named` comes.
+        TypeError: if an object other than a `Named` comes.
     """
     named = [what] if isinstance(what, Named) else list(what)
     patterns, files, papers, loose = list[str](), list[str](), list[Paper](), list[Statement]()
@@ -131,14 +141,17 @@ def selected(
             loose += [] if _is_shipped(one) else [one]
             patterns.append(one.id)
         elif not isinstance(one, str | Path):
-            raise TypeError(f"expected ids, files, papers or statements, got {one!r}")
+            raise TypeError(
+                f"expected ids, files, papers or statements, got {one!r}. Try "
+                "jb.verify('multihead.cor1.3')"
+            )
         elif _is_file(one):
             files.append(str(one))
             patterns.append(load_paper(str(one)).id)
             of_files.add(patterns[-1])
         else:
             patterns.append(str(one))
-    # Beside ids of its own a file only says where they are.
+    # Beside ids of its own, a file only gives their place.
     within = lambda paper: any(p.startswith(f"{paper}.") for p in patterns)
     patterns = [p for p in patterns if not (p in of_files and within(p))]
     papers = [paper for paper in papers if paper.id not in PAPERS] + _at_hand(loose)
@@ -150,7 +163,10 @@ def selected(
         known = [*load_papers(catalogue.imports, patterns=elsewhere), *papers]
     repeated = {p.id for p in known if [q.id for q in known].count(p.id) > 1}
     if repeated:
-        raise ValueError(f"more than one paper is called {', '.join(repeated)}: rename yours")
+        raise ValueError(
+            f"more than one paper is called {', '.join(repeated)}, got id={repeated[0]!r}. Try "
+            "to rename yours"
+        )
     empty = {paper.id for paper in known if not paper.statements}  # its source may be listed
     left = [pattern for pattern in patterns if pattern not in empty]
     every = [s for paper in known for s in paper.statements]

@@ -16,8 +16,8 @@ class Primitive(NamedTuple):
     Attributes:
         exact: whether it rounds nothing in any type of floats; programs inside it may.
         reads: parameters that a rule needs.
-        may: further parameters: a rule reads them if they are there, or they change no value.
-        unset: parameters that must be None, as another value changes what is computed.
+        may: further parameters that a rule reads if they are there, or that change no value.
+        unset: parameters that must be None, as another value changes the result.
     """
 
     exact: bool
@@ -165,12 +165,12 @@ _rows(
 
 
 def is_exact(name: str, /) -> bool:
-    """Whether a primitive of this name rounds nothing; an unknown one rounds."""
+    """Tell whether a primitive of this name rounds nothing; an unknown one rounds."""
     return name in PRIMITIVES and PRIMITIVES[name].exact
 
 
 def unknown_parameters(eqn: JaxprEqn, /) -> str:
-    """A sentence that names the parameters of an equation that no rule knows; empty without one.
+    """Return a sentence that names the parameters of an equation without a rule; empty without one.
 
     A primitive outside of the table is left to the engines, which have no rule for it.
     """

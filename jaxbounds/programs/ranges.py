@@ -1,4 +1,4 @@
-"""How large the integers of a program may become: a quick look before it is run for that.
+"""Ranges of a program's integers: a quick look before the program runs for them.
 
 Ranges of Python's integers go through the equations. An unknown range counts as all of a type.
 """
@@ -24,10 +24,11 @@ from jaxbounds.ground.jax_internals import (
 )
 
 Range = tuple[int, int] | None
-"""The least and the largest integer; None where nobody knows."""
+"""The least and the largest integer; None for an unknown range."""
 STEADY = 8
-"""Steps of a loop after which a range that grows by the same amount at each is extrapolated; more
-steps see later changes."""
+"""Steps of a loop after which a range that grows by the same amount at each step is extrapolated. A
+larger number sees later changes.
+"""
 
 _SAME = frozenset(
     ("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "copy",
@@ -71,7 +72,7 @@ def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:
 
 
 def _times(of: Range, count: int) -> Range:
-    """Of a sum of so many, or of fewer."""
+    """Return the range of a sum of `count` terms, or of fewer."""
     return of and (min(of[0], of[0] * count), max(of[1], of[1] * count))
 
 
@@ -89,7 +90,7 @@ def _of_array(x: Any) -> Range:
 
 
 class _Look:
-    """It goes through a program, and remembers which results may leave their type."""
+    """A pass through a program that notes results which may leave their type."""
 
     def __init__(self) -> None:
         self.leaving: dict[str, None] = {}
@@ -148,7 +149,7 @@ class _Look:
         return [found] * len(eqn.outvars)
 
     def _are_whole(self, eqn: JaxprEqn) -> bool:
-        """Whether operands are integers, and are not only put into a wider type."""
+        """Tell whether operands are integers, and are not only put into a wider type."""
         if not all(map(_is_whole, eqn.invars)):
             return False
         given, into = _dtype(eqn.invars[0]), _dtype(eqn.outvars[0])
@@ -225,7 +226,7 @@ _MAY_LEAVE = frozenset(
 
 
 def _onwards(rows: Sequence[Range], steps: int) -> Range:
-    """A range after so many more steps, where it grew by the same amount at each."""
+    """Return a range after `steps` more steps, where it grew by the same amount at each."""
     known = [r for r in rows if r is not None]
     if len(known) < len(rows):
         return None
@@ -237,11 +238,11 @@ def _onwards(rows: Sequence[Range], steps: int) -> Range:
 
 
 def operations_that_may_wrap(program: ClosedJaxpr, given: Sequence[Any], /) -> tuple[str, ...]:
-    """The primitives whose integers may leave their type, for arguments in the ranges of `given`.
+    """Return the primitives whose integers may leave their type, for arguments in these ranges.
 
     Args:
-        program: traced.
-        given: an array for each argument: numbers between its least and its largest are meant.
+        program: the traced program.
+        given: an array for each argument, which means all numbers from its least to its largest.
     """
     look = _Look()
     look.closed(program, list(map(_of_array, given)))

@@ -1,6 +1,6 @@
-"""Looking through traced programs: their equations, and those that round more coarsely than others.
+"""The equations of traced programs, and those that round more coarsely than others.
 
-Nothing is run here.
+The functions here run no program.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ from jaxbounds.programs.primitives import is_exact, unknown_parameters
 
 
 def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
-    """All equations of a program and of the programs inside it, in order."""
+    """Yield all equations of a program and of the programs inside it, in order."""
     for eqn in program.eqns:
         yield eqn
         for inner in programs_inside(eqn):
@@ -37,11 +37,16 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""Numbers that take as long as an equation does by itself, where each is a call of NumPy's."""
+"""Numbers that take as long as one call of NumPy for an equation; a larger number calls more
+programs short.
+"""
 
 
 def _numbers(eqn: JaxprEqn) -> float:
-    """How many numbers an equation computes; of a product of matrices, multiplies."""
+    """Count the numbers that an equation computes.
+
+    For a product of matrices, the multiplications.
+    """
     found = sum(math.prod(v.aval.shape) for v in _arrays(eqn.outvars))
     if eqn.primitive.name == "dot_general":
         (axes, _), _ = eqn.params["dimension_numbers"]
@@ -50,10 +55,10 @@ def _numbers(eqn: JaxprEqn) -> float:
 
 
 def executed(program: Jaxpr, /) -> float:
-    """How many equations run: those of a loop at each step, and infinitely many of a `while`.
+    """Count the equations that run: those of a loop at each step, infinitely many of a `while`.
 
-    Infinitely many also where an equation has parameters that are not known. One of many numbers
-    counts for as many as take that long, see `STEP`.
+    An equation with unknown parameters counts as infinitely many. An equation with many numbers
+    counts as several, see `STEP`.
     """
     total = 0.0
     for eqn in program.eqns:

@@ -82,7 +82,9 @@ def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
 
 def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
-    """Of yhat in vec Theta on {|vec Theta| <= R}: sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
+    """Return the Lipschitz constant of yhat in vec Theta on {|vec Theta| <= R}.
+
+    The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
 
     Explicit. The derivatives by a, (W, b) and Theta_QK are at most s |(W, b)|, s |a| and
     |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
@@ -91,14 +93,19 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
 
 
 def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz: float) -> Any:
-    """Of functions `lipschitz` in a ball of parameters: p log(1 + 2 R L / eps). Explicit."""
+    """Bound the log covering number of functions `lipschitz` in a ball of parameters.
+
+    The bound is p log(1 + 2 R L / eps). Explicit.
+    """
     return volume_upper(parameters, eps / (radius * lipschitz))
 
 
 def recurrent_lipschitz(
     R: ArrayLike, /, *, N: int, r_z: ArrayLike, r_h: ArrayLike, depth_y: int, depth_h: int
 ) -> Any:
-    """Of an RNN's predictions in vec Theta, |vec Theta| <= R: Lemmas 29 and 30 put together.
+    """Bound the Lipschitz constant of an RNN's predictions in vec Theta, |vec Theta| <= R.
+
+    The bound combines Lemmas 29 and 30.
 
     sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2): the readout's own, on |(h->, h<-, z)| <=
     sqrt(2 r_h^2 + r_z^2), and that of the two transitions, whose errors add up over N steps and

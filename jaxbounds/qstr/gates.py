@@ -59,7 +59,7 @@ def gate_network(*, radius: float, eps: float, state_radius: float = 0.0) -> Net
 
 
 class Norms(NamedTuple):
-    """What Lemmas 24, 25 and 42 bound of a network A relu(W x + b).
+    """The norms of a network A relu(W x + b) that Lemmas 24, 25 and 42 bound.
 
     Attributes:
         width: m.
@@ -83,7 +83,7 @@ def network_norms(network: Network, /) -> Norms:
 
 
 def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
-    """What `network_norms` finds for `gate_network`: explicit.
+    """Return the result of `network_norms` for `gate_network`: explicit.
 
     m = 2 K and |a|^2 = 2 R^2 (1 + e)^2 r^2 (4 K - 3), K = ceil(r/(4 eps) + 1/2), e = eps/r^2; a
     state adds 2 units and 2 R^2.

@@ -1,4 +1,4 @@
-"""What labels tell at all: the information-theoretic limit named after Theorem 4 (Section 3.2).
+"""The limit of the information in labels, named after Theorem 4 (Section 3.2).
 
 For the linear link y = <u, (x_{t_1}, .., x_{t_q})>, |u| = 1 in R^{qd}, a label is one linear
 equation for u. Two directions that agree on all of them are told apart by no learner.

@@ -22,7 +22,7 @@ READS_TOKENS = {
     "a normalisation": ("norm", "ln", "scale"),
     "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
 }
-"""What parts of paths mean; layers that often meet the prompt beside or before a dense one."""
+"""Parts of paths and their layers, which often meet the prompt beside or before a dense one."""
 
 
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
@@ -77,7 +77,7 @@ def first_layer(
 
 
 def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
-    """What may meet the prompt elsewhere than in the first layer, a reason for each kind of layer.
+    """Return layers that may meet the prompt besides the first one, with a reason for each kind.
 
     With a first layer, of `width` outputs, these are the parameters of widths that no chain of
     matrices from it leads to. Without (""), those that are named after such layers.
@@ -113,7 +113,7 @@ def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _kind(name: str, weight: np.ndarray) -> str:
-    """What kind of layer a parameter is of, by its path or, with three axes or more, its shape."""
+    """Return the kind of a parameter's layer, by its path or, from three axes on, its shape."""
     parts = [part.rstrip("0123456789") for part in name.lower().replace("_", "/").split("/")]
     for kind, marks in READS_TOKENS.items():
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):

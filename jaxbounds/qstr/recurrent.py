@@ -56,7 +56,7 @@ def exclusive_states(
 def exclusive_sums(
     increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N dh"]:
-    """What `exclusive_states` returns for increments that ignore the state and never project."""
+    """Return `exclusive_states` for increments that ignore the state and never project."""
     if reverse:
         return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)
     shifted = jnp.roll(jnp.cumsum(increments, axis=-2), 1, axis=-2)

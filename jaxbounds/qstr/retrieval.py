@@ -86,7 +86,10 @@ def retrieve(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, "N q d"]:
-    """What the q heads retrieve at every position, without forming any De x De matrix."""
+    """Return the tokens that the q heads retrieve at every position.
+
+    No De x De matrix is formed.
+    """
     q, d = t.shape[1], x.shape[1]
     return (_attend(omega, alpha * (d / q)) @ x)[t]
 

@@ -140,7 +140,7 @@ def interpolated_transition(
 def interpolated_error(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> float:
-    """By how much an entry of `interpolated_transition` may err. Explicit.
+    """Bound the error of an entry of `interpolated_transition`. Explicit.
 
     The inner product errs by de times `product_error(2, knots)`, the gate by that over 1 - mu. The
     gate has to close, so all coherences of the encodings must stay that much below mu; it must not

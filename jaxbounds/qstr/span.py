@@ -75,7 +75,7 @@ def best_prediction(
 
 
 class SpanCertificate(NamedTuple):
-    """What no predictor f(t, W x) with the rows of W in the samples' span can beat.
+    """The risk that no predictor f(t, W x) with W's rows in the samples' span can beat.
 
     Attributes:
         average: the least risk averaged over uniform unit directions u: 1 - rank/(N d).

@@ -24,7 +24,7 @@ import jaxbounds as jb
 
 
 def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -> str:
-    """The declarations of forms that fail and are not recorded so, each with an erratum."""
+    """Return the declarations of forms that fail without a record, each with an erratum."""
     known = {erratum.id for erratum in paper.errata}
     free = (f"E{n}" for n in range(1, 10_000) if f"E{n}" not in known)
     parts = [HEAD]
@@ -68,16 +68,22 @@ def _flat(stored: StoredInstance) -> dict[str, object]:
 
 
 def write_accepted(paper: Paper, text: str, /) -> Path:
-    """Put it beside the paper's claims, where it never replaces an earlier one.
+    """Write the declarations beside the paper's claims; never replace an earlier file.
 
     Raises:
         ValueError: if the paper is in no file, or the file is there already.
     """
     if paper.folder is None:
-        raise ValueError(f"paper {paper.id!r} is in no file, and has no place for errata")
+        raise ValueError(
+            f"paper {paper.id!r} is in no file, and has no place for errata, got "
+            f"paper={paper.id!r}. Try a paper in a file"
+        )
     file = paper.folder / FILE
     if file.exists():
-        raise ValueError(f"{file} is there already: take over what it says, and remove it first")
+        raise ValueError(
+            f"{file} is there already, got file={str(file)!r}. Try to take over its "
+            "errata, and remove it first"
+        )
     file.parent.mkdir(parents=True, exist_ok=True)
     write_text(file, text)
     return file

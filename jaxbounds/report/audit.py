@@ -43,10 +43,10 @@ class Audit(NamedTuple):
 
     Attributes:
         paper: the paper.
-        verdicts: on all of its statements.
-        settings: versions, source, seed and whatever else they depend on.
+        verdicts: the verdicts on all of its statements.
+        settings: the versions, the source, the seed and other dependencies of the verdicts.
         out: the folder that holds the stored instances and witnesses.
-        imports: what `--import` was given.
+        imports: the arguments of `--import`.
     """
 
     paper: Paper
@@ -57,7 +57,7 @@ class Audit(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The digest of the findings, without machine and seconds: see `report.cite.digest`."""
+        """Return the digest of the findings, without machine and seconds; see `cite.digest`."""
         return digest(self.verdicts)
 
     def _table(self) -> Table:
@@ -66,16 +66,16 @@ class Audit(NamedTuple):
         return Table(title, [column.name for column in BRIEF], rows)
 
     def command(self, *words: str) -> str:
-        """A command line that says again what is said here."""
+        """Return a command line that repeats a finding of the audit."""
         own = [word for where in self.imports for word in ("--import", where)]
         return f"jaxbounds {shlex.join([*words, *own])}"
 
 
 def markdown(audit: Audit, /) -> str:
-    """The whole text: in short, what is not so, every claim, what was not checked, and again how.
+    """Return the whole text: summary, errors, every claim, unchecked items, and how to repeat it.
 
     Args:
-        audit: what was measured.
+        audit: the material of the audit.
     """
     paper, parts = audit.paper, list[str]()
     parts += [f"# {text(paper.title)}: its claims, measured"]
@@ -177,14 +177,14 @@ def _to(name: str) -> str:
 
 
 def _linked(words: str, audit: Audit) -> str:
-    """Text in which ids of statements and errata are links to them."""
+    """Return text in which ids of statements and errata are links to them."""
     known = {v.id for v in audit.verdicts} | {e.id for e in audit.paper.errata}
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     return re.sub(rf"(?<![\w.])({names})(?![\w-]|\.\w)", lambda m: _to(m[0]), text(words))
 
 
 def _found(verdict: Verdict, audit: Audit) -> str:
-    """A verdict with its counterexample, its certificate and how to see it again."""
+    """Return a verdict with its counterexample, its certificate and the command that repeats it."""
     lines = [f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"]
     if verdict.shrunk_file:
         stored = load_instance(audit.out / verdict.shrunk_file)
@@ -275,7 +275,7 @@ def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) 
 
 
 def _items(audit: Audit) -> Iterator[str]:
-    """The items of the source, and which have a verdict."""
+    """Yield the items of the source, with their verdicts."""
     found = coverage(audit.paper, audit.verdicts)
     if not found:
         return

@@ -18,11 +18,11 @@ STYLES = {
 
 
 def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
-    """One row a form: the word, by how much the sides are apart, and how long it took.
+    """Return one row for each form: the word, the distance of the sides, and the time.
 
     Args:
-        certificates: of `jaxbounds.certify`, and proofs.
-        width: of the screen, in columns; 80 show everything.
+        certificates: certificates of `jaxbounds.certify`, and proofs.
+        width: the width of the screen, in columns; 80 show everything.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("statement", width=29, no_wrap=True, overflow="ellipsis")
@@ -39,7 +39,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
 
 def counted(certificates: Sequence[Any], /) -> str:
-    """How many of each word; then every form that is not plainly disproved, with the reason."""
+    """Count the certificates of each word; then list every form that is not plainly disproved."""
     words = Counter(c.word for c in certificates)
     head = ", ".join(f"{count} {word}" for word, count in words.most_common()) or "nothing fails"
     total = sum(c.seconds for c in certificates)

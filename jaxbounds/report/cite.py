@@ -1,4 +1,4 @@
-"""The citations: the paper, the text of it that was read, and a finding with its digest."""
+"""The citations: the paper, the text that was read, and a finding with its digest."""
 
 import hashlib
 import math
@@ -20,7 +20,7 @@ for v in json.load(open(sys.argv[1])):
     lines.append("\\t".join([v["id"], v["form"], v["status"], v["evidence"], ratio]))
 print(hashlib.sha256("\\n".join(sorted(lines)).encode()).hexdigest())
 """
-"""A program that makes the digest from verdicts.json, with nothing but Python."""
+"""A program that makes the digest from verdicts.json, with Python alone."""
 
 
 def _line(verdict: Verdict) -> str:
@@ -31,24 +31,24 @@ def _line(verdict: Verdict) -> str:
 
 
 def digest(verdicts: Iterable[Verdict], /) -> str:
-    """SHA-256 of what was found: ids, forms, statuses, evidence, ratios to three digits.
+    """Return the SHA-256 of the findings: ids, forms, statuses, evidence, ratios to three digits.
 
-    Nothing of the machine, the versions, the seconds or the order is in it, so that whoever finds
-    the same has the same digest. The ratio of an identity that holds is rounding, and is left out.
+    The digest leaves out the machine, the versions, the seconds and the order. So equal findings
+    have equal digests. The ratio of an identity that holds is rounding, and is left out.
 
     Args:
-        verdicts: on forms of statements.
+        verdicts: the verdicts on forms of statements.
     """
     return hashlib.sha256("\n".join(sorted(map(_line, verdicts))).encode()).hexdigest()
 
 
 def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, Any], /) -> str:
-    """A line that names a finding about a paper, the weightiest; a reader puts in another one.
+    """Return a line that names the weightiest finding about a paper; a reader may name another.
 
     Args:
         paper: the paper.
-        verdicts: on its statements.
-        settings: of the run: "jaxbounds", the version, and "seed".
+        verdicts: the verdicts on its statements.
+        settings: the settings of the run: "jaxbounds", the version, and "seed".
     """
     made = f"jaxbounds {settings.get('jaxbounds', '')}".strip()
     ours = [v for v in verdicts if v.paper == paper.id]
@@ -63,7 +63,7 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
 
 
 def is_address(target: str, /) -> bool:
-    """Whether it is the address of a page, and nothing that runs."""
+    """Tell whether a target is the address of a page, and no script."""
     return re.fullmatch(r"https?://[^\s<>()\"']+", target) is not None
 
 
@@ -76,12 +76,12 @@ def _link(name: str, target: str) -> Html:
 def cite_section(
     papers: Iterable[Paper], verdicts: Iterable[Verdict], settings: Mapping[str, Any], /
 ) -> Html | None:
-    """The page's part on what was read, where it is, and how to cite it and what was found.
+    """Return the page's part on the texts that were read, their places, and their citations.
 
     Args:
-        papers: those of the verdicts.
-        verdicts: on the page.
-        settings: of the run.
+        papers: the papers of the verdicts.
+        verdicts: the verdicts on the page.
+        settings: the settings of the run.
     """
     verdicts = tuple(verdicts)
     parts = [

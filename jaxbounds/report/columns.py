@@ -9,7 +9,7 @@ from jaxbounds.falsification.evidence import CLOSE
 
 
 def number(value: float, /) -> str:
-    """A ratio in at most eight characters, never rounded to one when it is not one."""
+    """Return a ratio in at most eight characters, never rounded to one when it is not one."""
     if value is None or math.isnan(value):
         return "-"
     if 0 < abs(value) < 1e-3 or abs(value) >= 1e4:
@@ -20,7 +20,7 @@ def number(value: float, /) -> str:
 
 
 def closeness(verdict: Verdict, /) -> str:
-    """The worst ratio in words, by kind: how loose, how exact, which exponent, how often."""
+    """Return the worst ratio in words, by kind: looseness, exactness, exponent, or frequency."""
     ratio = verdict.worst_ratio
     if math.isnan(ratio):
         return "-"

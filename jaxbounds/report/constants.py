@@ -31,12 +31,12 @@ STYLES = {
 
 
 def constants_schema() -> Schema:
-    """The schema of `jaxbounds constant --json` and constants.json."""
+    """Return the schema of `jaxbounds constant --json` and constants.json."""
     return many(object_schema(SharpConstant))
 
 
 def _decimals(found: AtSize) -> str:
-    """The ratio to the digits that are certain, ten at most; "~": not certified."""
+    """Return the ratio to its certain digits, ten at most; "~" marks an uncertified ratio."""
     if not found.low:
         return f"~{found.ratio:.6g}"
     return f"{found.ratio:.{min(max(found.digits, 1), 10)}g}"
@@ -47,11 +47,11 @@ def _exact(found: AtSize) -> str:
 
 
 def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
-    """A row a size: the lower estimate, whether it is attained, its digits, a closed form.
+    """Return a row for each size: the lower estimate, its place, its digits, a closed form.
 
     Args:
-        constant: what was found.
-        width: of the screen, in columns.
+        constant: the constant.
+        width: the width of the screen, in columns.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("size", max_width=max(12, width - 72), overflow="fold")
@@ -74,7 +74,7 @@ def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
 
 
 def exponent_text(exponent: Exponent, /) -> str:
-    """One axis in words: "T^0.500 [0.499, 0.501]", or "no dependence on T"."""
+    """Return one axis in words: "T^0.500 [0.499, 0.501]", or "no dependence on T"."""
     if exponent.word == "none":
         return f"no dependence on {exponent.axis}"
     if exponent.word != "power":
@@ -86,7 +86,7 @@ def exponent_text(exponent: Exponent, /) -> str:
 
 
 def constant_text(constant: SharpConstant, /) -> str:
-    """The lines below the table: the law, dependence, where, and what the words mean."""
+    """Return the lines below the table: the law, the dependence, the place, and their meaning."""
     lines = []
     if constant.law:
         lines.append(f"C = {constant.law}: at every size looked at, to all digits known")
@@ -122,7 +122,7 @@ def constant_text(constant: SharpConstant, /) -> str:
 
 
 def constant_figure(constant: SharpConstant, /) -> Any:
-    """C against the axis that it depends on most, a line for each choice of the others.
+    """Draw C against the axis on which it depends most, a line for each choice of the others.
 
     Needs matplotlib.
 
@@ -155,22 +155,24 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""In place of where a constant is taken, if a verdict found a larger ratio than its search did."""
+"""The word for a constant whose verdict found a larger ratio than its search."""
 _LARGER = 1 + 1e-6
-"""Ratios on record have eight digits."""
+"""Ratio of two known ratios from which on the larger one counts, since records have eight digits. A
+larger value hides larger differences.
+"""
 
 
 def looseness_rows(
     constants: Iterable[SharpConstant], worst: Worst = MappingProxyType({}), /
 ) -> list[tuple[str, ...]]:
-    """(statement, form, C, x loose, where, closed form or dependence) of each constant.
+    """Return (statement, form, C, x loose, where, closed form or dependence) of each constant.
 
-    A constant is never shown below a ratio that is known: then that one stands in its place, with
-    no word on where the supremum is taken, and none on how it depends on sizes.
+    The table never shows a constant below a known ratio. It shows the ratio in its place, without
+    the place of the supremum and without a dependence on sizes.
 
     Args:
-        constants: of inequalities.
-        worst: the worst ratios that are known besides.
+        constants: constants of inequalities.
+        worst: further known worst ratios.
     """
     rows: list[tuple[str, ...]] = []
     for constant in constants:
@@ -187,7 +189,7 @@ def looseness_rows(
             word = "sharp"
         word = "fails" if best.ratio > 1 + 1e-9 else word
         law = "" if larger else constant.law or (best.closed.text if best.closed else "")
-        # With four decimals; what these would show as zero is none.
+        # A looseness that four decimals would show as zero is none.
         varies = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-5]
         depends = "" if larger else ", ".join(exponent_text(e).split(" (")[0] for e in varies)
         rows.append((constant.id, constant.form, number(best.ratio), word, where, law or depends))
@@ -197,12 +199,12 @@ def looseness_rows(
 def looseness_section(
     constants: Sequence[SharpConstant], seen: frozenset[str], worst: Worst, /
 ) -> Html | None:
-    """The page's part on how loose the printed forms are.
+    """Return the page's part on the looseness of the printed forms.
 
     Args:
-        constants: the recorded ones.
+        constants: the recorded constants.
         seen: the statements on the page.
-        worst: the worst ratios that are known besides.
+        worst: further known worst ratios.
     """
     rows = looseness_rows((c for c in constants if c.id in seen), worst)
     if not rows:

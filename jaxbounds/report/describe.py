@@ -15,7 +15,7 @@ from jaxbounds.report.tex import plain
 
 
 def describe(statement: Statement, /) -> Text:
-    """Everything the library knows about a statement before measuring it."""
+    """Describe all that the library knows about a statement before measuring it."""
     text, common = Text(), hypothesis_names(statement)
 
     def line(name: str, value: str) -> None:
@@ -75,17 +75,17 @@ def _listed(value: object) -> object:
 
 
 def instance_text(instance: object, /) -> str:
-    """An instance to be read; long ones are cut."""
+    """Return an instance for reading; a long instance is cut."""
     words = str(_listed(instance))
     return words if len(words) < LONGEST else words[:LONGEST] + " ..."
 
 
 def instance_code(instance: object, file: Path, /) -> str:
-    """An instance as Python that can be pasted whole: as it is, or as it is read from its file.
+    """Return an instance as Python code to paste: its numbers, or the call that reads its file.
 
     Args:
         instance: nested dicts of arrays.
-        file: that holds it.
+        file: the file that holds it.
     """
     words = str(_listed(instance))
     plain = len(words) < LONGEST and "inf" not in words and "nan" not in words
@@ -93,7 +93,7 @@ def instance_code(instance: object, file: Path, /) -> str:
 
 
 def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
-    """An erratum: what it quotes, what is wrong, what follows, and its evidence."""
+    """Describe an erratum: its quote, the error, its consequence, and its evidence."""
     text = Text()
     text.append(f"{paper.id} {erratum.id}", style="bold cyan")
     text.append(f"  {erratum.where}  [{erratum.kind}]\n")

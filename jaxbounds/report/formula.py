@@ -22,17 +22,17 @@ _UNDER_OR_OVER = frozenset(("msub", "msup", "msubsup", "munder", "mover", "munde
 
 
 def _core(node: Element) -> Element:
-    """The base of a node with indices or limits."""
+    """Return the base of a node with indices or limits."""
     return _core(node[0]) if node.tag in _UNDER_OR_OVER else node
 
 
 def _closed(before: Element | None) -> bool:
-    """Whether what stands before ends an expression, so that a sign here is no sign of a number."""
+    """Tell whether the node before ends an expression, so that a sign after it is an operator."""
     return before is not None and (before.tag not in _SYMBOLS or before.text in _CLOSES)
 
 
 def _space(node: Element, before: Element | None, after: Element | None, index: bool) -> None:
-    """Gives a symbol the tag and the spaces that it has in TeX."""
+    """Give a symbol the tag and the spaces that it has in TeX."""
     text = node.text or ""
     spaces: tuple[str, str] | None = None
     if node.tag not in ("mi", "mo"):
@@ -62,7 +62,7 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Goes through all symbols; `index`: within an index, an exponent or a limit."""
+    """Typeset all symbols; `index` tells whether they stand in an index, an exponent or a limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):
@@ -75,7 +75,7 @@ def _typeset(node: Element, index: bool = False) -> None:
 
 
 def _read(node: Element) -> None:
-    """The converter writes character references; as characters from here on."""
+    """Replace the converter's character references by characters."""
     for part in node.iter():
         part.text = html.unescape(part.text or "")
         part.tail = html.unescape(part.tail or "")
@@ -93,7 +93,7 @@ _LINK = re.compile(r"\\(?:href|url)\s*(?=\{)")
 
 
 def without_links(tex: str, /) -> str:
-    """LaTeX without its links to anything but web pages; the words of a link stay."""
+    """Return LaTeX without links to anything but web pages; the words of a link stay."""
     kept, rest = "", tex
     while found := _LINK.search(rest):
         end = _closing(rest, found.end())
@@ -105,7 +105,7 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """The end of the group that begins there; a group that never ends has the end of the text."""
+    """Return the end of the group that begins there; of the text for a group that never ends."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)
@@ -115,34 +115,37 @@ def _closing(tex: str, at: int) -> int:
 
 
 def tree(tex: str, /, *, display: str = "block") -> Element:
-    """LaTeX as a tree of MathML, with characters for character references.
+    """Return LaTeX as a tree of MathML, with characters for character references.
 
     Args:
-        tex: without dollar signs.
+        tex: the LaTeX, without dollar signs.
         display: "block", or "inline" among words.
 
     Raises:
-        ValueError: if it cannot be read.
+        ValueError: if the LaTeX cannot be read.
     """
     from latex2mathml.converter import convert_to_element  # slow to import
 
     try:
         root = convert_to_element(tex, display=display)
     except Exception as problem:  # its errors have no common class
-        raise ValueError(f"tex cannot be read ({type(problem).__name__}: {problem})") from problem
+        raise ValueError(
+            f"tex cannot be read ({type(problem).__name__}: {problem}), got "
+            f"tex={tex!r:.80}. Try simpler LaTeX"
+        ) from problem
     _read(root)
     return root
 
 
 def mathml(tex: str, /, *, display: str = "block") -> Html:
-    """LaTeX as MathML.
+    """Return LaTeX as MathML.
 
     Args:
-        tex: without dollar signs.
+        tex: the LaTeX, without dollar signs.
         display: "block", or "inline" among words.
 
     Raises:
-        ValueError: if it cannot be read.
+        ValueError: if the LaTeX cannot be read.
     """
     root = tree(tex, display=display)
     _typeset(root)
@@ -150,7 +153,7 @@ def mathml(tex: str, /, *, display: str = "block") -> Html:
 
 
 def formula(statement: Statement, /) -> Html:
-    """The formula as MathML; where no LaTeX is given, its plain text as it was written.
+    """Return the formula as MathML; without LaTeX, its plain text.
 
     Raises:
         ValueError: if the LaTeX cannot be read.

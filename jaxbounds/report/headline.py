@@ -10,20 +10,20 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict
 
 MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
-"""Weights of which there can be several; the others are adjectives."""
+"""Weights with a plural of their own; the others are adjectives."""
 EARLY = "early version"
-"""In the name of a form: printed in an earlier version of the paper alone."""
+"""The part of a form's name that says that only an earlier version of the paper prints it."""
 NO_ERRATUM = "no erratum"
 NO_ERRATA = "no errata"
 
 
 def plural(count: int, word: str, /) -> str:
-    """A number of things: "1 figure", "2 figures"."""
+    """Return a number of things: "1 figure", "2 figures"."""
     return f"{count} {word}" + ("" if count == 1 else "s")
 
 
 def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
-    """The errata that change a main theorem, the heaviest of a paper first."""
+    """Yield the errata that change a main theorem, the heaviest of a paper first."""
     for paper in papers:
         for erratum in paper.by_weight:
             if erratum.changes_main:
@@ -31,11 +31,11 @@ def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
 
 
 def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
-    """The errata that some statements of a paper show; all where these are all of its statements.
+    """Return the errata that some statements of a paper show; all errata for all statements.
 
     Args:
         paper: the paper.
-        ids: of the statements in question.
+        ids: the ids of the statements in question.
     """
     own = [s for s in paper.statements if s.id in ids]
     if len(own) == len(paper.statements):
@@ -46,11 +46,11 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
 
 def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
-    """The errata of papers in one line: how many, of which weights, which change a main theorem.
+    """Return the errata of papers in one line: their number, their weights, the main ones.
 
     Args:
-        papers: all of whose errata count.
-        ids: of the statements in question; then only the errata that these show count.
+        papers: papers whose errata all count.
+        ids: the ids of the statements in question; only the errata that they show count then.
     """
     papers = tuple(papers)
     of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
@@ -76,11 +76,11 @@ def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> 
 
 
 def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
-    """The headline, then a line for each erratum that changes a main theorem: where, and to what.
+    """Yield the headline, then a line for each erratum that changes a main theorem.
 
     Args:
-        papers: all of whose errata count.
-        width: of a line, in columns; what is longer is cut after a word.
+        papers: papers whose errata all count.
+        width: the width of a line, in columns; a longer line is cut after a word.
     """
     papers = tuple(papers)
     yield headline(papers)
@@ -96,14 +96,14 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 
 
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
-    """How many statements there are of which a printed form fails, by the weight of the erratum.
+    """Count the statements of which a printed form fails, by the weight of the erratum.
 
     A statement counts once, for its heaviest erratum. It counts as EARLY, last, where only a form
     of an earlier version fails, and as NO_ERRATUM where no erratum is named.
 
     Args:
         paper: the paper.
-        verdicts: on its statements.
+        verdicts: the verdicts on its statements.
     """
     kinds = {erratum.id: erratum.kind for erratum in paper.errata}
     order = (*get_args(Weight), NO_ERRATUM, EARLY)
@@ -121,7 +121,7 @@ def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, 
 
 
 def weights_in_words(counts: Mapping[str, int], /) -> str:
-    """`fails_as_printed` in words: "23 (8 false, 15 typo); 2 early version"."""
+    """Return `fails_as_printed` in words: "23 (8 false, 15 typo); 2 early version"."""
     now = {name: count for name, count in counts.items() if name != EARLY}
     by_weight = ", ".join(f"{count} {name}" for name, count in now.items())
     words = f"{sum(now.values())} ({by_weight})" if now else "0"

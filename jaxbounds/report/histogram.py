@@ -1,7 +1,7 @@
 """The ratios of a form: small drawings (SVG) on a logarithmic axis.
 
-A verdict keeps the 5% quantiles of its draws. Between two of them lies a twentieth of the draws,
-which is spread evenly over the logarithm.
+A verdict keeps the 5% quantiles of its draws. A twentieth of the draws lies between two of them,
+and is spread evenly over the logarithm.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
-"""No axis shows more powers of ten: ratios are wanted near one, rounding is far from it."""
+"""Powers of ten that an axis shows at most: ratios matter near one, and rounding is far from it."""
 
 
 class Axis(NamedTuple):
@@ -29,14 +29,14 @@ class Axis(NamedTuple):
 
 
 def limit(statement: Statement, /) -> float | None:
-    """The limit of the ratio of one instance; a rate allows any constant."""
+    """Return the limit of the ratio of one instance; a rate allows any constant."""
     if statement.kind in FITTED:
         return None
     return 1.0 if statement.is_bound else statement.tolerance
 
 
 def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
-    """One axis for all forms of a statement, so that their drawings can be compared."""
+    """Return one axis for all forms of a statement, so that their drawings can be compared."""
     allowed = limit(statement)
     verdicts = list(verdicts)
     seen = [q for v in verdicts for q in v.quantiles if q > 0]
@@ -55,13 +55,13 @@ def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
 
 
 def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) -> np.ndarray:
-    """The share of the draws below the axis, in each bin, and above the axis.
+    """Return the share of the draws below the axis, in each bin, and above the axis.
 
     Args:
         quantiles: equally spaced, from the smallest draw to the largest.
         low: log10 of the left end of the axis.
         high: log10 of the right end.
-        bins: how many.
+        bins: the number of bins.
 
     Returns:
         `bins + 2` numbers whose sum is one.
@@ -70,7 +70,7 @@ def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) ->
     edges = np.concatenate([[-np.inf], np.linspace(low, high, bins + 1), [np.inf]])
     total = np.zeros(bins + 2)
     for left, right in itertools.pairwise(logs):
-        # From zero upwards there is no even spread: what reaches the axis starts at its end.
+        # Zero has no even spread upwards: draws that reach the axis start at its end.
         start = left if left > -math.inf else min(low, right)
         if right - start < 1e-9 or right == -math.inf:
             total[np.clip(np.searchsorted(edges, right, "right") - 1, 0, bins + 1)] += 1
@@ -90,7 +90,7 @@ def _bars(heights: np.ndarray, left: float, width: float, base: float, tall: flo
 
 
 def sparkline(statement: Statement, verdict: Verdict, /) -> Html | None:
-    """The distribution in a table cell; all cells share their axis, relative to the limit."""
+    """Draw the distribution in a table cell; all cells share their axis, relative to the limit."""
     allowed = limit(statement)
     if allowed is None or not verdict.quantiles:
         return None
@@ -126,7 +126,7 @@ def _ticks(ax: Axis, place: Callable[[float], float]) -> Iterable[Html]:
 
 
 def words(verdict: Verdict, draws: int, /) -> str:
-    """The distribution in one sentence."""
+    """Return the distribution in one sentence."""
     q = verdict.quantiles
     if not q:
         return "No finite ratio was drawn."
@@ -135,15 +135,15 @@ def words(verdict: Verdict, draws: int, /) -> str:
 
 
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
-    """The distribution of one form, with the allowed region and the worst ratio marked.
+    """Draw the distribution of one form, with the allowed region and the worst ratio marked.
 
     Ratios outside the axis stand at its end: the share of draws, and the worst ratio.
 
     Args:
-        verdict: whose quantiles are drawn.
-        ax: from `axis`.
+        verdict: the verdict whose quantiles are drawn.
+        ax: the axis from `axis`.
         worst: the largest ratio of one instance, marked by a triangle; None leaves it out.
-        draws: how many instances the quantiles summarise.
+        draws: the number of instances behind the quantiles.
     """
     left, width = 30.0, 302.0
     place = lambda log: left + width * (log - ax.low) / (ax.high - ax.low)

@@ -15,7 +15,7 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 _ENTRIES = 96
-"""Larger arrays are shown in part."""
+"""Entries of an array up to which all are shown; larger arrays are shown in part."""
 
 
 class Run(NamedTuple):
@@ -23,7 +23,7 @@ class Run(NamedTuple):
 
     Attributes:
         out: the folder of the stored instances.
-        imports: what `--import` was given, needed to replay them.
+        imports: the arguments of `--import`, needed to replay the instances.
         errata: the papers and ids of the errata that the page shows.
     """
 
@@ -33,7 +33,7 @@ class Run(NamedTuple):
 
 
 def _array(value: object) -> tuple[str, bool]:
-    """An array as text, and whether digits or entries were left out."""
+    """Return an array as text, and whether digits or entries were left out."""
     array = np.asarray(value)
     digits = lambda x: f"{x + 0:.6g}"  # adding zero turns -0.0 into 0.0
     text = np.array2string(
@@ -61,7 +61,7 @@ def _instance(instance: Instance) -> tuple[str, bool]:
 
 
 def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
-    """An instance on disk: its arrays and the command that measures it again."""
+    """Return a stored instance: its arrays and the command that measures it again."""
     stored = load_instance(run.out / file)
     text, cut = _instance(stored.instance)
     ratio = number(float(stored.meta["ratio"]))
@@ -82,7 +82,7 @@ def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
 
 
 def stored_instances(verdict: Verdict, run: Run, /) -> Html:
-    """The worst instance of a form and, where it fails, a counterexample."""
+    """Return the worst instance of a form and, where the form fails, a counterexample."""
     parts = []
     if verdict.worst_file:
         title = "Largest single draw" if verdict.kind in ON_AVERAGE else "Worst instance"

@@ -1,4 +1,4 @@
-"""The numbered items of a paper's source, and which of them have a verdict."""
+"""The numbered items of a paper's source, with their verdicts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,12 +35,12 @@ _WORDS = (
 
 
 class Covered(NamedTuple):
-    """An item, and what stands of it.
+    """An item, with the statements about it.
 
     Attributes:
-        item: of the source.
+        item: the item of the source.
         ids: the statements about it that were judged.
-        words: their verdicts, why there is none, or `NOT_COVERED`.
+        words: their verdicts, the reason why there is no verdict, or `NOT_COVERED`.
     """
 
     item: Item
@@ -49,11 +49,11 @@ class Covered(NamedTuple):
 
 
 def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
-    """Each item of a paper's source with its verdicts.
+    """Return each item of a paper's source with its verdicts.
 
     Args:
-        paper: with `contents`.
-        verdicts: on its statements, and perhaps on others.
+        paper: a paper with `contents`.
+        verdicts: the verdicts on its statements, and perhaps on others.
     """
     return [_covered(item, paper, verdicts) for item in paper.contents]
 
@@ -70,18 +70,18 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """How many of the items are covered, in a line: "3 of 40 items have a verdict"."""
+    """Return the number of covered items in a line: "3 of 40 items have a verdict"."""
     judged = sum(bool(one.ids) and one.words != "declared, not judged here" for one in covered)
     left = sum(one.words == NOT_COVERED for one in covered)
     return f"{judged} of {len(covered)} items of the source have a verdict; {left} {NOT_COVERED}"
 
 
 def tex_as_html(tex: str, /, *, display: bool = False) -> Html:
-    """A text in LaTeX as HTML: its formulas as MathML, its words without commands.
+    """Return a text in LaTeX as HTML: its formulas as MathML, its words without commands.
 
     Args:
         tex: words with formulas in them.
-        display: whether the text is a formula, or a row of formulas, itself.
+        display: whether the text itself is a formula, or a row of formulas.
     """
     found = list(_MATH.finditer(tex))
     if display and not found:
@@ -117,7 +117,7 @@ def _plain(text: str) -> str:
 
 
 def items_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Html | None:
-    """The items of the papers' sources, each with its text and its verdicts."""
+    """Return the items of the papers' sources, each with its text and its verdicts."""
     parts = [
         element(
             "div",
@@ -153,7 +153,7 @@ def _card(covered: Covered) -> Html:
 
 
 def joined_with(links: Sequence[Html]) -> Iterator[object]:
-    """Links, each with a space behind it."""
+    """Yield links, each with a space behind it."""
     for link in links:
         yield link
         yield " "

@@ -17,13 +17,13 @@ _STARTS = re.compile(r"^([#>+=-]|\d+[.)])")
 
 
 def text(words: object, /) -> str:
-    """Words as they are, in one line."""
+    """Return words with escaped marks, in one line."""
     escaped = _MARKS.sub(lambda found: "\\" + found[0], " ".join(str(words).split()))
     return _STARTS.sub(lambda found: found[0][:-1] + "\\" + found[0][-1], escaped)
 
 
 def code(words: object, /) -> str:
-    """A piece of code in one line; backticks in it make longer ones around it."""
+    """Return a piece of code in one line; backticks in it make longer ones around it."""
     words = " ".join(str(words).split())
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     space = " " if words.startswith("`") or words.endswith("`") else ""
@@ -31,14 +31,14 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Lines as they are; of kind "math" they are LaTeX, without links that lead elsewhere."""
+    """Return unchanged lines; of kind "math" they are LaTeX, without links that lead elsewhere."""
     words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
 
 
 def quoted(words: str, /) -> str:
-    """A quote; its LaTeX is a block of math, or stands between $` and `$ among words."""
+    """Return a quote; its LaTeX is a block of math, or stands between $` and `$ among words."""
     found = parts(words)
     if [part.is_tex for part in found] == [True]:
         return block(found[0].words, "math")
@@ -47,34 +47,34 @@ def quoted(words: str, /) -> str:
 
 
 def _spaced(words: str) -> str:
-    """Words between formulas: `text` takes the spaces at both ends away."""
+    """Return words between formulas, with the spaces at both ends that `text` takes away."""
     before, after = words[:1].isspace(), words[-1:].isspace()
     return " " * before + text(words) + " " * after
 
 
 def anchor(title: str, /) -> str:
-    """The name of a heading in links."""
+    """Return the name of a heading in links."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def link(words: str, target: str, /) -> str:
-    """A link to a heading, to a file beside the page, or to a page; other ones are words."""
+    """Return a link to a heading, a file beside the page, or a page; other links become words."""
     return f"[{text(words)}]({target})" if may_lead(target) else text(words)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], /) -> str:
-    """A table; its cells are Markdown already."""
+    """Return a table; its cells are Markdown already."""
     line = lambda cells: "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
     return "\n".join([line(head), "|" + " --- |" * len(head), *map(line, rows)])
 
 
 def bullets(items: Sequence[str], /) -> str:
-    """A list; what an item says in further lines belongs to it."""
+    """Return a list; further lines of an item belong to it."""
     return "\n".join("- " + item.replace("\n", "\n  ") for item in items)
 
 
 def to_html(markdown: str, /) -> Html:
-    """The HTML of Markdown; tags in it are text.
+    """Return the HTML of Markdown; tags in it are text.
 
     Raises:
         ValueError: if a formula cannot be read.
@@ -103,7 +103,7 @@ def _text(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
 
 
 def _inline_math(state: Any) -> None:
-    """Code between dollar signs, as `quoted` leaves it, is a formula."""
+    """Turn code between dollar signs, as `quoted` leaves it, into a formula."""
     for token in state.tokens:
         children = token.children or []
         for before, formula, after in zip(children, children[1:], children[2:]):

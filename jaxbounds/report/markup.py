@@ -6,13 +6,13 @@ from urllib.parse import unquote
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-"""Characters that a browser drops from an address, or shows nowhere."""
+"""Characters that a browser drops from an address, or does not show."""
 _ADDRESSES = frozenset(("href", "src", "action", "formaction", "xlink:href"))
-"""Attributes that lead somewhere."""
+"""Attributes that hold a link."""
 
 
 def may_lead(target: str, /) -> bool:
-    """Whether a link may lead there: to a web page, or within the folder of this page."""
+    """Tell whether a link may lead there: to a web page, or within the folder of this page."""
     scheme = _SCHEME.match(_UNSEEN.sub("", unquote(html.unescape(target))))
     return scheme is None or scheme[1].lower() in ("http", "https")
 
@@ -24,24 +24,24 @@ class Html(str):
 
 
 def escaped(value: object, /) -> Html:
-    """`Html` as it is, anything else with its special characters escaped."""
+    """Return `Html` unchanged, anything else with its special characters escaped."""
     return value if isinstance(value, Html) else Html(html.escape(str(value)))
 
 
 def joined(*parts: object, separator: str = "") -> Html:
-    """The parts one after the other, each escaped; `None` is left out."""
+    """Join the parts, each escaped; `None` is left out."""
     return Html(escaped(separator).join(escaped(part) for part in parts if part is not None))
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Html:
-    """An element that has an end tag.
+    """Return an element that has an end tag.
 
     Args:
-        name: of the tag.
+        name: the name of the tag.
         children: its content, as for `joined`.
-        attributes: by name; underscores are hyphens and one at the end is dropped (`class_`).
-            `True` gives the bare name; `None`, `False` and "" leave the attribute out, and so does
-            a link that may not lead where it leads.
+        attributes: its attributes by name; underscores are hyphens and one at the end is dropped
+            (`class_`). `True` gives the bare name; `None`, `False` and "" leave the attribute out.
+            A link that `may_lead` refuses is left out too.
     """
     words = [name]
     for key, value in attributes.items():

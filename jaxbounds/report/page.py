@@ -42,15 +42,15 @@ _FORMS = ("printed", "derived", "corrected", "sharpened", "false")
 
 
 def _asset(name: str) -> Html:
-    """A file of this package, as it is."""
+    """Return the text of a file of this package."""
     return Html((resources.files(__package__) / name).read_text(encoding="utf8"))
 
 
 def document(title: str, body: Html, /, *styles: str) -> str:
-    """A page that loads nothing from anywhere.
+    """Return a page that loads nothing from anywhere.
 
     Args:
-        title: of the page.
+        title: the title of the page.
         body: its content.
         styles: files of this package.
     """
@@ -74,7 +74,7 @@ def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> H
 
 
 def _controls(verdicts: Sequence[Verdict]) -> Html:
-    """The filters; hidden until the script that serves them runs."""
+    """Return the filters, hidden until the script that serves them runs."""
     seen = lambda values: list(dict.fromkeys(values))
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
@@ -148,17 +148,17 @@ def html_page(
     imports: Sequence[str] = (),
     /,
 ) -> str:
-    """A self-contained page: a table that opens to formulas, proofs, distributions and instances.
+    """Return a page in one file: a table that opens to formulas, proofs, distributions, instances.
 
     It is readable without JavaScript; with it the table sorts and filters, also by the part of the
     address behind the "#" ("#paper=multihead&verdict=fails").
 
     Args:
-        verdicts: what the page is about.
+        verdicts: the verdicts on the page.
         papers: at least those of the verdicts.
         provenance: versions and settings of the run, by name.
         out: the folder that holds the stored instances.
-        imports: what `--import` was given, needed by the commands that replay an instance.
+        imports: the arguments of `--import`, needed by the commands that replay an instance.
     """
     papers = tuple(papers)
     seen = {verdict.paper for verdict in verdicts}

@@ -8,7 +8,7 @@ from jaxbounds.report.describe import instance_code
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
-    """Lines about forms of which more draws do not count than do."""
+    """Yield lines about forms of which more draws do not count than do."""
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
         missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
@@ -23,13 +23,13 @@ def remarks(
     stays: Callable[[str], Path] | None = None,
     /,
 ) -> Iterator[str]:
-    """Lines about forms of one statement that share a reason: draws left out, what is not recorded.
+    """Yield lines about forms of one statement that share a reason: draws left out, or no record.
 
     Args:
-        group: their verdicts.
-        place: where a stored instance is.
+        group: the verdicts of the forms.
+        place: a function that returns the place of a stored instance.
         judged: the functions that the statement judges.
-        stays: where the instance will be when a person reads this; there unless given.
+        stays: a function that returns the later place of an instance; `place` unless given.
     """
     yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]

@@ -1,4 +1,4 @@
-"""The rows of one statement in the page's table, and what they open to."""
+"""The rows of one statement in the page's table, with the details that they open to."""
 
 import math
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ _WORDS = {
 
 
 def badge(verdict: Verdict, /) -> Html:
-    """The status with its sign, loud where it is not the expected one."""
+    """Return the status with its sign, loud where it is not the expected one."""
     mark = element("span", MARKS[verdict.status], aria_hidden="true", class_="mark")
     status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
     if verdict.as_expected:
@@ -62,13 +62,13 @@ def badge(verdict: Verdict, /) -> Html:
 
 
 def quantity(statement: Statement, /) -> tuple[str, str]:
-    """The meaning of a statement's worst ratio, and of the axis of its ratios."""
+    """Return the meaning of a statement's worst ratio, and of the axis of its ratios."""
     usual = {"=": _DIFFERENCE, ">=": _FROM_BELOW}.get(statement.relation, _RATIO)
     return _WORDS.get(statement.kind, usual)
 
 
 def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
-    """The erratum that a form exhibits; a link where the page shows it."""
+    """Return the erratum that a form shows; a link where the page has it."""
     if not erratum:
         return None
     href = f"#erratum.{paper}.{erratum}" if (paper, erratum) in run.errata else None
@@ -76,7 +76,7 @@ def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
 
 
 def source_words(verdict: Verdict, /) -> str:
-    """How many instances came from where, and the worst ratio of each."""
+    """Return the number of instances of each source, and the worst ratio of each."""
     parts = []
     for name, source in verdict.sources.items():
         shown = f"{verdict.searches} searches" if name == "search" else name
@@ -85,7 +85,7 @@ def source_words(verdict: Verdict, /) -> str:
 
 
 def evidence_words(verdict: Verdict, /) -> str:
-    """How strong it is, and by how much a wrong form would have to be wrong to be noticed."""
+    """Return the strength of the evidence, and the error of a form that it would notice."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
         parts.append(f"{verdict.accepted} steps of the search found a worse one")
@@ -106,13 +106,13 @@ def evidence_words(verdict: Verdict, /) -> str:
 
 
 def _few_digits(decimal: str) -> str:
-    """A decimal number cut to a dozen digits, with its exponent."""
+    """Return a decimal number cut to a dozen digits, with its exponent."""
     digits, *exponent = decimal.lower().split("e")
     return "e".join([digits[:14], *exponent])
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """The finding of ball arithmetic: the word, both sides, at which precision."""
+    """Return the finding of ball arithmetic: the word, both sides, the precision."""
     c = verdict.certificate
     if not c:
         return ""
@@ -130,7 +130,7 @@ def certificate_words(verdict: Verdict, /) -> str:
 
 
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
-    """The hypotheses that every form has."""
+    """Return the hypotheses that every form has."""
     return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
 
 
@@ -176,7 +176,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
 
 
 def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
-    """A description list; what is missing is left out."""
+    """Return a description list; a missing value is left out."""
     rows = [
         element("div", element("dt", name), element("dd", value))
         for name, value in pairs
@@ -216,7 +216,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
 def _cell(
     column: Column, statement: Statement, verdicts: Sequence[Verdict], line: int
 ) -> Html | None:
-    """A cell of a form's row; the id and the kind stand once, beside all forms."""
+    """Return a cell of a form's row; the id and the kind stand once, beside all forms."""
     verdict = verdicts[line]
     if column.name in ("statement", "kind"):
         if line:
@@ -235,12 +235,12 @@ def _cell(
 
 
 def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
-    """A row for each form, then one that opens to everything known about the statement.
+    """Return a row for each form, then one that opens to all facts about the statement.
 
     Args:
         statement: the statement.
-        verdicts: one for each of its forms.
-        run: what the page is about.
+        verdicts: the verdicts on each of its forms.
+        run: the facts of the run.
     """
     ax, shared = axis(statement, verdicts), _shared(verdicts)
     rows = [

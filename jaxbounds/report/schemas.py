@@ -1,4 +1,4 @@
-"""The JSON Schema of what `jaxbounds.ground.to_json` makes of dataclasses."""
+"""The JSON Schema of the output of `jaxbounds.ground.to_json` for dataclasses."""
 
 import dataclasses
 import inspect
@@ -20,10 +20,10 @@ _SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
 
 
 def schema_of(hint: Any, /) -> Schema:
-    """The schema of what `to_json` makes of a value of a type.
+    """Return the schema of `to_json`'s output for a value of a type.
 
     Raises:
-        TypeError: if the type is none that `to_json` knows.
+        TypeError: if `to_json` does not know the type.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
@@ -45,11 +45,13 @@ def schema_of(hint: Any, /) -> Schema:
         return {"type": "object", "additionalProperties": schema_of(inner[1])}
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return object_schema(hint)
-    raise TypeError(f"no schema for {hint!r}")
+    raise TypeError(
+        f"no schema for type={hint!r}. Try a dataclass, or str, bool, int, float, tuples and dicts"
+    )
 
 
 def _described(kind: type) -> dict[str, str]:
-    """The texts of a class about its attributes."""
+    """Return the texts of a class about its attributes."""
     _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.+(?:\n {6,}.+)*)", listed, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in found}
@@ -58,7 +60,7 @@ def _described(kind: type) -> dict[str, str]:
 def object_schema(
     kind: type, /, *, besides: Mapping[str, Any] = types.MappingProxyType({}), without: str = ""
 ) -> Schema:
-    """The schema of a dataclass; each field is described by the docstring of the class.
+    """Return the schema of a dataclass; the class's docstring describes each field.
 
     Args:
         kind: the dataclass.
@@ -87,7 +89,7 @@ SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:
-    """A statement as data: all but its functions, of which it has the names."""
+    """Return a statement as data: all but its functions, of which it has the names."""
     names: dict[str, Any] = {"judges": list(statement.judged)}
     names["samplers"] = list(statement.samplers)
     for field in ("over", "there_is"):
@@ -97,27 +99,27 @@ def statement_json(statement: Statement, /) -> dict[str, Any]:
 
 
 def paper_json(paper: Paper, /) -> dict[str, Any]:
-    """The parts of a paper besides its statements: errata by weight, remarks, gaps."""
+    """Return the parts of a paper besides its statements: errata by weight, remarks, gaps."""
     ordered = dataclasses.replace(paper, statements=(), errata=paper.by_weight)
     return {name: entry for name, entry in to_json(ordered).items() if name != "statements"}
 
 
 def statements_schema() -> Schema:
-    """The schema of `jaxbounds list --json` and `show --json`."""
+    """Return the schema of `jaxbounds list --json` and `show --json`."""
     one = object_schema(Statement, besides=STATEMENT | SHOWN)
     return many(one | {"required": [name for name in one["required"] if name not in SHOWN]})
 
 
 def verdicts_schema() -> Schema:
-    """The schema of `jaxbounds verify --json` and verdicts.json."""
+    """Return the schema of `jaxbounds verify --json` and verdicts.json."""
     return many(object_schema(Verdict, besides={"as_expected": bool}))
 
 
 def errata_schema() -> Schema:
-    """The schema of `jaxbounds errata --json`: one entry a paper."""
+    """Return the schema of `jaxbounds errata --json`: one entry for each paper."""
     return many(object_schema(Paper, without="statements"))
 
 
 def many(one: Schema, /) -> Schema:
-    """A list of such."""
+    """Return the schema of a list of objects."""
     return {"type": "array", "items": one}

@@ -1,4 +1,4 @@
-"""The parts of the page below the table: errata, what is not checked, how to read a verdict."""
+"""The parts of the page below the table: errata, unchecked items, how to read a verdict."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _DRAWINGS = (
 
 
 def _linked(text: str, known: Sequence[str]) -> Html:
-    """Text in which ids of statements are links to them."""
+    """Return text in which ids of statements are links to them."""
     # The longest first: one id may begin another.
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     if not names:
@@ -45,7 +45,7 @@ def _linked(text: str, known: Sequence[str]) -> Html:
 
 
 def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
-    """The measurements of this run about an erratum: the forms that cite it."""
+    """Return the measurements of this run about an erratum: the forms that cite it."""
     cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
     items = [
         element(
@@ -90,7 +90,7 @@ def _erratum(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Htm
 
 
 def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Html | None:
-    """The errata of the papers, each with what this run measured about it."""
+    """Return the errata of the papers, each with this run's measurements about it."""
     parts = [
         element(
             "div",
@@ -106,7 +106,7 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
 
 
 def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -> Html | None:
-    """For each paper, by its title, what is said about each place in it."""
+    """Return, for each paper by its title, the text about each place in it."""
     parts = [
         element(
             "div",
@@ -126,7 +126,7 @@ def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -
 
 
 def remarks_section(papers: Sequence[Paper], /) -> Html | None:
-    """The remarks of the papers: worth knowing, and no erratum."""
+    """Return the remarks of the papers, which are no errata."""
     return _by_place("Remarks", "remarks", {paper.title: paper.remarks for paper in papers})
 
 
@@ -136,12 +136,12 @@ def codes_section(papers: Sequence[Paper], /) -> Html | None:
 
 
 def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
-    """The items that the library does not check, with the reasons."""
+    """Return the items that the library does not check, with the reasons."""
     return _by_place("Not checked", "unchecked", {p.title: p.unchecked for p in papers})
 
 
 def reading_section(provenance: Mapping[str, object], /) -> Html:
-    """The meaning of the words, and the versions behind the run."""
+    """Return the meaning of the words, and the versions behind the run."""
     meanings = (
         element(
             "div",

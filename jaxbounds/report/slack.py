@@ -1,4 +1,4 @@
-"""How loose the forms of a statement are: the distribution of their ratios, as a figure."""
+"""The looseness of a statement's forms: the distribution of their ratios, as a figure."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-"""One for each form, so that colour is never the only difference."""
+"""A dash for each form, so that colour is never the only difference."""
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """The part of a form that the axis hides: the share of draws to its left, the largest ratio."""
+    """Return the draws that the axis hides on its left, and the largest ratio."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -30,14 +30,14 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 
 
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
-    """The share of draws below each ratio, a curve for each form; to the left is looser.
+    """Draw the share of draws below each ratio, a curve for each form; to the left is looser.
 
     A triangle marks the worst instance (draws, cases and search), where a single one decides. The
     legend names ratios outside the axis, with an arrow to their side. Needs matplotlib.
 
     Args:
         statement: the statement.
-        verdicts: of its forms.
+        verdicts: the verdicts on its forms.
 
     Returns:
         A matplotlib figure.

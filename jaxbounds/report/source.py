@@ -22,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Piece(NamedTuple):
-    """A part of a module: where it is, its text, and the module whose names it uses."""
+    """A part of a module: its place, its text, and the module whose names it uses."""
 
     file: str
     line: int
@@ -31,21 +31,21 @@ class Piece(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line, from the folder above the package."""
+        """Return file and line, from the folder above the package."""
         path = Path(self.file)
         short = path.relative_to(_ROOT) if _ROOT in path.parents else path
         return f"{short}:{self.line}"
 
 
 def _plain(function: Any) -> Any:
-    """The written object: no decorators, no fixed arguments, of a bound method the function."""
+    """Return the written object: without decorators, fixed arguments or a bound instance."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.unwrap(getattr(function, "__func__", function))
 
 
 def _piece(thing: Any) -> Piece | None:
-    """A function or class as it is written; of a function made by another one, the other one.
+    """Return a function or class as written; for a function made by another one, the maker.
 
     A lambda stands in what is assigned.
     """
@@ -66,18 +66,18 @@ def _piece(thing: Any) -> Piece | None:
 
 
 def place(function: Any, /) -> str:
-    """File and line of a function or class; "" if unknown."""
+    """Return file and line of a function or class; "" if unknown."""
     found = _piece(function)
     return found.place if found else ""
 
 
 def summary(function: Any, /) -> str:
-    """The first paragraph of its docstring, in one line."""
+    """Return the first paragraph of its docstring, in one line."""
     return " ".join((inspect.getdoc(_plain(function)) or "").split("\n\n")[0].split())
 
 
 class _Source(NamedTuple):
-    """A module as it is written: its file, its lines, and the statements of Python in it."""
+    """A module as it is written: its file, its lines, and its Python statements."""
 
     file: str
     lines: list[str]
@@ -85,13 +85,13 @@ class _Source(NamedTuple):
 
 
 def _file_of(module: types.ModuleType) -> str:
-    """The file of a module that is written in Python; "" of any other, as an extension."""
+    """Return the file of a module that is written in Python; "" for an extension."""
     file = getattr(module, "__file__", None) or ""
     return file if file.endswith(".py") else ""
 
 
 def _text(file: str | Path) -> str:
-    """The text of a file of Python, in the encoding that the file names; "" if unreadable."""
+    """Return the text of a Python file, in its own encoding; "" if unreadable."""
     try:
         with tokenize.open(file) as source:
             return source.read()
@@ -100,7 +100,7 @@ def _text(file: str | Path) -> str:
 
 
 def _body(text: str) -> list[ast.stmt] | None:
-    """The statements of Python in a text; None if it is no Python, as in the middle of an edit."""
+    """Return the Python statements in a text; None for a text that is no Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
@@ -115,7 +115,7 @@ def _source(module: str) -> _Source:
 
 @functools.lru_cache
 def _assigned(module: str) -> dict[str, Piece]:
-    """The values that a module assigns, by name."""
+    """Return the values that a module assigns, by name."""
     source, found = _source(module), dict[str, Piece]()
     for node in source.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -131,14 +131,14 @@ def _assigned(module: str) -> dict[str, Piece]:
 
 @functools.lru_cache
 def _imported(module: str) -> dict[str, tuple[str, str]]:
-    """The names that a module has from others: module and name there."""
+    """Return the names that a module has from others: module and name there."""
     body = _source(module).body
     froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
     return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
 
 
 def _value(module: str, name: str) -> Piece | None:
-    """The line that assigns the value of a name, in the module or in the one it is from."""
+    """Return the line that assigns the value of a name, in the module or in the one it is from."""
     for _ in range(5):
         if module not in sys.modules:
             return None
@@ -152,7 +152,7 @@ def _value(module: str, name: str) -> Piece | None:
 
 @functools.lru_cache
 def _ids(module: str) -> dict[str, Piece]:
-    """The assignments of a module by the ids (`id="..."`, `claim("...")`) that they declare."""
+    """Return a module's assignments by the ids that they declare: `id="..."`, `claim("...")`."""
     return {
         name: part
         for part in dict.fromkeys(_assigned(module).values())
@@ -163,7 +163,7 @@ def _ids(module: str) -> dict[str, Piece]:
 
 
 def _id_in(node: ast.AST) -> str | None:
-    """The id that a keyword, or the first argument of `claim`, gives."""
+    """Return the id that a keyword, or the first argument of `claim`, gives."""
     value: Any = None
     if isinstance(node, ast.keyword) and node.arg == "id":
         value = node.value
@@ -174,7 +174,7 @@ def _id_in(node: ast.AST) -> str | None:
 
 
 def _declared(statement: Statement) -> Piece | None:
-    """The assignment that declares the statement, if it is written with its id."""
+    """Return the assignment that declares the statement, if it is written with its id."""
     module = getattr(_plain(statement.evaluate), "__module__", None) or ""
     for name in [module, *_beside(module)]:
         if name in sys.modules and statement.id in _ids(name):
@@ -183,7 +183,7 @@ def _declared(statement: Statement) -> Piece | None:
 
 
 def _beside(module: str) -> list[str]:
-    """The modules of the same package; of a module of no package those in its folder."""
+    """Return the modules of the package; for a module without a package those in its folder."""
     package = module.rpartition(".")[0]
     siblings = [name for name in [*sys.modules] if name.rpartition(".")[0] == package]
     if package:
@@ -194,13 +194,13 @@ def _beside(module: str) -> list[str]:
 
 
 def declaration(statement: Statement, /) -> str:
-    """File and line of the statement itself; "" if it is not written with its id."""
+    """Return file and line of the statement itself; "" if it is not written with its id."""
     found = _declared(statement)
     return found.place if found else ""
 
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
-    """The functions, classes and values of the room that a piece names."""
+    """Yield the functions, classes and values of the room that a piece names."""
     known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
     for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -221,13 +221,13 @@ def _named(piece: Piece, room: str) -> Iterator[Piece]:
 
 
 def _room(statement: Statement) -> str:
-    """The package or module that its paper is."""
+    """Return the package or module of the statement's paper."""
     parts = _plain(statement.evaluate).__module__.split(".")
     return ".".join(parts[:2]) if parts[0] == "jaxbounds" else parts[0]
 
 
 def behind(statement: Statement, /) -> list[Piece]:
-    """The code of its paper that judges it: the declaration first, then what it names.
+    """Return the code of its paper that judges it: the declaration first, then its parts.
 
     The compared sides come before the instances.
     """
@@ -251,7 +251,7 @@ def behind(statement: Statement, /) -> list[Piece]:
 
 
 def source(statements: Sequence[Statement], /) -> Text:
-    """All code of their papers that judging some statements uses, each piece once."""
+    """Return all code of their papers that judging some statements uses, each piece once."""
     text = Text()
     for where, piece in {p.place: p for s in statements for p in behind(s)}.items():
         text.append(f"\n{where}\n", style="bold cyan").append(f"{piece.text.rstrip()}\n")
@@ -259,7 +259,7 @@ def source(statements: Sequence[Statement], /) -> Text:
 
 
 def own_files() -> dict[Path, str]:
-    """The files of loaded modules that are no installed packages, each with its module."""
+    """Return the files of loaded modules that are no installed packages, each with its module."""
     libraries = {Path(path).resolve() for path in sysconfig.get_paths().values()}
     files = {getattr(m, "__file__", "") or "": name for name, m in sys.modules.copy().items()}
     found = {Path(file).resolve(): name for file, name in files.items() if file.endswith(".py")}
@@ -268,7 +268,7 @@ def own_files() -> dict[Path, str]:
 
 @functools.lru_cache
 def _code_outside(room: str) -> str:
-    """All own code that is not of a room; of the room what is no definition, as its imports."""
+    """Return all own code outside of a room; from the room only code that defines nothing."""
     parts = []
     for file, module in sorted(own_files().items()):
         text = _text(file)
@@ -283,7 +283,7 @@ def _code_outside(room: str) -> str:
 
 
 def code_digest(statement: Statement, /) -> str:
-    """SHA-256 of the code that its verdicts depend on; of more, where that is not known better."""
+    """Return the SHA-256 of the code that its verdicts depend on; of more code where unknown."""
     pieces = [piece.text for piece in behind(statement)]
     if _declared(statement) is None:  # made by a loop, say
         pieces += [_text(file) for file in own_files()]

@@ -24,7 +24,7 @@ STYLES = {
 
 
 def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
-    """Verdicts by statement, in the order given."""
+    """Group verdicts by statement, in the order given."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.id, []).append(verdict)
@@ -32,7 +32,7 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
 
 
 USUAL = 100
-"""Columns where nothing is known of the screen."""
+"""Columns of a screen of unknown width; a larger number writes wider tables."""
 
 
 class VerdictRows:
@@ -41,7 +41,7 @@ class VerdictRows:
     The widths are fixed, so that rows can be printed as they are judged.
 
     Args:
-        width: of the screen, in columns.
+        width: the width of the screen, in columns.
     """
 
     def __init__(self, width: int = USUAL, /) -> None:
@@ -52,7 +52,7 @@ class VerdictRows:
         self._begun = False
 
     def table(self, groups: Iterable[Sequence[Verdict]], *, header: bool = True) -> Table:
-        """One row a statement, one line a form; what is not as recorded is marked."""
+        """Return one row for each statement, one line for each form; mark unexpected verdicts."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=header)
         for column, width in self._columns:
             table.add_column(
@@ -68,14 +68,14 @@ class VerdictRows:
         return table
 
     def of(self, verdicts: Sequence[Verdict], /) -> Iterator[Table]:
-        """The rows of one statement; before the first ones the names of the columns."""
+        """Yield the rows of one statement; before the first rows the names of the columns."""
         if verdicts:
             yield self.table([verdicts], header=not self._begun)
             self._begun = True
 
 
 def _cell(column: Column, line: int, verdict: Verdict) -> Text:
-    """A cell; the lines of further forms say a statement's label in place of its id, no kind."""
+    """Return a cell; the lines of further forms give a label in place of the id, and no kind."""
     if column.name == "verdict":
         status = Text(verdict.status, style=STYLES[verdict.status])
         rest = column.text(verdict).removeprefix(verdict.status)
@@ -86,22 +86,23 @@ def _cell(column: Column, line: int, verdict: Verdict) -> Text:
 
 
 def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Table:
-    """The whole table.
+    """Return the whole table.
 
     Args:
-        verdicts: those of a statement follow one another.
-        width: of the screen, in columns.
+        verdicts: the verdicts; those of a statement follow one another.
+        width: the width of the screen, in columns.
     """
     return VerdictRows(width).table(grouped(verdicts).values())
 
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
 """The columns of the table of papers. A printed form that fails is no false statement yet: the
-third column counts the errata by weight."""
+third column counts the errata by weight.
+"""
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
-    """For each paper what was found about what it prints, and how loose it is."""
+    """Yield for each paper the findings about its printed forms, and their looseness."""
     for paper in papers:
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:
@@ -121,12 +122,12 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
 def paper_table(
     papers: Iterable[Paper], verdicts: Sequence[Verdict], /, *, width: int = USUAL
 ) -> Table:
-    """`paper_rows` for the terminal, a line a paper: on narrow screens without the last two.
+    """Return `paper_rows` as a table, a line for each paper; narrow screens drop two columns.
 
     Args:
-        papers: those of the verdicts, or more.
-        verdicts: on their statements.
-        width: of the screen, in columns.
+        papers: the papers of the verdicts, or more.
+        verdicts: the verdicts on their statements.
+        width: the width of the screen, in columns.
     """
     names = PAPER_COLUMNS if width >= USUAL else PAPER_COLUMNS[:3]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -139,11 +140,11 @@ def paper_table(
 
 
 def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
-    """How many statements and forms, by status, and how many are not as recorded.
+    """Count statements and forms, by status, and the forms that are not as recorded.
 
     Args:
-        verdicts: on all forms.
-        changed: how many forms have values that are not as recorded.
+        verdicts: the verdicts on all forms.
+        changed: the number of forms with values that are not as recorded.
     """
     counts: dict[str, int] = {}
     for verdict in verdicts:
@@ -154,7 +155,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
 
 def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
-    """Whether all is as recorded; of what has no record, what does not hold or is not refuted."""
+    """Yield whether all is as recorded; for unrecorded forms, the failures."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
     if known and not changed:
@@ -176,11 +177,13 @@ def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
-    """A table of statements: id, label, kind and forms, of given widths: Rich finds them slowly.
+    """Return a table of statements: id, label, kind and forms.
+
+    The widths are given, because Rich finds them slowly.
 
     Args:
-        statements: of one paper or more.
-        width: of the screen, in columns.
+        statements: statements of one paper or more.
+        width: the width of the screen, in columns.
     """
     usual = ("holds", "consistent")
     rows = [

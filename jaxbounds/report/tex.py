@@ -1,7 +1,7 @@
-"""Text in which formulas stand, as quotes from papers have them: as HTML, and as plain text.
+"""Text with formulas, as quotes from papers have them: as HTML, and as plain text.
 
-A text is one formula in LaTeX, or words with formulas between dollar signs, or words among which
-commands of LaTeX stand bare; and in any words "_{...}" and "^{...}" are indices and powers.
+A text is one formula in LaTeX, or words with formulas between dollar signs. It may also be words
+among which commands of LaTeX stand bare. In any words "_{...}" and "^{...}" are indices and powers.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 def parts(words: str, /) -> list[Part]:
-    """The words and the formulas of a text, one after the other."""
+    """Return the words and the formulas of a text, in order."""
     if "\\" not in words:  # "$5 and $6"
         return [Part(words, False)]
     if _BETWEEN.search(words):
@@ -48,7 +48,7 @@ def parts(words: str, /) -> list[Part]:
 
 
 def _readable(part: Part) -> Part:
-    """LaTeX, if need be without the sizes of brackets that the quote cuts; else words."""
+    """Return readable LaTeX, if needed without the sizes of cut brackets; else words."""
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
         with contextlib.suppress(ValueError):
             tree(tex)
@@ -57,7 +57,7 @@ def _readable(part: Part) -> Part:
 
 
 def indexed(words: str, /) -> Html:
-    """Words in which "_{...}" and "^{...}" are indices and powers."""
+    """Return words in which "_{...}" and "^{...}" are indices and powers."""
     pieces = _INDEX.split(words)
     shown: list[object] = [pieces[0]]
     for sign, inner, after in zip(pieces[1::3], pieces[2::3], pieces[3::3]):
@@ -66,7 +66,7 @@ def indexed(words: str, /) -> Html:
 
 
 def prose(words: str, /) -> Html:
-    """A text as HTML, its formulas as MathML."""
+    """Return a text as HTML, its formulas as MathML."""
     found = parts(words)
     display = "block" if len(found) == 1 else "inline"
     return joined(
@@ -75,12 +75,12 @@ def prose(words: str, /) -> Html:
 
 
 def plain(words: str, /) -> str:
-    """A text as a terminal shows it, its formulas in one line as the library writes them."""
+    """Return a text as a terminal shows it, its formulas in one line as the library writes them."""
     return "".join(_said(tree(p.words)) if p.is_tex else p.words for p in parts(words))
 
 
 def _said(node: Element, index: bool = False) -> str:
-    """A node of MathML in one line; `index`: within an index, where nothing is spaced."""
+    """Return a node of MathML in one line; `index` tells whether it stands in an index."""
     below = [_said(child, index) for child in node[:1]]
     below += [_said(child, index or node.tag.startswith(("msu", "mu"))) for child in node[1:]]
     match node.tag, below:
@@ -106,7 +106,7 @@ def _said(node: Element, index: bool = False) -> str:
 
 
 def _in_line(pieces: list[str], index: bool) -> str:
-    """Pieces one after the other, with a space where two names would run together."""
+    """Join pieces, with a space where two names would run together."""
     line = ""
     for piece in pieces:
         ends = line[-1:].isalnum() or line[-1:] in (")", "}")

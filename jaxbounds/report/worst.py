@@ -1,4 +1,4 @@
-"""The worst ratios that are known, on record and by verdicts: no constant is shown below them."""
+"""The known worst ratios, from records and verdicts: no constant is shown below them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,11 @@ Worst = Mapping[tuple[str, str], float]
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:
-    """The worst ratios on record, and those of verdicts where they are worse.
+    """Return the worst ratios on record, and those of verdicts where they are worse.
 
     Args:
-        papers: whose records are read.
-        verdicts: at hand.
+        papers: the papers whose records are read.
+        verdicts: further verdicts.
 
     Raises:
         ValueError: if a record is damaged.

@@ -133,7 +133,7 @@ def restoring(function: Call, /) -> Call:
 
 
 def compile_quickly() -> None:
-    """What statements on the host compile by themselves is small, like what is compiled for them.
+    """Let XLA compile fast rather than well, as the programs of statements on the host are small.
 
     For this process, if no device is in use yet, and for those that it starts. XLA ends a process
     for a flag that it does not know: only versions that were tried are told.
@@ -145,7 +145,7 @@ def compile_quickly() -> None:
 
 
 def _processor() -> str:
-    """What a compiled program may rest on: the features that Linux names."""
+    """Return the features of the processor, on which a compiled program may rest."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -31,7 +31,7 @@ from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
-"""Of processor time, after which a form is undecided."""
+"""Seconds of processor time for a form; a larger value leaves fewer forms undecided."""
 CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
@@ -112,7 +112,11 @@ def _certified_somewhere(
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
-    """Where nothing was named: what stores a counterexample, names domains, or is one's own."""
+    """Return the part of a selection that is worth certifying.
+
+    This is all of it where statements were named. Otherwise it is each statement that stores a
+    counterexample, names domains, or is of the user's own.
+    """
     if selection.parts:
         return selection
     own = {s.id for p in selection.papers if p.id not in PAPERS for s in p.statements}
@@ -122,7 +126,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
 
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
-    """By statement; those that exist in this process alone are worked on here."""
+    """Yield the results of some work by statement, those of this process's own from here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise ValueError(f"--jobs or --seconds make no sense: {given['jobs']}, {seconds}")
     catalogue = selection.catalogue
@@ -145,7 +149,7 @@ def certifying(
     operations: int = 0,
     slack: str = "",
 ) -> Iterator[list[Certified]]:
-    """What is certified, a statement at a time, as it comes.
+    """Yield the certified forms of one statement after another.
 
     Files for Rocq are made of what has at most so many operations; none if it is 0.
     """
@@ -313,7 +317,7 @@ def _crosschecked(seconds: float, catalogue: Catalogue, name: str) -> list[Cross
 def crosschecking(
     selection: Selection, /, *, seconds: float, on: On, jobs: int, folder: Place | Path
 ) -> Iterator[tuple[str, list[Crosscheck]]]:
-    """What float64 measures against ball arithmetic, a statement at a time."""
+    """Yield the comparisons of float64 with ball arithmetic, one statement after another."""
     given = {"on": on, "jobs": jobs, "folder": folder}
     for name, found in _driven(_crosschecked, selection, seconds, **given):
         if isinstance(found, Died):

@@ -27,7 +27,7 @@ OfForm = tuple[str, str]
 
 
 class Search(NamedTuple):
-    """With what constants are looked for: plain values.
+    """Settings of a search for constants: plain values.
 
     Attributes:
         axes: values of axes, all combinations; the statement's own sizes where there are none.

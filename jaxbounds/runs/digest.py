@@ -15,7 +15,7 @@ def _named_by_user() -> Path | None:
 
 
 def _place() -> Path | None:
-    """Where the cache would be; None without a variable and a home.
+    """Return the place of the cache, whether it exists or not; None without a variable and a home.
 
     A variable that is empty, or names no absolute path where one is needed, counts as unset. So
     does the root of the file system as a home, which is the home of users without one.
@@ -56,12 +56,12 @@ def refusal() -> str:
 
 
 def folder_for_jax() -> Path | None:
-    """Where JAX keeps compiled programs: the folder that its variable names, or the cache."""
+    """Return the folder of JAX's compiled programs: that of JAX's variable, or the cache."""
     return _named_by_user() or cache_folder()
 
 
 def digest_of(imports: Iterable[str], /) -> str:
-    """The digest of the package's source and errata, and of the imported files."""
+    """Return the digest of the package's source and errata, and of the imported files."""
     package, state = Path(__file__).parents[1], hashlib.sha256()
     for file in sorted([*package.rglob("*.py"), *package.rglob("errata.toml")]):
         state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())

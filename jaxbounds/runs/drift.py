@@ -1,4 +1,4 @@
-"""What the statements of a paper are known to measure, and what moved since.
+"""Recorded ratios of the statements of a paper, and the differences of a run from them.
 
 A verdict may stay as it was while its ratios move: a formula that changed, or a sampler. For each
 form `records/ratios.json` of its paper holds the worst ratio, the worst at each size, and a mean
@@ -18,7 +18,7 @@ SEARCHED, EXACT = 0.03, 1e-6
 """How far, relatively, a ratio may be from the recorded one: where a search found it, and where the
 draws alone did."""
 Ratios = Mapping[str, float]
-"""Of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
+"""Ratios of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
 """The texts by statement and form."""
 
@@ -30,7 +30,7 @@ def _is_recorded(verdict: Verdict) -> bool:
 
 
 def ratios_of(verdict: Verdict, /) -> Ratios:
-    """What is recorded of a verdict: of a right side that vanishes somewhere, the finite ones."""
+    """Return the ratios of a verdict to record: the finite ones, as a right side may vanish."""
     drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
     found = {"worst": verdict.worst_ratio} | drawn
     found |= verdict.by_size if len(verdict.by_size) > 1 else {}

@@ -47,7 +47,10 @@ _one_at_a_time = threading.Lock()
 def _call(
     expected: Mapping[str, str], work: Callable[[Piece], Result], lot: Sequence[Piece]
 ) -> list[Result] | Exception:
-    """Where the worker is. What `work` raises is a value: the executor's own troubles are not."""
+    """Return the results of some pieces in the worker, or the error that `work` raised.
+
+    The error is a value, so that it differs from the executor's own troubles.
+    """
     try:
         with _one_at_a_time:
             for name, there in expected.items():

@@ -1,4 +1,4 @@
-"""Where pieces of work are computed: processes, a Dask cluster, the queue of a cluster."""
+"""Engines that compute pieces of work: processes, a Dask cluster, the queue of a cluster."""
 
 import concurrent.futures
 import contextlib
@@ -23,7 +23,7 @@ KINDS = "processes, dask://HOST:PORT or slurm"
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Where pieces of work are computed.
+    """Engine that computes pieces of work.
 
     Attributes:
         engine: "processes" of this machine; "dask://HOST:PORT", a Dask scheduler that runs there;
@@ -66,7 +66,7 @@ On = Annotated[
 
 
 Where = str | Engine | concurrent.futures.Executor
-"""What `on=` takes from Python."""
+"""Type of `on=` in Python."""
 
 
 def engine_of(on: Where | None, /) -> On:

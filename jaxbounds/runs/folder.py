@@ -40,7 +40,7 @@ __all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "published_in",
 INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
 NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
-"""What a verification writes, besides instances."""
+"""Names of the files that a verification writes, besides instances."""
 FORM = "jaxbounds-journal-2"
 ById = dict[str, tuple[Verdict, ...]]
 """The verdicts on each statement."""
@@ -103,7 +103,7 @@ def _sealed(value: Any) -> str:
 
 
 def _opened(line: bytes) -> Any:
-    """What `_sealed` sealed.
+    """Return the value that `_sealed` sealed.
 
     Raises:
         ValueError: if it was changed.
@@ -400,7 +400,7 @@ class Folder:
         self.marked.write(name, text)
 
     def place_of(self, name: str) -> Path:
-        """Where an instance is by now."""
+        """Return the present place of an instance."""
         working = self.working / name
         return working if working.is_file() else self.path / name
 
@@ -415,7 +415,7 @@ class Folder:
 
 
 def _settings(stored: Any) -> dict[str, Any]:
-    """What run.json holds."""
+    """Return the settings in run.json."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
         raise ValueError("it is no object with digests")
     # One of an earlier version does not say on what its verdicts depend: it is another run's.
@@ -473,7 +473,7 @@ def folder_for(
     /,
     look: Any = lambda: None,
 ) -> Folder:
-    """Where the results go, for this run alone: some statements never replace those of another run.
+    """Return the folder of the results; some statements never replace those of another run.
 
     Args:
         out: the folder that was asked for.

@@ -102,7 +102,7 @@ class Jobs(concurrent.futures.Executor):
         return gone
 
     def _sent(self) -> list[tuple[concurrent.futures.Future, Any]]:
-        """What is new, as one array of jobs."""
+        """Submit the new calls as one array of jobs, and return each call with its job."""
         with self._lock:
             new, self._new = self._new, []
         new = [(future, call) for future, call in new if future.set_running_or_notify_cancel()]

@@ -1,4 +1,4 @@
-"""What a run computes: an experiment with its configuration and seed, as words give it again."""
+"""Request of a run: an experiment with its configuration and seed, and the command for it."""
 
 import contextlib
 import dataclasses
@@ -37,12 +37,12 @@ class Request(NamedTuple):
 
     @property
     def key(self) -> jax.Array:
-        """Of all draws."""
+        """Return the key of all draws."""
         return jax.random.key(self.seed)
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the result depends on."""
+        """Return everything on which the result depends."""
         with asked_for(self.precision):
             return provenance(self.config, self.key) | {"experiment": self.experiment.id}
 

@@ -1,4 +1,4 @@
-"""What a folder of one share of a run says of itself: of which run, which share, whether done."""
+"""Description of a share in its folder: its run, its index, whether it is done."""
 
 import json
 import shlex
@@ -44,7 +44,7 @@ class Shard:
         return Share(self.index, self.count)
 
     def command(self, share: Share, out: Place, /) -> str:
-        """What computes a share of the same run, or goes on with it."""
+        """Return the command that computes a share of the same run, or continues it."""
         words = ["jaxbounds", "run", self.experiment, *self.flags, "--shard", str(share)]
         return shlex.join([*words, "--resume", "--out", str(out)])
 
@@ -66,7 +66,7 @@ class Shard:
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
-    """Where a share is kept: all of a run can be given the same `--out`."""
+    """Return the folder of a share, so that all shares of a run can be given the same `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
 
 
@@ -88,7 +88,7 @@ def _shard(stored: Any) -> Shard:
 
 
 def read(folder: Place, /) -> Shard:
-    """What `Shard.write` wrote.
+    """Read the description that `Shard.write` wrote.
 
     Raises:
         ValueError: if it is damaged or of another version.

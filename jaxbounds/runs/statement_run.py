@@ -49,7 +49,7 @@ INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 
 
 class Options(NamedTuple):
-    """With what statements are judged: plain values.
+    """Settings with which statements are judged: plain values.
 
     Attributes:
         seed: of all draws.

@@ -1,4 +1,4 @@
-"""What a process that judges sets for itself, before JAX is there.
+"""Environment of a process that judges, set before JAX is imported.
 
 One thread for sums: the same bits on any number of cores, and by any engine.
 """

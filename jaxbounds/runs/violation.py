@@ -24,7 +24,7 @@ from jaxbounds.runs.falsify import by_balls
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """What a search for a violation came to; true where there is one.
+    """Result of a search for a violation; true where one was found.
 
     Attributes:
         found: whether an instance violates the claim, beyond rounding.

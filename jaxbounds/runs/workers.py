@@ -40,7 +40,7 @@ def _cores() -> int:
 
 
 CGROUP = Path("/sys/fs/cgroup")
-"""Where a container on Linux says what it may use."""
+"""Folder in which a container on Linux states its limits."""
 
 
 def _number(file: Path, key: str = "") -> int | None:

@@ -30,7 +30,7 @@ from jaxbounds.seqlength.network_bound import (
 
 
 class GeneralizationCertificate(NamedTuple):
-    """What the bound says about one trained network.
+    """The value of the bound for one trained network.
 
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.

@@ -59,7 +59,7 @@ class Setting:
 
     @property
     def trivial(self) -> float:
-        """What the complexity cannot exceed: H B_w B_Wc L_sigma B_Wv B_x."""
+        """Return the trivial bound on the complexity: H B_w B_Wc L_sigma B_Wv B_x."""
         return self.heads * self.outer.product * self.B_x
 
 

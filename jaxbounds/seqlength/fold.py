@@ -29,7 +29,7 @@ MOST = 243
 """So many ways to choose activations are compared with outputs: three for each of five layers."""
 
 DEEPEST = 12
-"""Of more dense layers than these the order must be said."""
+"""Dense layers above which the caller must give their order; a larger number tries more orders."""
 
 AGREE = 1e-3
 """Outputs in float32 agree with float64 to this, relative to the largest."""
@@ -82,7 +82,7 @@ def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[st
 
 
 def _widths(parts: dict[str, Leaves]) -> tuple[int, int]:
-    """What attention takes and what it gives."""
+    """Return the widths of the attention's input and output."""
     query, out = parts["query"]["kernel"].shape, parts["out"]["kernel"].shape
     return query[0] if len(query) == 2 else query[-3], out[-1]
 
@@ -112,7 +112,7 @@ def _blocks(layers: Layers) -> list[Reason]:
 
 
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
-    """What leaves no parameters, and what widths say of it."""
+    """Return the parts without parameters, and the information in widths about them."""
     seen = []
     for path, parts in layers.attention.items():
         takes, gives = _widths(parts)

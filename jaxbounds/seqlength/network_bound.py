@@ -160,7 +160,7 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """What multiplies a head's E on the way to the output, summed over heads."""
+    """Return the factor of a head's E on the way to the output, summed over heads."""
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):
         product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)

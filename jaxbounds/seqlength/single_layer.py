@@ -58,7 +58,7 @@ class OuterNorms:
 
     @property
     def peeled(self) -> float:
-        """What multiplies E: twice the product, for the sign removed before the contraction."""
+        """Return the factor of E: twice the product, for the sign before the contraction."""
         return self.product * (1.0 if self.odd else 2.0)
 
 

@@ -17,7 +17,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 PROBES = (1.0, 0.7, 0.4)
-"""Where a ray is looked at before it is bisected, as fractions of the best radius so far."""
+"""Fractions of the best radius so far at which a ray is probed before it is bisected."""
 BISECTIONS = 24
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
 """How far a refinement moves towards the nearest point of the linearised boundary."""
@@ -40,7 +40,7 @@ class UpperEstimate(NamedTuple):
 
 
 class OnRay(NamedTuple):
-    """What is found on one ray.
+    """The finding on one ray.
 
     Attributes:
         radius: the smallest flipping radius found; inf if no probe flips.

@@ -124,7 +124,7 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 
 
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
-    """What `layer_norms` are at most: of a layer that computes, and of one that attends. Explicit.
+    """Bound `layer_norms` of a layer that computes, and of one that attends. Explicit.
 
     For k states, the compiler's own among them, and the lookahead adder. |W1|^2 is at most the
     product of the largest row sum and the largest column sum of |W1|: k|A| and 3 for the

@@ -216,7 +216,7 @@ def exact_states(
 
 
 def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:
-    """What the network should say on these words, from the step simulator."""
+    """Return the expected output of the network on these words, from the step simulator."""
     traces = [simulate(compiled.machine, word, compiled.T) for word in words]
     verdicts = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
     stack = lambda name: np.stack([getattr(trace, name) for trace in traces])

@@ -18,9 +18,11 @@ from jaxbounds.numerics.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
 RATIO = 4.0
-"""Of neighbouring scales; about the one with the least constant where log N(e) = A/e^2."""
+"""Ratio of neighbouring scales, about the one with the least constant where log N(e) = A/e^2. A
+larger ratio uses fewer scales.
+"""
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""What each scale adds, in units of sqrt(A/n), where log N(e) <= A/e^2."""
+"""The contribution of each scale, in units of sqrt(A/n), where log N(e) <= A/e^2."""
 WEIGHT = math.pi**2 / 3.0 - 1.0
 """The sum of (1 + |k|)^-2 over the integers: confidence is shared in these parts."""
 

@@ -18,7 +18,7 @@ FLAGS = ("left", "right", "third")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each group sits.
+    """The place of each group of coordinates in the hidden state.
 
     Attributes:
         states: names of the states, one coordinate of st each.

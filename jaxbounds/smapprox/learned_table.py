@@ -94,7 +94,7 @@ def outputs_by_look_up(
 
 
 class Places(NamedTuple):
-    """Where the learned table sits in W1 of its layer.
+    """The place of the learned table in W1 of its layer.
 
     Attributes:
         pairs: columns: the pairs (state, symbol) of non-terminal states.

@@ -34,7 +34,7 @@ BINARY_WITHIN = 1e-3
 
 
 class Found(NamedTuple):
-    """What a run by look-ups gives.
+    """The result of a run by look-ups.
 
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
@@ -143,7 +143,7 @@ def through(
 
 
 class Memory(NamedTuple):
-    """What is known of the past.
+    """The memory of the past steps.
 
     Attributes:
         last: the last step at every cell, 0 where none was.

@@ -17,7 +17,7 @@ LONGEST = 100
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 _shown = _SHORT.repr
-"""What a message quotes of a file: not all of it."""
+"""The shortened quotation of a file in a message."""
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")

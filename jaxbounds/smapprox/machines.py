@@ -147,7 +147,7 @@ def total(
 
 
 class Trace(NamedTuple):
-    """What a machine does in steps 0..T.
+    """The behaviour of a machine in steps 0..T.
 
     Attributes:
         states: index of z_i in `machine.states`.

@@ -96,7 +96,7 @@ def _factor(weight: float) -> str:
 
 
 class Read(NamedTuple):
-    """Where the symbol under the head after a step comes from, read off the attention maps.
+    """The origin of the symbol under the head after a step, read off the attention maps.
 
     Attributes:
         step: i.

@@ -1,4 +1,4 @@
-"""What is not zero in a compiled network, read off its weights: copies, small products, look-ups.
+"""The nonzero structure of a compiled network: copies, small products, look-ups.
 
 Almost all weights of the construction are zero. A layer copies most groups of coordinates, computes
 a few from a few others, and attends, if at all, by matching position codes: with n key bits the

@@ -90,7 +90,7 @@ HARD = Attention()
 
 
 class Record(NamedTuple):
-    """What happens inside a run; -inf scores and zero weights mark keys that are not there.
+    """The inside of a run; -inf scores and zero weights mark absent keys.
 
     Attributes:
         hidden: the state after every layer of every timestep.
@@ -108,7 +108,7 @@ class Record(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a run returns.
+    """The result of a run.
 
     Attributes:
         output: F(x) = theta_cls . o_T.

@@ -1,4 +1,4 @@
-"""What the paper claims, in its order; each `evaluate` stands right above its declaration."""
+"""The claims of the paper, in its order; each `evaluate` stands right above its declaration."""
 
 import jax
 import jax.numpy as jnp

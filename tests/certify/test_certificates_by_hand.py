@@ -252,7 +252,7 @@ def test_entries_are_read_exactly(entry, kind, values):
     ],
 )
 def test_entries_that_are_none_are_refused(entry, reason):
-    with pytest.raises(ValueError, match=f"entry 'x' of its instance cannot be read: .*{reason}"):
+    with pytest.raises(ValueError, match=f"entry 'x' of the instance cannot be read: .*{reason}"):
         _array("x", entry)
 
 

@@ -105,7 +105,7 @@ def test_without_flint_one_sentence_says_what_to_install(monkeypatch, capsys):
     ("arguments", "words"),
     [
         (["--seconds", "0"], "--seconds"),
-        (["multihead.eq5"], "did you mean"),
+        (["multihead.eq5"], "Try multihead.eq"),
         (["multihead.eq51", "--out", "/dev/null/x"], "/dev/null"),
     ],
 )

@@ -153,7 +153,7 @@ def test_a_witness_that_lacks_something(name, witness, tmp_path):
 )
 def test_numbers_that_are_none(entry, witness, tmp_path):
     changed = altered(witness, lambda w: w["instance"].update(x=entry))
-    with pytest.raises(ValueError, match="entry 'x' of its instance cannot be read"):
+    with pytest.raises(ValueError, match="entry 'x' of the instance cannot be read"):
         load_witness(save_witness(tmp_path / "w.json", changed))
 
 

@@ -231,8 +231,8 @@ def test_every_entry_of_a_hypothesis_is_met():
 
 @pytest.mark.parametrize("given, says", [
     (lambda i, s: [True], "must return a dict of booleans by name"),
-    (lambda i, s: {"ok": 1}, "'ok' must be a boolean, not int"),
-    (lambda i, s: {"fine": True, "ok": np.zeros(2)}, "'ok' must be a boolean, not float64"),
+    (lambda i, s: {"ok": 1}, "'ok' must be a boolean, got int"),
+    (lambda i, s: {"fine": True, "ok": np.zeros(2)}, "'ok' must be a boolean, got float64"),
 ])  # fmt: skip
 def test_a_hypothesis_is_a_boolean_by_name(given, says, unannotated):
     with pytest.raises(TypeError, match=says):
@@ -246,7 +246,9 @@ def test_a_hypothesis_is_a_boolean_by_name(given, says, unannotated):
 def test_an_instance_of_less_precision_is_refused(leaf, refused):
     instance = {"a": np.zeros(1), "x": leaf}
     if refused:
-        with pytest.raises(ValueError, match=r"instance\['x'\] is float(32|16), but statements"):
+        with pytest.raises(
+            ValueError, match=r"instance\['x'\] is float(32|16); expected dtype=float64"
+        ):
             _one(0.5, 1.0, instance=instance)
     else:
         assert _one(0.5, 1.0, instance=instance).value[0] == 0.5
@@ -256,8 +258,12 @@ def test_what_evaluate_must_return(unannotated):
     for sides, error, says in (
         ((1.0, {}), TypeError, "must return Sides"),
         (Sides(1.0, [1.0]), TypeError, "must be a dict with a value for each of printed, control"),
-        (Sides(1.0, {"printed": 1.0, "control": 0.0, "other": 1.0}), ValueError, "forms: other"),
-        (Sides(1.0, {"printed": 1.0}), ValueError, "returned no rhs for 'control'"),
+        (
+            Sides(1.0, {"printed": 1.0, "control": 0.0, "other": 1.0}),
+            ValueError,
+            "returned rhs=other",
+        ),
+        (Sides(1.0, {"printed": 1.0}), ValueError, "returned no rhs for form='control'"),
         (Sides({"printed": 1.0}, {"printed": 1.0, "control": 0.0}), ValueError, "returned no lhs"),
         (Sides(1j, {"printed": 1.0, "control": 0.0}), TypeError, "lhs is complex"),
         (Sides(1.0, {"printed": np.array(1j), "control": 0.0}), TypeError, "rhs is complex"),
@@ -276,7 +282,7 @@ def test_an_entry_that_an_instance_has_not_is_named(missing, told):
         raise KeyError(*(() if missing is None else (missing,)))
 
     error = ValueError if told else KeyError
-    with pytest.raises(error, match="asks for 'y'; an instance has x" if told else None):
+    with pytest.raises(error, match="reads entry='y'; expected one of x" if told else None):
         measure(statement(evaluate), ONE)({"x": np.zeros(2)})
 
 

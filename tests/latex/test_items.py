@@ -204,7 +204,7 @@ def test_several_documents_are_told_apart(tmp_path):
     for name in ("one", "two"):
         written(tmp_path, "x")
         (tmp_path / "main.tex").rename(tmp_path / f"{name}.tex")
-    with pytest.raises(ValueError, match=r"found one\.tex, two\.tex\. Try"):
+    with pytest.raises(ValueError, match=r"got one\.tex, two\.tex\. Try"):
         items_in(tmp_path, "t")
     with pytest.raises(ValueError, match="no such file or folder"):
         items_in(tmp_path / "none", "t")

@@ -1,7 +1,7 @@
 """Disproofs and proofs on boxes as files for Rocq, whose kernel checks them (guide: `kernel`).
 
-A statement's program on an exact instance becomes scalar operations, each a definition and a lemma
-that encloses it; the hypotheses and the violated claim are theorems about them.
+A statement's program on an exact instance becomes scalar operations. Each operation is a definition
+and a lemma that encloses it. The hypotheses and the violated claim are theorems about them.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,9 @@ from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 OPERATIONS = 5000
-"""Above which a file is refused unless more are asked for."""
+"""Operations up to which a file is written unless the caller allows more; more take longer to
+check.
+"""
 
 
 def disproof_file(
@@ -31,23 +33,23 @@ def disproof_file(
     margin: float = MARGIN,
     seconds: float | None = None,
 ) -> RocqFile:
-    """The file of a disproof.
+    """Write the file of a disproof.
 
     Args:
-        statement: whose form is false.
-        form: its name.
-        instance: on which it is.
-        size: its static part.
-        as_coded: whether the program's constants are read as the floats that they are; else any
-            numbers near those that may have been rounded will do, where that can be proved.
+        statement: the statement whose form is false.
+        form: the name of the form.
+        instance: the instance on which the form is false.
+        size: the static part of the instance.
+        as_coded: whether the program's constants are read as floats. Otherwise a constant that may
+            have been rounded stands for any number near it, where the proof allows it.
         citation: the paper's title.
-        operations: scalar operations above which it is refused.
-        margin: by how much, relative to the larger side, the sides must be apart.
-        seconds: after which the translation is given up.
+        operations: scalar operations above which the file is refused.
+        margin: the distance of the sides, relative to the larger side, that must be proved.
+        seconds: the time after which the translation ends.
 
     Raises:
-        ValueError: in one sentence: if an operation has no translation, if the bounds leave the
-            claim open, or if there are too many operations.
+        ValueError: if an operation has no translation, if the bounds leave the claim open, or if
+            there are too many operations.
     """
     name = f"{statement.id} ({form})"
     try:
@@ -57,7 +59,10 @@ def disproof_file(
         )  # fmt: skip
         file = file_of(about, citation=citation, margin=margin)
     except (NotSupported, Undecided) as problem:
-        raise ValueError(f"{name} has no file for a kernel: {problem}") from problem
+        raise ValueError(
+            f"{name} has no file for a kernel: {problem}, got form={form!r}. Try its "
+            "witness, which `jaxbounds certify` writes"
+        ) from problem
     return _of_size(file, name, operations)
 
 
@@ -72,16 +77,16 @@ def proof_file(
     operations: int = OPERATIONS,
     boxes: int = 0,
 ) -> RocqFile:
-    """The file of a form that was proved on a box; whether a kernel proves it, it has to say.
+    """Write the file of a form that was proved on a box; whether it is proved, the kernel must say.
 
     Args:
-        statement: whose form it is.
+        statement: the statement of the form.
         form: the form.
         domain: the box and its slack.
-        as_coded: whether the program's constants are the floats that they are.
+        as_coded: whether the program's constants are read as floats.
         citation: the paper's title.
-        operations: scalar operations above which it is refused; never more than 400.
-        boxes: that our own proof took.
+        operations: scalar operations above which the file is refused; never more than 400.
+        boxes: the number of boxes of our own proof.
 
     Raises:
         ValueError: as `disproof_file`.
@@ -91,16 +96,20 @@ def proof_file(
     try:
         file = box_file(statement, form, domain, **options)
     except (NotSupported, Undecided) as problem:
-        raise ValueError(f"{name} has no file for a kernel: {problem}") from problem
+        raise ValueError(
+            f"{name} has no file for a kernel: {problem}, got form={form.name!r}. Try a "
+            "smaller formula"
+        ) from problem
     return _of_size(file, name, operations)
 
 
 def _of_size(file: RocqFile, name: str, operations: int) -> RocqFile:
-    """The file, or a refusal with its number of operations and the time to expect."""
+    """Return the file, or refuse it with its number of operations and the expected time."""
     if file.operations > operations:
         raise ValueError(
-            f"{name} has no file for a kernel: it has {file.operations} operations, which may take "
-            f"{file.seconds:.0f} s, and --operations allows {operations}"
+            f"{name} has no file for a kernel: it has {file.operations} operations, which "
+            f"may take {file.seconds:.0f} s, and operations={operations} are allowed. Try "
+            f"--operations {file.operations}"
         )
     return file
 

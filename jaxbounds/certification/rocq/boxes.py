@@ -1,7 +1,8 @@
 """Forms that hold on a box of parameters, as one goal for the tactic `interval`.
 
-Both sides are written as functions of the parameters, definition by definition; the theorem unfolds
-them all, and `interval` cuts the box until it is proved, with derivatives along one parameter.
+Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
+all definitions. `interval` cuts the box until the goal is proved, with derivatives along one
+parameter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +29,11 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 DIGITS, DEPTH = 24, 40
 SAMPLES = 12
+"""Points inside a box at which the program's choices are tried; more points find more choices."""
 MOST = 400
-"""Operations above which a formula is not given to `interval` as one."""
+"""Operations up to which a formula is given to `interval` as one goal; a larger number takes
+longer.
+"""
 WHAT_IS_NOT_SAID = (
     "What no kernel can say: that the definitions below are the program's operations in the "
     "program's order, that they read floats as real numbers, and that the program means what the "
@@ -47,8 +51,8 @@ class OnBox(NamedTuple):
     Attributes:
         parameters: the coordinates.
         pairs: both sides, entry by entry.
-        error: that the statement says they may be off.
-        ledger: of all operations.
+        error: the stated error of the sides.
+        ledger: the ledger of all operations.
     """
 
     parameters: list[Real]
@@ -61,7 +65,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
     """Translate a form on a box.
 
     Raises:
-        NotSupported: if something has no translation.
+        NotSupported: if an operation has no translation.
         Undecided: if a choice of the program differs over the box.
     """
     size = Size(dict(domain.size))
@@ -77,17 +81,22 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
         lhs, rhs = np.broadcast_arrays(lifted(left, ledger), lifted(right, ledger))
         errors = set(lifted(error, ledger).ravel())
     if len(errors) != 1:
-        raise NotSupported("errors that differ from entry to entry")
+        raise NotSupported(
+            f"errors that differ from entry to entry, {len(errors)=}. Try one error for all entries"
+        )
     (off,) = errors
     pairs = list(dict.fromkeys(zip(lhs.ravel(), rhs.ravel())))
     for x in (off, *(x for pair in pairs for x in pair)):
         if x.why or not x.ball.is_finite():
-            raise NotSupported(f"a side may be undefined on the box: {x.why or 'infinite'}")
+            raise NotSupported(
+                f"a side may be undefined on the box: {x.why or 'infinite'}, of "
+                f"parameters={len(parameters)}. Try a smaller box"
+            )
     return OnBox(parameters, pairs, off, ledger)
 
 
 def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
-    """The coordinates, with points inside of the box at which choices are tried."""
+    """Return the coordinates, with points inside of the box at which choices are tried."""
     rng, made = np.random.default_rng(0), []
     for i, (low, high) in enumerate(zip(domain.lower, domain.upper)):
         shares = [Fraction(float(v)) for v in rng.uniform(0.01, 0.99, SAMPLES)]
@@ -97,7 +106,7 @@ def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
 
 
 def _needed(numbers: Sequence[Real]) -> list[Real]:
-    """The definitions that numbers rest on, in order."""
+    """Return the definitions on which numbers rest, in order."""
     found: dict[int, Real] = {}
     stack = list(numbers)
     while stack:
@@ -110,7 +119,7 @@ def _needed(numbers: Sequence[Real]) -> list[Real]:
 
 
 def _script(about: OnBox, numbers: Sequence[Real], *unfolded: str) -> str:
-    """Unfold all, replace extrema, name the parameters, and let `interval` cut the box."""
+    """Write a proof: unfold all, replace extrema, name parameters, let `interval` cut the box."""
     inner = _needed(numbers)
     names = [x.name for x in reversed(inner) if x.operation != "variable"]
     constants = [x for x in inner if x.operation == "variable" and x not in about.parameters]
@@ -142,29 +151,34 @@ def box_file(
     citation: str = "",
     boxes: int = 0,
 ) -> RocqFile:
-    """The file of a form on a box.
+    """Write the file of a form on a box.
 
     Args:
-        statement: whose form it is.
+        statement: the statement of the form.
         form: the form.
         domain: the box and its slack.
-        as_coded: whether the program's constants are the floats that they are.
+        as_coded: whether the program's constants are read as floats.
         citation: the paper's title.
-        boxes: that our own proof took, from which the time is guessed.
+        boxes: the number of boxes of our own proof, from which the time is estimated.
 
     Raises:
-        NotSupported: if something has no translation, or the formula is too large for one goal.
+        NotSupported: if an operation has no translation, or the formula is too large for one goal.
         Undecided: if a choice of the program differs over the box.
     """
     if domain.relative_slack:
-        raise NotSupported("a relative slack")
+        raise NotSupported(
+            f"a relative slack, relative_slack={domain.relative_slack}. Try an absolute slack"
+        )
     about = on_box(statement, form, domain, "exact" if as_coded else "ulp")
     numbers = [x for pair in about.pairs for x in pair] + [about.error]
     ways = list(_ways(about))
     inner = _needed([*numbers, *(x for c in ways for x in (c.left, c.right))])
     count = sum(x.operation.cost for x in inner if x.operation != "variable")
     if count > MOST:
-        raise NotSupported(f"a formula of {count} operations, more than {MOST}, for one goal")
+        raise NotSupported(
+            f"a formula of {count} operations, more than {MOST}, for one goal, "
+            f"form={form.name!r}. Try a smaller formula"
+        )
     lines = list(_definitions(about, inner))
     for i, c in enumerate(ways):
         goal = f"{c.left.shown(PLUS)} - {c.right.shown(MINUS)} {c.sign} 0"
@@ -215,7 +229,7 @@ def _definitions(about: OnBox, inner: Sequence[Real]) -> Iterator[str]:
 
 
 def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
-    """Every entry, and all of them together as the theorem.
+    """Yield a claim for every entry, and the theorem about all entries together.
 
     Raises:
         NotSupported: if nothing is left to prove.
@@ -237,7 +251,10 @@ def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
         yield f"Lemma entry_{i} : {claim}."
         yield f"Proof. apply Rminus_le. {script} Qed."
     if not names:
-        raise NotSupported("both sides are written alike: there is nothing to prove")
+        raise NotSupported(
+            f"both sides are written alike, relation={relation!r}: there is nothing to "
+            "prove. Try another form"
+        )
     if about.error.exact is None:
         off = about.error.shown(PLUS)
         yield from ("", f"Lemma error_is_none : 0 <= {off}.")

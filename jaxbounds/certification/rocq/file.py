@@ -46,16 +46,16 @@ _LEMMAS = {
 
 
 def place_comment(place: Place, /) -> str:
-    """The line of the program."""
+    """Return a comment with the place of an operation in the program."""
     return comment(f"{place.file}:{place.line}, {place.function}: {place.code}")
 
 
 class Contents:
-    """The lines of a file, each definition before it is used, and each once.
+    """The lines of a file, each definition before its use, and only once.
 
     Attributes:
-        lines: so far.
-        operations: that were written.
+        lines: the lines so far.
+        operations: the number of written operations.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -66,11 +66,11 @@ class Contents:
         self._place: Place | None = None
 
     def add(self, *lines: str) -> None:
-        """Lines as they are."""
+        """Append lines unchanged."""
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:
-        """Define numbers, what they are made of, and the choices made before, in order."""
+        """Define numbers, their operands, and earlier choices, in order."""
         wanted: dict[int, Real | Choice] = {}
         stack = list(numbers)
         while self._pending and self._pending[0].order <= choices_until:
@@ -107,7 +107,7 @@ class Contents:
 
 
 def digest_of(about: Translated, /) -> str:
-    """SHA-256 of statement, form, size and exact instance."""
+    """Return the SHA-256 of statement, form, size and exact instance."""
     entries = {
         name: [str(x.exact) for x in values.ravel()] for name, values in about.instance.items()
     }
@@ -128,7 +128,7 @@ def _instance(about: Translated) -> Iterator[str]:
 
 
 def variables_of(reals: Iterable[Real], /) -> Iterator[str]:
-    """Variables and what is known of them."""
+    """Yield the variables and their bounds."""
     for x in reals:
         assert x.bounds is not None
         low, high = map(decimal_text, x.bounds)
@@ -217,7 +217,7 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
 
 
 def seconds_of(text: str, /) -> float:
-    """How long a kernel may take, on one core of a laptop: a second, and so much a proof."""
+    """Estimate a kernel's seconds on one core of a laptop: a start, and a share per proof."""
     exact = text.count(" lra. Qed.")
     tactics = text.count("enclosed. Qed.") + text.count("enclosed. }")
     return 1.5 + 0.005 * exact + 0.03 * tactics + 0.005 * text.count(" use ")
@@ -250,9 +250,9 @@ class RocqFile(str):
     """The text of a file that a kernel checks; see the guide's page `kernel`.
 
     Attributes:
-        operations: scalar operations and comparisons in it.
-        lemmas: that are proved.
-        seconds: that it may take on one core.
+        operations: the number of scalar operations and comparisons in the file.
+        lemmas: the number of proved lemmas.
+        seconds: the estimated time on one core, in seconds.
     """
 
     operations: int
@@ -261,12 +261,12 @@ class RocqFile(str):
 
 
 def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -> RocqFile:
-    """The file of a translated disproof.
+    """Write the file of a translated disproof.
 
     Args:
         about: the translation.
         citation: the paper's title.
-        margin: unless it is zero, that the sides are a millionth apart is a lemma.
+        margin: a lemma says that the sides are a millionth apart, unless the margin is zero.
     """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))

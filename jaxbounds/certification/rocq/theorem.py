@@ -26,26 +26,27 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, no
 DIGITS = (12, 24, 48)
 """Decimal digits of the bounds, tried in turn."""
 BITS = 320
+"""Precision of the balls in bits; a larger number gives sharper bounds, for longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
 
 
 @dataclass(frozen=True, eq=False)
 class Translated:
-    """What a file says.
+    """The translated disproof that a file states.
 
     Attributes:
-        statement: whose form is false.
+        statement: the statement whose form is false.
         form: the form.
         size: the static part of the instance.
         instance: the recorded leaves by name, each an array of numbers.
         ledger: all numbers and comparisons.
-        hypotheses: by name.
-        opened: of the ledger's clock, where the sides begin.
-        lhs: the left side; of an equation the entry that differs.
+        hypotheses: the hypotheses by name.
+        opened: the time on the ledger's clock at which the sides begin.
+        lhs: the left side; for an equation its entry that differs.
         rhs: the right side.
-        error: what the statement says its sides may be off.
-        entry: of the flattened sides of an equation; -1 where they are scalars.
-        reading: how the program's constants are read.
+        error: the stated error of the sides.
+        entry: the index in the flattened sides of an equation; -1 where they are scalars.
+        reading: the reading of the program's constants.
     """
 
     statement: Statement
@@ -76,8 +77,8 @@ def theorem_of(
     """Translate a disproof.
 
     Raises:
-        NotSupported: if something has no translation; it is named.
-        Undecided: if the bounds leave open what the disproof needs.
+        NotSupported: if an operation has no translation, with its name.
+        Undecided: if the bounds leave the disproof open.
     """
     static = Size(dict(size))
     problem: Exception = NotSupported("nothing was tried")
@@ -95,7 +96,7 @@ def theorem_of(
 
 
 def _leaves(instance: Any, ledger: Ledger) -> tuple[dict[int, np.ndarray], dict[str, np.ndarray]]:
-    """The numbers of each leaf of floats or integers, by position and by name."""
+    """Return the numbers of each leaf of floats or integers, by position and by name."""
     by_place, by_name = {}, {}
     leaves = jax.tree.leaves(instance)
     paths = list(flatten(jax.tree.map(np.asarray, instance)))
@@ -144,17 +145,20 @@ def _attempt(
 
 
 def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
-    """A hypothesis, which may be an array of booleans, all of which must hold."""
+    """Return a hypothesis as one fact; all entries of an array of booleans must hold."""
     facts = lifted(value, ledger).ravel()
     if not all(isinstance(f, Fact) for f in facts):
-        raise NotSupported(f"the hypothesis {name!r} gives no boolean")
+        raise NotSupported(
+            f"the hypothesis {name!r} gives no boolean, type={type(value).__name__}. Try a "
+            "comparison, such as a <= b"
+        )
     if not all(f.truth for f in facts):
         raise Undecided(f"the hypothesis {name!r} is missed")
     return Fact(True, tuple(dict.fromkeys(c for f in facts for c in f.because)), ledger)
 
 
 def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
-    """The largest error that is stated."""
+    """Return the largest stated error."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
             raise Undecided("Sides.error is negative, or not a number")
@@ -170,12 +174,20 @@ def _apart(
     if left.shape != right.shape:
         left, right = np.broadcast_arrays(left, right)
     if relation == "<=" and len(left) != 1:
-        raise NotSupported(f"both sides of a <= must be scalars, got {len(left)} entries")
+        raise NotSupported(
+            f"both sides of a <= must be scalars, got {len(left)} entries. Try jnp.max of each side"
+        )
     for x in (*left, *right):
         if x.why:
-            raise NotSupported(f"a side is none: {x.why}")
+            raise NotSupported(
+                f"a side is none: {x.why}, with relation={relation!r}. Try an instance where "
+                "it is defined"
+            )
         if not x.ball.is_finite():
-            raise NotSupported("a side is infinite, which is no real number")
+            raise NotSupported(
+                f"a side is infinite, which is no real number, with relation={relation!r}. "
+                "Try another instance"
+            )
     size = lambda x: abs(x.ball).upper()
     scale = max(map(size, (*left, *right)), default=arb(0))
     best, where = arb(-math.inf), -1

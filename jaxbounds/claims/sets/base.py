@@ -1,4 +1,4 @@
-"""What a set is: how points of it are drawn, moved, projected, told, enumerated and charted."""
+"""Base class of the sets: their points are drawn, moved, projected, tested, listed and mapped."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of, sh
 from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
 
 ROUNDING = 1e-12
-"""By what part of its own size a point may lie outside of a set: that of rounding."""
+"""Relative error up to which a point outside of a set counts as inside: that of rounding."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
 """As factors: a small constant by itself may be read as zero, where digits are certified."""
 Draw = Callable[[jax.Array], jax.Array]

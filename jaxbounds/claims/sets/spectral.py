@@ -10,7 +10,7 @@ Pair = tuple[jax.Array, jax.Array]
 """A matrix and a parameter, or their tangents."""
 
 Scalar = Callable[[jax.Array, jax.Array], jax.Array]
-"""Of one eigenvalue and one parameter, for arrays entry by entry."""
+"""Function of an eigenvalue and a parameter, applied to arrays entry by entry."""
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))

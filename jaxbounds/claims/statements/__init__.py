@@ -1,4 +1,4 @@
-"""What papers claim, as data."""
+"""Data types of what papers claim."""
 
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.form import Counterexample, Form, Sense, Status

@@ -1,4 +1,4 @@
-"""Where a form is to be proved: a box of parameters, and the instances that they stand for."""
+"""Domain of a proof of a form: a box of parameters, and the instances in it."""
 
 import math
 from collections.abc import Callable, Mapping

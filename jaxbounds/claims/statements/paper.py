@@ -19,7 +19,7 @@ of the text at hand. What is none of these is a remark."""
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """What a paper says and is not so.
+    """False sentence or formula of a paper, with its correction.
 
     Attributes:
         id: "E1", unique within the paper.

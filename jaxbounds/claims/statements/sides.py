@@ -1,4 +1,4 @@
-"""What one measurement of a claim returns."""
+"""Values that one measurement of a claim returns."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

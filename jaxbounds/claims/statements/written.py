@@ -95,7 +95,7 @@ def _source(function: Any) -> str:
 
 
 def _told(code: types.CodeType) -> tuple[Any, ...]:
-    """What tells one lambda of a line from another; names of an outer function are others there."""
+    """Return the names and constants that tell one lambda of a line from another."""
     names = sorted({*code.co_names, *code.co_freevars})
     plain = [const for const in code.co_consts if not isinstance(const, types.CodeType)]
     return code.co_varnames, names, plain

@@ -19,23 +19,23 @@ from jaxbounds.ground.folders import Marked, set_aside
 FORMAT = "jaxbounds-checkpoint-4"
 STATE, ABOUT = "state.npz", "sweep.json"
 METRIC = "metric/"
-"""How the entries of a file begin that are metrics."""
+"""Beginning of the names of entries that are metrics."""
 NAMES = re.compile(r"state\.npz|chunk-\d{9,}\.npz|sweep\.json")
 """The names of files that a sweep writes into its folder."""
 
 
 def plain(leaf: Any) -> Any:
-    """The data of typed keys; any other array as it is."""
+    """Return the data of typed keys; any other array unchanged."""
     return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
 
 def leaves_of(state: Any, /) -> list[np.ndarray]:
-    """The leaves of a pytree as they are stored: on the host, keys as their data."""
+    """Return the leaves of a pytree as they are stored: on the host, keys as their data."""
     return [np.asarray(plain(leaf)) for leaf in jax.tree.leaves(state)]
 
 
 def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
-    """The pytree that `leaves_of` took apart, of the structure and key types of `like`."""
+    """Rebuild a pytree from `leaves_of`, with the structure and key types of `like`."""
     old, structure = jax.tree.flatten(like)
 
     def one(old: Any, data: np.ndarray) -> Any:
@@ -49,12 +49,13 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
 class Checkpoints:
     """The folder of one sweep: `state.npz` (the latest) and `chunk-<first step>.npz` (metrics).
 
-    A chunk's metrics are written before the state that follows it, each by renaming a finished
-    file, so that a process killed at any moment leaves a folder that can be resumed.
+    A chunk's metrics are written before the state that follows it. Each file is written whole and
+    then renamed. So a process killed at any moment leaves a folder that can be resumed.
 
     Args:
-        folder: created when first written to.
-        fingerprint: of everything the numbers depend on; a folder with another one is refused.
+        folder: the folder; the first write makes it.
+        fingerprint: the fingerprint of all dependencies of the numbers; a folder with another one
+            is refused.
         part: (first lane, end, lanes of the sweep) where only these lanes are kept.
     """
 
@@ -93,7 +94,7 @@ class Checkpoints:
         """Refuse a folder in which the user has files at the names of a sweep.
 
         Raises:
-            ValueError: naming them.
+            ValueError: naming the user's files.
         """
         if strangers := self.marked.foreign(self._there()):
             raise ValueError(
@@ -102,7 +103,7 @@ class Checkpoints:
             )
 
     def clear(self) -> None:
-        """Remove the files of an earlier sweep; of several processes the first does."""
+        """Remove the files of an earlier sweep; only the first of several processes does so."""
         if jax.process_index() > 0:
             return
         for name in self._there():
@@ -111,7 +112,7 @@ class Checkpoints:
             self.marked.tidy()
 
     def put_aside(self) -> None:
-        """Give the files of an earlier sweep other names; of several processes the first does."""
+        """Rename the files of an earlier sweep; only the first of several processes does so."""
         if jax.process_index() > 0:
             return
         self.refuse_foreign()
@@ -129,14 +130,14 @@ class Checkpoints:
     ) -> None:
         """Store the metrics of steps `first` to `step`, then the state at `step`.
 
-        Of several processes the first does.
+        Only the first of several processes does so.
 
         Args:
-            step: that was reached.
-            state: its leaves.
+            step: the step that was reached.
+            state: the leaves of the state.
             first: the step that was reached before.
-            metrics: by name.
-            ended: whether nothing was left to do.
+            metrics: the metrics by name.
+            ended: whether no work was left.
         """
         if jax.process_index() > 0:
             return
@@ -148,7 +149,7 @@ class Checkpoints:
         self._write(STATE, leaves | part | ends)
 
     def reached(self) -> tuple[int, bool] | None:
-        """The step of the latest state, and whether nothing was left to do; None without one.
+        """Return the step of the latest state, and whether no work was left; None without a state.
 
         Raises:
             ValueError: as `load`.
@@ -159,11 +160,11 @@ class Checkpoints:
         return int(stored["step"]), bool(stored["ended"])
 
     def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
-        """(step, leaves of the state, metrics of the chunks before it), or None if there is none.
+        """Return (step, leaves of the state, metrics of earlier chunks); None without a state.
 
         Raises:
             ValueError: if a file is damaged, missing or of another run.
-            Unreachable: if they are on an object store that did not answer.
+            Unreachable: if the files are on an object store that did not answer.
         """
         if not is_there(self.marked.place(STATE)):
             return None
@@ -196,7 +197,7 @@ def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
     """Read the records of a sweep without the sweep, also where a resumption is refused.
 
     Args:
-        folder: of the sweep.
+        folder: the folder of the sweep.
 
     Returns:
         The step that was reached, and the metrics by name, (lanes, records, ...).

@@ -1,4 +1,4 @@
-"""Moving unfinished lanes together, so that whole groups of finished ones can be skipped."""
+"""The compaction of unfinished lanes, so that whole groups of finished lanes can be skipped."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | No
     it the same bits. Groups with work come first, and are so dealt out evenly over the devices.
 
     Args:
-        over: (positions,) whether the lane there is finished; in groups of `group`, of which
-            number i is on device i modulo `devices`.
+        over: (positions,) whether the lane at each position is finished. Positions lie in groups of
+            `group`, of which number i is on device i modulo `devices`.
         group: lanes in a group.
-        devices: how many there are.
+        devices: the number of devices.
 
     Returns:
         (positions,) old positions, or None if no device would have less to do.

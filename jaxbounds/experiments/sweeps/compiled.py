@@ -1,4 +1,4 @@
-"""Compiled programs of sweeps: in one process a second call with equal ones compiles nothing."""
+"""Compiled programs of sweeps: a second call with equal programs compiles nothing."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -11,12 +11,12 @@ _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
-    """The program of a mark and name, compiled if it is not there.
+    """Return the program of a mark and name; compile it if it is not kept.
 
     Args:
-        mark: equal for equal programs on equal devices alone; None if that is not known.
-        name: which of several programs of the mark.
-        compile_: makes it.
+        mark: a mark that only equal programs on equal devices share; None if that is not known.
+        name: the name of one of several programs of the mark.
+        compile_: a function that compiles the program.
     """
     if mark is None:
         return compile_()
@@ -30,5 +30,5 @@ def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
 
 
 def forget() -> None:
-    """Let all of them go."""
+    """Let go of all kept programs."""
     _programs.clear()

@@ -1,4 +1,4 @@
-"""How many lanes are vmapped together, and the memory that this takes."""
+"""The number of lanes that are vmapped together, and the memory that they take."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,38 +10,43 @@ PARTS = 8
 """Groups of a sweep of more lanes on a CPU; so many devices share it. A larger number makes tiny
 lanes slow."""
 AT_MOST = 256
-"""Lanes in a group on an accelerator, unless given, so that a few thousand fill several."""
+"""Lanes in a group on an accelerator at most, unless given, so that a few thousand lanes fill
+several groups. A larger number makes larger programs.
+"""
 SHARE = 0.8
 """Share of an accelerator's memory that `available` gives one program; a larger share makes larger
 groups, and leaves less for other programs."""
 LIMIT = 8 * 2**30
-"""Bytes for one program where a device does not say how much memory it has."""
+"""Bytes for one program where a device does not report its memory; a larger limit makes larger
+groups.
+"""
 
 
 def available(device: Any, /) -> float:
-    """Bytes that one program may take on the device, unless told otherwise."""
+    """Return the bytes that one program may take on the device, unless the caller sets a limit."""
     stats = None if device.platform == "cpu" else device.memory_stats()
     total = (stats or {}).get("bytes_limit")
     return LIMIT if total is None else SHARE * total
 
 
 def needed(program: Any, /) -> int:
-    """Bytes that a compiled program takes on a device: arguments, results and what is between."""
+    """Return the bytes of a compiled program on a device: arguments, results and temporaries."""
     size = program.memory_analysis()
     kept = size.argument_size_in_bytes + size.output_size_in_bytes - size.alias_size_in_bytes
     return kept + size.temp_size_in_bytes
 
 
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
-    """The group of a sweep of `count` lanes that names none.
+    """Return the group of a sweep of `count` lanes that names none.
 
-    It does not depend on how many devices there are, so that neither do the bits.
+    The result does not depend on the number of devices, so neither do the bits.
 
     Args:
-        count: lanes in all.
-        limit: bytes on one device.
-        device: one of those that will be used.
-        need: the bytes that a group of so many lanes takes; asked of accelerators only.
+        count: the number of all lanes.
+        limit: the bytes on one device.
+        device: one of the devices of the sweep.
+        need: a function from a number of lanes to the bytes of their group; called for accelerators
+            only.
 
     Returns:
         `ON_CPU` on a CPU, or a `PARTS`th of the lanes if that is more; else the largest power of

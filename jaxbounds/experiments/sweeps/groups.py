@@ -1,7 +1,8 @@
 """Lanes in groups of a fixed size: one program, which gives each device a group at a time.
 
-The program knows nothing of other groups, shares or processes, and each device runs it for itself:
-all that these change is who calls it for which lanes. It is compiled once for all devices.
+The program knows nothing of other groups, shares or processes, and each device runs it alone. Other
+groups, shares and processes only change who calls the program for which lanes. The program is
+compiled once for all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +17,20 @@ from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
 from jaxbounds.ground.jax_internals import process_allgather
 
 Rounds = list[Any]
-"""Something of the groups of this process: those that run at once, one after the other on an axis.
-"""
+"""Values for the groups of this process, round by round; an axis holds the groups of a round."""
 AXIS = "jaxbounds_lanes"
 """The axis of the mesh of devices."""
 
 
 class Groups:
-    """Groups dealt out over devices one after the other: group i is on device i modulo their count.
+    """Groups dealt out over devices in turn: group i is on device i modulo their count.
 
-    Of several processes each has the groups of its own devices.
+    Each of several processes has the groups of its own devices.
 
     Args:
-        count: how many groups there are.
-        group: lanes in each.
-        devices: of all processes, in the same order in each.
+        count: the number of groups.
+        group: lanes in each group.
+        devices: the devices of all processes, in the same order in each.
     """
 
     def __init__(self, count: int, group: int, devices: Sequence[Any]) -> None:
@@ -41,7 +41,7 @@ class Groups:
             for process in range(jax.process_count())
         ]
         self.mine = self._of[jax.process_index()]
-        # No more devices than there are groups: what is compiled for an idle one is compiled twice.
+        # No more devices than groups: a program for an idle device would be compiled twice.
         here = [
             index
             for index, device in enumerate(self.devices[:count])
@@ -53,7 +53,7 @@ class Groups:
         """The groups of each round, by device; one of number `count` or above is none."""
 
     def device(self, index: int, /) -> Any:
-        """The device of a group."""
+        """Return the device of a group."""
         return self.devices[index % len(self.devices)]
 
     @property
@@ -63,12 +63,12 @@ class Groups:
     def compiled(
         self, function: Callable, shapes: tuple, shared: Any, donate: tuple[int, ...] = ()
     ) -> Any:
-        """The program of one round: each device calls `function` for its group.
+        """Compile the program of one round: each device calls `function` for its group.
 
         Args:
-            function: of arguments of one group, and of what all groups share.
-            shapes: of its arguments for one group.
-            shared: what all groups share.
+            function: a function of the arguments of one group, and of the shared data.
+            shapes: the shapes of its arguments for one group.
+            shared: the data that all groups share.
             donate: the arguments that it may overwrite.
         """
         each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
@@ -90,21 +90,21 @@ class Groups:
         return lowered.compile()
 
     def share(self, tree: Any, /) -> Any:
-        """Host arrays that all groups share, on the devices."""
+        """Put host arrays that all groups share on the devices."""
         sharding = NamedSharding(self._sharding.mesh, PartitionSpec()) if self.local else None
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """A whole number for each group, on its device; 0 where there is no group."""
+        """Put a whole number for each group on its device; 0 where there is no group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]
 
     def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
-        """The given lane of host arrays at each position, on the devices."""
+        """Put the given lane of host arrays at each position, on the devices."""
         found = []
         for row in self.rounds:
-            # A group that is none has some lane, and no steps to do.
+            # A missing group has some lane, and no steps to do.
             at = lambda i: (
                 lane[i * self.group : (i + 1) * self.group]
                 if i < self.count
@@ -120,8 +120,8 @@ class Groups:
         """Collect the parts of all groups in order on every host; keys become their data.
 
         Args:
-            rounds: of the groups of this process.
-            like: a group's, as `jax.eval_shape` gives it.
+            rounds: values of the groups of this process.
+            like: the value of one group, as `jax.eval_shape` gives it.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)
         parts: dict[int, Any] = {}
@@ -151,14 +151,14 @@ class Groups:
 
 
 def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> jax.Array:
-    """Rows of a host array, or all of it, on devices; keys stay keys."""
+    """Put rows of a host array, or all of it, on devices; keys stay keys."""
     host = np.asarray(plain(leaf))
     array = jax.device_put(host if rows is None else host[rows], sharding)
     return jax.random.wrap_key_data(array, impl=impl_of(leaf)) if is_key(leaf) else array
 
 
 def largest(*numbers: float) -> list[float]:
-    """Each number's largest over all processes."""
+    """Return each number's largest value over all processes."""
     if jax.process_count() == 1:
         return list(numbers)
     every = process_allgather(np.asarray(numbers, np.float32))

@@ -11,19 +11,19 @@ from jaxbounds.ground.files import can_be_stored
 
 
 def canonical(leaf: Any, /) -> Any:
-    """A NumPy array in the type that JAX gives it (float32 for float64 without x64)."""
+    """Return a NumPy array in the type that JAX gives it (float32 for float64 without x64)."""
     if not isinstance(leaf, np.ndarray):
         return leaf
     return leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype), copy=False)
 
 
 def is_key(leaf: Any, /) -> bool:
-    """Whether it is an array of typed PRNG keys."""
+    """Tell whether a leaf is an array of typed PRNG keys."""
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def impl_of(leaf: Any, /) -> Any:
-    """The generator of an array of typed keys, or of its shape alone."""
+    """Return the generator of an array of typed keys, or of its shape alone."""
     found: list[Any] = []
 
     def look(keys: Any) -> Any:
@@ -35,12 +35,12 @@ def impl_of(leaf: Any, /) -> Any:
 
 
 def is_one_old_key(leaf: Any, /) -> bool:
-    """Whether it is a single key as `jax.random.PRNGKey` makes it, not an array of keys."""
+    """Tell whether a leaf is a single key from `jax.random.PRNGKey`, not an array of keys."""
     return leaf.dtype == np.uint32 and leaf.ndim == 1 and leaf.shape[0] in (2, 4)
 
 
 def by_path(tree: Any, /) -> dict[str, Any]:
-    """The leaves of a pytree by where they are: "['rate']"."""
+    """Return the leaves of a pytree by their paths: "['rate']"."""
     return {
         jax.tree_util.keystr(path) or "the value": leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
@@ -48,7 +48,7 @@ def by_path(tree: Any, /) -> dict[str, Any]:
 
 
 def count_of(lanes: Any, /) -> int:
-    """How many lanes a pytree holds.
+    """Return the number of lanes in a pytree.
 
     Raises:
         ValueError: if a leaf is no array with an axis of lanes, the leaves have different lengths,
@@ -77,7 +77,7 @@ def count_of(lanes: Any, /) -> int:
 
 
 def bits_of(dtype: Any, /) -> int:
-    """The bits of a number of a type; of typed keys as many as a byte has."""
+    """Return the bits of a number of a type; for typed keys as many as a byte has."""
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return 8
     if jnp.issubdtype(dtype, jnp.integer):
@@ -86,15 +86,15 @@ def bits_of(dtype: Any, /) -> int:
 
 
 def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: bool) -> None:
-    """Refuse types that a sweep cannot take along, or cannot store.
+    """Refuse types that a sweep cannot carry, or cannot store.
 
     Args:
-        what: the tree whose leaves these are.
-        leaves: each with its path.
-        stored: whether they go into files.
+        what: the name of the tree of these leaves.
+        leaves: the leaves, each with its path.
+        stored: whether the leaves go into files.
 
     Raises:
-        ValueError: naming the first.
+        ValueError: naming the first such leaf.
     """
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:
@@ -112,7 +112,7 @@ def refuse_numbers(**numbers: int | None) -> None:
     """Refuse counts that are no positive whole numbers.
 
     Raises:
-        ValueError: naming the first.
+        ValueError: naming the first such count.
     """
     for name, value in numbers.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -13,7 +13,7 @@ from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
 OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
-"""(step, metrics by name, (lanes, ...)): called once for each record, in their order."""
+"""A function of (step, metrics by name, (lanes, ...)), called once for each record, in order."""
 
 
 class Csv:
@@ -22,7 +22,7 @@ class Csv:
     An array becomes a column for each of its entries, "w[0]", "w[1]", ...
 
     Args:
-        path: of a file of this machine; one that no sweep wrote is set aside.
+        path: the path of a file of this machine; a file that no sweep wrote is set aside.
 
     Raises:
         ValueError: if the name does not end in .csv, or is an address.
@@ -62,7 +62,7 @@ def _line(entries: list) -> str:
 
 
 def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
-    """The function that `on_record` names.
+    """Return the function that `on_record` names.
 
     Raises:
         ValueError: if it is neither a function nor the name of a CSV file.
@@ -73,7 +73,7 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
 
 
 def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, every: int) -> None:
-    """Hand records to a logger; of several processes the first does.
+    """Hand records to a logger; only the first of several processes does so.
 
     Args:
         log: the logger.

@@ -1,4 +1,4 @@
-"""The checkpoints of the shares of a run, put together as those of the whole run."""
+"""The merge of the checkpoints of a run's shares into those of the whole run."""
 
 import shutil
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Metrics = dict[str, np.ndarray]
 
 
 class _Part(NamedTuple):
-    """Lanes `first` to `end` of a sweep of so many `lanes`, at their last step."""
+    """Lanes `first` to `end` of a sweep of `lanes` lanes, at their last step."""
 
     first: int
     end: int
@@ -26,7 +26,7 @@ class _Part(NamedTuple):
 
 
 def _read(folder: Place) -> _Part | None:
-    """None where the state is not of lanes: a piece that one share computed whole."""
+    """Read a share; None where the state holds no lanes: a piece that one share computed whole."""
     arrays, mark = load_arrays(folder / "state.npz", form=FORMAT)
     if "part" not in arrays:
         return None
@@ -38,13 +38,13 @@ def _read(folder: Place) -> _Part | None:
 
 
 def _as_long_as(metrics: Metrics, records: int) -> Metrics:
-    """Lanes that were all finished rest where they are, and are measured the same ever after."""
+    """Repeat the last record of finished lanes, which rest and measure the same ever after."""
     last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 
 
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
-    """The lanes of one sweep, from the folders that were found."""
+    """Join the lanes of one sweep, from the folders that were found."""
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
@@ -80,7 +80,7 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
 
 
 def _copy_files(files: Sequence[Place], into: Place) -> None:
-    """Copy those of the files that are there."""
+    """Copy the files that exist."""
     marked = Marked(into)
     for file in filter(is_there, files):
         with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:
@@ -122,8 +122,8 @@ def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
     """Put the checkpoints of all shares of a run together, so that the run can be resumed there.
 
     Args:
-        shares: the folder of checkpoints of each.
-        into: the folder of checkpoints of the whole.
+        shares: the folder of checkpoints of each share.
+        into: the folder of checkpoints of the whole run.
 
     Raises:
         ValueError: if lanes are missing or in two shares, a file is damaged, or the shares are of

@@ -18,8 +18,8 @@ def write_state(folder: str | Path, state: Any, /) -> Path:
     """Write a state, or any pytree of arrays, as an orbax checkpoint.
 
     Args:
-        folder: that orbax makes; it must not exist.
-        state: as `Swept.state`, each leaf of shape (lanes, ...).
+        folder: a folder that must not exist; orbax makes it.
+        state: a state as in `Swept.state`, each leaf of shape (lanes, ...).
 
     Returns:
         The absolute path of the folder.
@@ -39,7 +39,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
     """Read an orbax checkpoint that `write_state` or another tool wrote.
 
     Args:
-        folder: of the checkpoint.
+        folder: the folder of the checkpoint.
         like: a state of the structure, shapes and types that the checkpoint must have.
 
     Returns:
@@ -76,7 +76,7 @@ def _checkpointer() -> Any:
 
 
 def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
-    """The type and shape of each leaf; orbax returns other containers than were written."""
+    """Count the type and shape of each leaf; orbax returns other containers than were written."""
     return Counter((str(leaf.dtype), tuple(leaf.shape)) for leaf in jax.tree.leaves(tree))
 
 

@@ -1,9 +1,8 @@
-"""The two programs of a sweep, for one group of lanes: how it starts, and how it goes on.
+"""The two programs of a sweep, for one group of lanes: the start, and the steps.
 
-What they carry is `(states, over)`: whether each lane is finished is asked once after a step, and
-the answer goes with the state; `over` is () in a sweep whose lanes are never finished.
-
-Data that all lanes share come as a tuple of one value, or of none.
+The programs carry `(states, over)`. After a step they decide once whether each lane is finished,
+and keep the answer with the state. `over` is () in a sweep whose lanes never finish. Data that all
+lanes share come as a tuple of one value, or of none.
 """
 
 from collections.abc import Callable
@@ -14,13 +13,13 @@ import jax.numpy as jnp
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name under which a record says which lanes are over; no metric of a user's begins so."""
+"""The name under which a record says which lanes are over; no user's metric begins with it."""
 
 
 def starting(
     start: Callable, finished: Callable | None, enough: Callable | None = None, /
 ) -> Callable[..., Carry]:
-    """Lanes of a group, and what they share, to what they carry before the first step."""
+    """Return the program from lanes and shared data to the carry before the first step."""
 
     def one(lane: Any, shared: tuple) -> Carry:
         state = start(lane, *shared)
@@ -40,17 +39,17 @@ def advancing(
     /,
     enough: Callable | None = None,
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
-    """(lanes of a group, carry, records, shared) -> (carry, metrics) after so many records.
+    """Return the program of steps: (lanes, carry, records, shared) -> (carry, metrics).
 
-    How many is data, so that one program serves whatever is left or fits into a second.
+    The number of records is data, so that one program serves any rest, and any time of a second.
 
     Args:
-        step: of one lane.
-        measure: of one lane.
-        finished: of one state; such a lane is frozen.
+        step: the step of one lane.
+        measure: the measurement of one lane.
+        finished: a function of one state; a finished lane is frozen.
         every: steps before each record.
         most: records in one call; metrics have room for so many along their second axis.
-        enough: of one record; its lane is frozen from there on.
+        enough: a function of one record; the lane of a good record is frozen from there on.
     """
     freezes = finished is not None or enough is not None
 

@@ -1,4 +1,4 @@
-"""How far a long computation is, on standard error: a bar on a terminal, else a line a minute."""
+"""Progress of a long computation on standard error: a bar on a terminal, else a line a minute."""
 
 import contextlib
 import time
@@ -11,10 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from jaxbounds.ground.text import printable
 
 Report = Callable[[float, str], None]
-"""(done, words): how much is done by now, and what to say about it."""
+"""A function of (done, words): the amount done so far, and words about it."""
 
 BETWEEN_LINES = 60.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines where there is no terminal; a larger number writes fewer lines."""
 
 
 def _in_lines(console: Console, total: float, unit: str) -> Report:
@@ -32,12 +32,12 @@ def _in_lines(console: Console, total: float, unit: str) -> Report:
 
 @contextlib.contextmanager
 def progress(total: float, unit: str, /, *, show: bool = True) -> Iterator[Report]:
-    """A function to report with; only the first process of several says anything.
+    """Give a function that reports progress; only the first of several processes prints.
 
     Args:
-        total: how much there is to do.
-        unit: of what, in the plural ("steps").
-        show: whether to say anything at all.
+        total: the amount to do.
+        unit: the unit of the amount, in the plural ("steps").
+        show: whether to print at all.
     """
     console = Console(stderr=True)
     if not show or jax.process_index() > 0:

@@ -1,4 +1,4 @@
-"""Whether a sweep may begin, or go on, in a folder; and what it finds there."""
+"""The decision whether a sweep may begin, or go on, in a folder; and the state it finds there."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +30,12 @@ class Kept:
     """The folder of a sweep that may go on.
 
     Attributes:
-        checkpoints: what writes into it.
+        checkpoints: the writer of the folder.
         done: the step that it reached.
-        ended: whether nothing was left to do there.
-        state: the leaves of what the lanes carried then; None where it begins.
+        ended: whether no work was left there.
+        state: the leaves of the lanes' carry then; None at the beginning.
         records: the metrics before that step.
-        held: the folder, for this sweep alone; None on an object store, where no lock is.
+        held: the folder, for this sweep alone; None on an object store, which has no lock.
     """
 
     checkpoints: Checkpoints
@@ -51,14 +51,14 @@ class Kept:
             self.held.release()
 
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
-        """Keep what the lanes carry at a step, and the metrics since another."""
+        """Keep the lanes' carry at a step, and the metrics since another step."""
         over = OVER in metrics and bool(metrics[OVER][:, -1].all())
         leaves = jax.tree.leaves(carries)
         self.checkpoints.save(done, leaves, since, metrics, done >= steps or over)
 
 
 def stored_group(folder: str | Place, /) -> int | None:
-    """The lanes in a group of the sweep that a folder holds; None where there is none."""
+    """Return the lanes in a group of the sweep that a folder holds; None without a sweep."""
     if not is_there(locate(folder) / STATE):
         return None
     found = read_identity(Marked(folder))

@@ -1,7 +1,7 @@
-"""A share of a run: which of its lanes and other pieces are computed here.
+"""A share of a run: the lanes and other pieces that are computed here.
 
-The lanes of one sweep after the other are dealt out in the order in which the run asks for them, so
-that the shares of a run agree on who computes what without a word between them.
+The run deals out the lanes of its sweeps in the order in which it needs them. So the shares of a
+run agree on their lanes without talking to each other.
 """
 
 import contextlib
@@ -21,14 +21,17 @@ class Share:
 
     @classmethod
     def read(cls, text: str, /) -> "Share":
-        """From "3/16".
+        """Read a share from "3/16".
 
         Raises:
-            ValueError: if it is nothing of the kind, or there is no such share.
+            ValueError: if the text has another form, or there is no such share.
         """
         index, _, count = text.partition("/")
         if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
-            raise ValueError(f"a shard is I/N with 1 <= I <= N, as 3/16; got {text!r}")
+            raise ValueError(
+                f"a shard is I/N with 1 <= I <= N, as 3/16; got {text!r}. Try "
+                f"1/{count if count.isdecimal() else 16}"
+            )
         return cls(int(index), int(count))
 
     def __str__(self) -> str:
@@ -36,7 +39,7 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """All that belongs to the share is computed; the numbers of the others are not here."""
+    """The share is computed; the numbers of the other shares are not here."""
 
 
 @dataclass
@@ -50,7 +53,7 @@ _deal: ContextVar[_Deal | None] = ContextVar("deal", default=None)
 
 @contextlib.contextmanager
 def only(share: Share, /) -> Iterator[None]:
-    """For the length of a `with` block a run computes one share and ends with `OnlyAShare`."""
+    """Let a run compute one share, and end with `OnlyAShare`, for the length of a `with` block."""
     token = _deal.set(_Deal(share))
     try:
         yield
@@ -59,23 +62,23 @@ def only(share: Share, /) -> Iterator[None]:
 
 
 def dealt() -> bool:
-    """Whether only a share is computed."""
+    """Tell whether only a share is computed."""
     return _deal.get() is not None
 
 
 def own(count: int, /) -> range:
-    """Which of the next `count` lanes of the run are computed here: all, or a share of them."""
+    """Return the next `count` lanes of the run that are computed here: all, or a share of them."""
     deal = _deal.get()
     if deal is None:
         return range(count)
-    # Shares that got nothing of this come first at the next.
+    # Shares without lanes of this sweep come first at the next.
     turn, shares = (deal.share.index - 1 - deal.seen) % deal.share.count, deal.share.count
     deal.seen += count
     return range(count * turn // shares, count * (turn + 1) // shares)
 
 
 def mine() -> bool:
-    """Whether the next piece of the run that is no lane of a sweep is computed here.
+    """Tell whether the next piece of the run that is no lane of a sweep is computed here.
 
     Raises:
         ValueError: if several processes share the run: only lanes can be spread over them.
@@ -86,10 +89,10 @@ def mine() -> bool:
 
 
 def whole() -> None:
-    """Called by a run when its pieces are done, before it looks at their numbers.
+    """End a share, called by a run when its pieces are done, before it looks at their numbers.
 
     Raises:
-        OnlyAShare: if those of other shares are not here.
+        OnlyAShare: if the numbers of other shares are not here.
     """
     if dealt():
         raise OnlyAShare

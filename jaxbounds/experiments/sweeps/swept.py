@@ -1,4 +1,4 @@
-"""Lanes from seeds and grids, and what a sweep of them leaves behind."""
+"""Lanes from seeds and grids, and the results of a sweep of them."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class Swept(NamedTuple):
     def to_xarray(
         self, lanes: Any = None, lengths: Mapping[str, int] | None = None, /
     ) -> "xarray.Dataset":
-        """The metrics as labelled data over (lane, step, ...), with `diverged` and `stopped`.
+        """Return the metrics over (lane, step, ...) as labelled data, with `diverged`, `stopped`.
 
         Args:
             lanes: a dict whose numbers become coordinates, as `lanes_of` gives it.
@@ -81,12 +81,12 @@ class Swept(NamedTuple):
 
 
 def _special(dtype: np.dtype) -> bool:
-    """Whether a type is one of those that NumPy itself does not know."""
+    """Tell whether a type is one that NumPy itself does not know."""
     return dtype.isbuiltin == 2
 
 
 def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], dict[str, int]]:
-    """The product of seeds and a grid, flattened: one lane for each combination.
+    """Return the product of seeds and a grid, flattened: one lane for each combination.
 
     Args:
         keys: (seeds,) typed keys.
@@ -118,13 +118,13 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
 
 def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
-    """One after the other."""
+    """Join records along the axis of records."""
     names = records[0] if records else ()
     return {name: np.concatenate([r[name] for r in records], axis=1) for name in names}
 
 
 def _not_finite(values: np.ndarray) -> np.ndarray:
-    """(lanes, records) whether some entry is NaN or infinite; of whatever type."""
+    """Tell for (lanes, records) whether some entry is NaN or infinite, in any type."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return np.zeros(values.shape[:2], bool)
     wide = values.astype(np.float32) if _special(values.dtype) else values
@@ -132,12 +132,12 @@ def _not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """(lanes,) the first step at which a flag is set, or -1."""
+    """Return (lanes,) the first step at which a flag is set, or -1."""
     return np.where(flags.any(axis=1), steps[np.argmax(flags, axis=1)] if len(steps) else 0, -1)
 
 
 def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until: int, /) -> Swept:
-    """The result of a sweep from its last states and its records, which reach a step."""
+    """Return the result of a sweep from its last states and its records, which reach a step."""
     metrics, steps = joined(records), np.arange(every, until + 1, every)
     lanes = len(jax.tree.leaves(state)[0])
     over = metrics.pop(OVER, None)
@@ -149,7 +149,7 @@ def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until
 
 
 def among(swept: Swept, own: range, count: int, /) -> Swept:
-    """Lanes of a share among zeros."""
+    """Put the lanes of a share among zeros."""
 
     def one(part: Any) -> Any:
         data = np.asarray(plain(part))
@@ -173,7 +173,7 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """The empty results of a share without lanes; both functions take a lane alone."""
+    """Return the empty results of a share without lanes; both functions take a lane alone."""
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

@@ -18,7 +18,7 @@ ONE = np.int32(1)
 
 
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
-    """The position of each own lane, and the lane at each position; the last one fills up.
+    """Return the position of each own lane, and the lane at each position; the last one fills up.
 
     A lane has the slot within its group that it has in the whole sweep.
     """
@@ -30,24 +30,24 @@ def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
 
 
 def like(lanes: Any, group: int, /) -> Any:
-    """The shapes of so many lanes."""
+    """Return the shapes of `group` lanes."""
     one = lambda leaf: jax.ShapeDtypeStruct((group, *leaf.shape[1:]), leaf.dtype)
     return jax.tree.map(one, lanes)
 
 
 class Work:
-    """Lanes in groups on devices, and what they carry from step to step.
+    """Lanes in groups on devices, with their carry from step to step.
 
     Args:
-        begin: from `starting`.
-        advance: from `advancing`.
-        lanes: of the whole sweep.
-        own: those of them that are computed here.
+        begin: the program from `starting`.
+        advance: the program from `advancing`.
+        lanes: the lanes of the whole sweep.
+        own: the indices of the lanes that are computed here.
         group: lanes in a group.
-        devices: of all processes.
-        shared: what all lanes share, in a tuple.
-        mark: tells these programs from others, so that they are compiled once; None where that is
-            not known.
+        devices: the devices of all processes.
+        shared: the data that all lanes share, in a tuple.
+        mark: a mark that tells these programs from others, so that they are compiled once; None
+            where that is not known.
     """
 
     def __init__(
@@ -77,14 +77,13 @@ class Work:
         self._last: dict[str, np.ndarray] = {}
 
     def compile(self, limit: float, /) -> int:
-        """Compile what starts the lanes and what `advance` calls; nothing is on a device before.
+        """Compile the programs of the start and of `advance`, before any data is on a device.
 
         Returns:
             The bytes that a device needs.
 
         Raises:
-            ValueError: if these, with all that stays on a device beside them, are more than
-                `limit`.
+            ValueError: if these bytes, with all that stays on a device beside them, exceed `limit`.
         """
         groups = self._groups
         if not groups.local:
@@ -99,7 +98,7 @@ class Work:
         self._first = kept(
             mark, "begin", lambda: groups.compiled(self._begin, (some,), self._shared)
         )
-        # The carries are donated: the next ones take their memory.
+        # The carries are donated: the next carries take their memory.
         self._program = kept(
             mark, "advance",
             lambda: groups.compiled(go_on, (some, self._like, one), self._shared, donate=(1,)),
@@ -116,29 +115,29 @@ class Work:
             self._parts = self._groups.put(self._lanes, self._lane)
 
     def _started(self) -> Rounds:
-        """The carries of the lanes; the first call starts the lanes."""
+        """Return the carries of the lanes; the first call starts the lanes."""
         if not self._carries and self._groups.rounds:
             self._place_lanes()
             self._carries = [self._first(part, self._on_devices) for part in self._parts]
         return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
-        """Go on from what `carries` gave, after these records."""
+        """Continue from the result of `carries`, after these records."""
         self._place_lanes()
         self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
 
     def carries(self) -> Any:
-        """The carries of the lanes, on the host, in the order of the lanes."""
+        """Return the carries of the lanes, on the host, in the order of the lanes."""
         every = self._groups.gather(self._started(), self._like)
         return jax.tree.map(lambda leaf: leaf[self._place], every)
 
     def typed(self, tree: Any, /) -> Any:
-        """States of `carries`, whose keys are typed as they were."""
+        """Return states of `carries`, with the original types of keys."""
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
-        """Whether no lane has anything left to do; those that have are moved together."""
+        """Tell whether no lane has work left; move the lanes with work together."""
         groups = self._groups
         over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():
@@ -149,13 +148,16 @@ class Work:
             self._carries = groups.put(with_leaves(self._like, leaves_of(every)), order)
             self._place, self._lane = np.argsort(order)[self._place], self._lane[order]
             self._parts, over = groups.put(self._lanes, self._lane), over[order]
-        # A group that was measured in its last state need not be called any more.
+        # A group that was measured in its last state need not be called again.
         rest = over.reshape(-1, groups.group).all(axis=1)
         self._resting = set(np.flatnonzero(rest).tolist()) if self._last else set()
         return False
 
     def advance(self, records: int, /) -> dict[str, np.ndarray]:
-        """So many records further: their metrics (lanes, records, ...), on every process."""
+        """Advance by `records` records.
+
+        Return the metrics (lanes, records, ...), on every process.
+        """
         groups, program = self._groups, self._program
         self._started()
         numbers = groups.numbers(lambda i: 0 if i in self._resting else records)
@@ -180,7 +182,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
-        """Room for the metrics of a round that rests."""
+        """Return room for the metrics of a round that rests."""
         room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
         return jax.tree.map(room, self._shapes)
 

@@ -17,4 +17,4 @@ EXPERIMENTS = (
     ntk.EXPERIMENT,
     weakconvexity.EXPERIMENT,
 )
-"""What `jaxbounds run` knows of this paper."""
+"""The experiments of this paper for `jaxbounds run`."""

@@ -66,7 +66,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """What is trained, for how long, and when it is looked at.
+    """The configuration of the curves: networks, length of training, and records.
 
     Attributes:
         panels: optimisers, one column of the figure each.
@@ -112,7 +112,7 @@ class Curves:
         refuse_unknown(self.student)
 
     def settings(self) -> str:
-        """What is trained on how much, in a line."""
+        """Describe the data, the steps and the student in one line."""
         trained = "from zero" if self.student == EQUAL_HEADS else f"of student {self.student}"
         sizes = f"n = {self.n}, {self.test} test samples"
         return f"{sizes}, {self.steps} steps {trained}, {self.dtype}"

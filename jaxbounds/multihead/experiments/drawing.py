@@ -88,7 +88,7 @@ def draw_curves(
 
 
 def _about(dataset: xr.Dataset, apart_label: str) -> str:
-    """What the lines are and what was run, above the legend."""
+    """Describe the lines and the run, for the text above the legend."""
     trials = dataset.sizes["trial"]
     lines = "one trial"
     if trials > 1:

@@ -1,4 +1,4 @@
-"""What the NTK margins of random starts say, and how they are drawn: the worst seed decides."""
+"""The claims about NTK margins of random starts, and their figure: the worst seed decides."""
 
 from collections.abc import Iterator
 

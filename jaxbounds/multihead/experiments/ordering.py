@@ -47,7 +47,7 @@ def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
 
 
 def half_width(change: np.ndarray, /) -> float:
-    """Of the 95% Student interval of the mean, infinite for a single trial."""
+    """Return the half width of the 95% Student interval of the mean; infinite for one trial."""
     if change.size < 2:
         return float("inf")
     quantile = stats.t.ppf(0.975, change.size - 1)

@@ -1,4 +1,4 @@
-"""What Appendix G says about Figures 4 and 5, decided on their data."""
+"""The claims of Appendix G about Figures 4 and 5, decided on their data."""
 
 import functools
 

@@ -44,7 +44,7 @@ class SparseContextCurves(Curves):
     positions: Literal["fixed", "random"] = "fixed"
 
     def settings(self) -> str:
-        """What is trained on how much, in a line."""
+        """Describe the data model and the sizes in one line."""
         return (
             f"DM1: T = {self.tokens}, {self.relevant} relevant ({self.positions} positions), "
             f"S = {self.signal:g}, Gaussian noise of deviation {self.deviation:g}; "
@@ -86,7 +86,7 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 
 
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
-    """What the theory asks of this data model, with noise cut at three standard deviations."""
+    """Return the theory's conditions on this data model, with noise cut at three deviations."""
     model = config.model()
     dm1 = Assumption3.of(model)
     smooth = beta2(0.0, model.radius, T=config.tokens, d=4, H=config.heads[-1])

@@ -1,4 +1,4 @@
-"""What Appendix G says about Figures 2 and 3, decided on their data."""
+"""The claims of Appendix G about Figures 2 and 3, decided on their data."""
 
 import functools
 

@@ -31,7 +31,7 @@ from jaxbounds.networks.curvature import weak_convexity
 from jaxbounds.networks.training import begin, optimizer, train_step
 
 BLOCKS = {"network": None, "attention": "attention"}
-"""What the Hessian is restricted to: all parameters, or those whose path says attention."""
+"""The parameters of the Hessian: all, or those whose path contains "attention"."""
 
 _BAND = (-0.65, -0.35)
 _NAMES = ("ratio", "minimum", "maximum", "residual", "loss")

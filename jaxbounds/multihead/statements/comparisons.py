@@ -167,7 +167,10 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Where S^2 = H^p / C and ||U|| <= ||W||, (12) with S >= log(n) H^{p - 1/2} / C is this."""
+    """Compare for S^2 = H^p / C and ||U|| <= ||W||, where (12) becomes this inequality.
+
+    The scale is S >= log(n) H^{p - 1/2} / C.
+    """
     h, p, n = instance["log_H"], instance["p"], jnp.log(instance["log_n"])
     corrected = log_target_scale(h, p, instance["log_n"])
     return Sides(
@@ -179,7 +182,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 
 
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What Section 5.3 has where it derives the display: the case ||W|| >= ||U||.
+    """Return the hypotheses of Section 5.3 for the display: the case ||W|| >= ||U||.
 
     The logarithm of 10^12 fixes it up to .0018.
     """

@@ -30,7 +30,7 @@ NOISE_LIMIT = 2**-0.5 - 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Assumption3):
-    """What an instance says: the constants of Assumption 3, and the sequences.
+    """The unfolded instance: the constants of Assumption 3, and the sequences.
 
     Attributes:
         X: tokens, (T, d), or (n, T, d).
@@ -185,7 +185,10 @@ def unfold(instance: Instance) -> Context:
 
 
 def assumption_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What Section 5 assumes of an instance of DM1; orthogonal patterns of norm S come with it."""
+    """Return Section 5's assumptions about an instance of DM1.
+
+    The instance comes with orthogonal patterns of norm S.
+    """
     c = unfold(instance)
     counts = jnp.sum(instance["relevant"].reshape(-1, c.T), axis=1)
     longest = jnp.max(vector_norm(c.X.reshape(-1, c.X.shape[-1])))

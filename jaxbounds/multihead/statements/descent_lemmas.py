@@ -209,7 +209,7 @@ def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _conditions_of_77(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What (77) has: Lemma 10's hypotheses, (73) and (74)."""
+    """Return the hypotheses of (77): those of Lemma 10, (73) and (74)."""
     return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
 

@@ -32,7 +32,7 @@ ON_HEAD: dict[str, Any] = {
 
 
 ON_VECTORS = ON_HEAD | {"over": {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}}
-"""With the free vectors a, b, c of Lemma 1."""
+"""Settings for statements on a head with the free vectors a, b, c of Lemma 1."""
 
 
 def _potential(point: Array, tokens: Array) -> Array:

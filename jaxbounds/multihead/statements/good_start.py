@@ -197,7 +197,7 @@ PROPOSITION_2_P1 = Statement(
 
 
 def _with_long_deviation(sampler: Sampler) -> Sampler:
-    """With a deviation p up to e^9 times as long."""
+    """Return a sampler whose deviation p is up to e^9 times as long."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, scale_key = jax.random.split(key)
@@ -209,7 +209,10 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What a search may break: as many relevant tokens in every sequence, some and not all."""
+    """Return the hypotheses that a search may break.
+
+    Every sequence has as many relevant tokens, some and not all.
+    """
     counts = jnp.sum(instance["relevant"].reshape(-1, size["T"]), axis=1)
     proper = (counts[0] > 0) & (counts[0] < size["T"])
     return {

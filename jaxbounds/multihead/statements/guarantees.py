@@ -1,4 +1,4 @@
-"""What Sections 4.3 and 5.1 say that Corollary 2 comes to: orders in K, n, S and R, as rates.
+"""Consequences of Corollary 2 in Sections 4.3 and 5.1: orders in K, n, S and R, as rates.
 
 Powers of a logarithm are told from a power of K at K up to 10^300, where log K is 690.
 """

@@ -69,7 +69,7 @@ def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Where both sides differ by more than rounding: they agree in the limit of large margins."""
+    """Return the hypothesis of moderate margins, since both sides agree for large margins."""
     margin = margins(params_of(instance), training_set(instance))
     return {"|y Phi| <= 15": jnp.max(jnp.abs(margin)) <= 15}
 

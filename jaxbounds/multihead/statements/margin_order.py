@@ -62,7 +62,7 @@ def _ordering(instance: Instance, size: Size) -> Sides:
 
 
 def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What Sections 5.1 and 5.3 assume where they compare the margins."""
+    """Return the assumptions of Sections 5.1 and 5.3 in their comparison of the margins."""
     S, noise = jnp.exp(instance["log_S"]), instance["noise"]
     count = instance["zeta"] * instance["T"]
     return {

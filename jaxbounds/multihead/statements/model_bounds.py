@@ -146,7 +146,10 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Where covariances vanish, S11 is rounding noise beside the scale S5 of the Hessian."""
+    """Return the hypothesis that S11 exceeds rounding.
+
+    S11 is rounding noise beside the scale S5 of the Hessian if the covariances vanish.
+    """
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
     scores = bounds.summed_scores(instance["U"], instance["X"])
     scale = bounds.hessian_sharp(token_radius(instance), scores, T=size["T"])

@@ -96,7 +96,10 @@ def _keep_good(instance: Instance, size: Size) -> Instance:
 
 
 def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What a draw may miss; the rest of Definition 1 and (98) hold as `_line` is built."""
+    """Return the hypotheses that a draw may miss.
+
+    The rest of Definition 1 and (98) hold by the construction of `_line`.
+    """
     return {
         "R = ||x|| >= 1": vector_norm(instance["x"]) >= 1 - 1e-12,
         "Phi(theta_0) <= 0": instance["offset"] >= 0,

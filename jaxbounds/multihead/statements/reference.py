@@ -1,4 +1,4 @@
-"""Where the paper can be read and how it is cited; what of its modules no statement judges."""
+"""The paper's address and citation, and the functions of its modules that no statement judges."""
 
 EDITION = (
     "Transactions on Machine Learning Research, April 2024; where the early version is spoken of, "

@@ -214,7 +214,7 @@ def _proposition_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _section_7(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """What Section 7 adds where it restates Proposition 3."""
+    """Return the hypotheses of Proposition 3 with the addition of Section 7."""
     small = {"eps in (0, 1) (Section 7)": instance["log_eps"] < 0}
     return _proposition_3(instance, size) | small
 

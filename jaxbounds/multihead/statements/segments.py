@@ -78,7 +78,7 @@ def _segment(instance: Instance, size: Size) -> Segment:
 
 
 def _eigenvalues(s: Segment) -> Array:
-    """Of Hess L at every point."""
+    """Return the eigenvalues of Hess L at every point."""
     return jax.vmap(lambda params: jnp.linalg.eigvalsh(risk_hessian(params, s.data)))(s.points)
 
 

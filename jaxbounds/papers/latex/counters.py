@@ -1,4 +1,4 @@
-"""Counters of LaTeX: steps, resets, and how each is printed."""
+"""Counters of LaTeX: their steps, their resets, and their printed form."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""Counters within counters that are printed; deeper ones are a circle."""
+"""Counters within counters that are printed; a larger number only follows a circle longer."""
 
 
 def _letters(number: int) -> str:
@@ -56,7 +56,7 @@ class Counters:
         self.declare("equation", "chapter" if chapters else "")
 
     def name(self, counter: str, /) -> str:
-        """The counter that a name stands for, as several names may share one."""
+        """Return the counter that a name stands for, as several names may share one."""
         for _ in range(DEPTH):
             if counter not in self._same:
                 break
@@ -64,7 +64,10 @@ class Counters:
         return counter
 
     def declare(self, counter: str, within: str = "", /) -> None:
-        """A new counter, reset by another one and printed behind it where one is given."""
+        """Declare a new counter.
+
+        If `within` is given, that counter resets it and is printed before it.
+        """
         self._same.pop(counter, None)
         self.values.setdefault(counter, 0)
         self._within.pop(counter, None)
@@ -85,29 +88,29 @@ class Counters:
             self._printed.pop(self.name(counter), None)
 
     def print_as(self, counter: str, template: str, /) -> None:
-        r"""How it is printed, as "\\thesection.\\arabic{equation}"."""
+        r"""Set the printed form of a counter, as "\\thesection.\\arabic{equation}"."""
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """The template by which it is printed, if it has one; for `restore`."""
+        """Return the template by which a counter is printed, if it has one; for `restore`."""
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
-        """Print it as before."""
+        """Print a counter by an earlier template."""
         self._printed.pop(self.name(counter), None)
         if template is not None:
             self.print_as(counter, template)
 
     def put(self, counter: str, value: int, /) -> None:
-        """Set it."""
+        """Set the value of a counter."""
         self.values[self.name(counter)] = value
 
     def add(self, counter: str, amount: int, /) -> None:
-        """Add to it; nothing is reset."""
+        """Add to a counter; no other counter is reset."""
         self.values[self.name(counter)] = self.values.get(self.name(counter), 0) + amount
 
     def step(self, counter: str, /) -> str:
-        """Add one, reset what is within, and give the printed number."""
+        """Add one, reset the counters within, and return the printed number."""
         self.add(counter, 1)
         self._reset(self.name(counter), 0)
         return self.printed(counter)
@@ -119,13 +122,13 @@ class Counters:
                 self._reset(counter, depth + 1)
 
     def appendix(self, top: str, /) -> None:
-        """From here on sections (or chapters) have letters."""
+        """Give sections (or chapters) letters from here on."""
         self.put(top, 0)
         self._reset(top, 0)
         self.print_as(top, f"\\Alph{{{top}}}")
 
     def printed(self, counter: str, depth: int = 0, /) -> str:
-        """The number as it stands in print."""
+        """Return the number as it stands in print."""
         counter = self.name(counter)
         if depth > DEPTH:
             return "?"

@@ -9,7 +9,9 @@ from jaxbounds.papers.latex.pieces import Piece, Pieces
 MOST_BYTES = 8_000_000
 """Bytes of all files of a paper; `gather` refuses more. A larger value makes reading slower."""
 MOST_FILES = 300
-r"""Files that `\input` may name, repetitions counted; `gather` refuses more."""
+r"""Files that `\input` may name, repetitions counted; `gather` refuses more. A larger number makes
+reading slower.
+"""
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(
     rf"""\\verb\*?(?P<bar>[^A-Za-z\s*]).*?(?P=bar)
@@ -34,7 +36,7 @@ _OTHER_IFS = (
 
 
 def main_file(path: Path, /) -> Path:
-    r"""The file that a paper begins with: the path itself, or of a folder its one document.
+    r"""Return the file that a paper begins with: the path itself, or the one document of a folder.
 
     Raises:
         ValueError: if there is no such file, or a folder has several documents.
@@ -42,7 +44,9 @@ def main_file(path: Path, /) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        raise ValueError(f"--from {path}: no such file or folder. Try a .tex file")
+        raise ValueError(
+            f"--from {path}: no such file or folder, got path={str(path)!r}. Try a .tex file"
+        )
     found = [file for file in sorted(path.glob("*.tex")) if _is_document(file)]
     if len(found) == 1:
         return found[0]
@@ -52,7 +56,7 @@ def main_file(path: Path, /) -> Path:
     names = ", ".join(file.name for file in found) or "none"
     raise ValueError(
         f"--from {path}: expected one .tex file with \\documentclass and \\begin{{document}}, "
-        f"found {names}. Try --from {path / 'main.tex'}"
+        f"got {names}. Try --from {path / 'main.tex'}"
     )
 
 
@@ -71,13 +75,13 @@ def _decoded(file: Path) -> str:
 
 
 class _Gathering:
-    """Files that are read so far."""
+    """The files that are read so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
 
     def resolved(self, name: str, place: str, suffix: str) -> Path | None:
-        """A file that a command names; None if there is none.
+        """Return the file that a command names; None if there is none.
 
         Raises:
             ValueError: if the file is outside the folder.
@@ -85,8 +89,8 @@ class _Gathering:
         file = (self.folder / name.strip().strip('"')).resolve()
         if self.folder != file and self.folder not in file.parents:
             raise ValueError(
-                f"{place}: {name.strip()!r} is outside the folder {self.folder.name!r}, and is not "
-                "read. Try to copy the file into the folder"
+                f"{place}: {name.strip()!r} is outside the folder {self.folder.name!r}, and "
+                f"is not read, got file={name.strip()!r}. Try to copy the file into the folder"
             )
         for found in (file.with_name(f"{file.name}{suffix}"), file):
             if found.is_file():
@@ -96,13 +100,13 @@ class _Gathering:
     def _inside(self, file: Path, place: str) -> Path:
         if self.folder not in file.resolve().parents:
             raise ValueError(
-                f"{place}: {file.name!r} leads outside the folder {self.folder.name!r}, and is not "
-                "read. Try to copy the file into the folder"
+                f"{place}: {file.name!r} leads outside the folder {self.folder.name!r}, and "
+                f"is not read, got file={file.name!r}. Try to copy the file into the folder"
             )
         return file
 
     def read(self, file: Path, open_files: tuple[Path, ...] = ()) -> Pieces:
-        r"""A file with what it inputs.
+        r"""Read a file with the files that it inputs.
 
         Raises:
             ValueError: if a file is missing, outside the folder or in itself, or there is too much.
@@ -110,8 +114,9 @@ class _Gathering:
         self.files, self.bytes = self.files + 1, self.bytes + file.stat().st_size
         if self.files > MOST_FILES or self.bytes > MOST_BYTES:
             raise ValueError(
-                f"{file.name}: the paper has more than {MOST_FILES} files or {MOST_BYTES} bytes. "
-                "Try the .tex file of one part"
+                f"{file.name}: the paper has more than {MOST_FILES} files or {MOST_BYTES} "
+                f"bytes, got files={self.files}, bytes={self.bytes}. Try the .tex file of one "
+                "part"
             )
         name = file.relative_to(self.folder).as_posix()
         whole = Pieces([Piece(_decoded(file).replace("\r\n", "\n"), name, 1)])
@@ -145,13 +150,18 @@ class _Gathering:
     def _input(self, name: str, place: str, inside: tuple[Path, ...]) -> Pieces:
         file = self.resolved(name, place, ".tex")
         if file is None:
-            raise ValueError(f"{place}: no file {name!r} in the folder. Try to put the file there")
+            raise ValueError(
+                f"{place}: no file {name!r} in the folder, got folder={self.folder.name!r}. "
+                "Try to put the file there"
+            )
         if file in inside:
-            raise ValueError(f"{place}: {name!r} inputs itself")
+            raise ValueError(
+                f"{place}: {name!r} inputs itself, got file={file.name!r}. Try to remove this line"
+            )
         return self.read(file, inside)
 
     def _styles(self, names: str, place: str, inside: tuple[Path, ...]) -> list[Piece]:
-        """Packages and classes that the folder brings, which may define macros and theorems."""
+        """Return the packages and classes of the folder, which may define macros and theorems."""
         found = list[Piece]()
         for name in names.split(","):
             for suffix in (".sty", ".cls"):
@@ -165,10 +175,10 @@ class _Gathering:
 
 
 def gather(file: Path, /) -> Pieces:
-    r"""The text of a paper, its `\input` followed, without comments and false branches.
+    r"""Return the text of a paper, its `\input` followed, without comments and false branches.
 
     Args:
-        file: that the paper begins with; nothing outside its folder is read.
+        file: the file that the paper begins with; no file outside its folder is read.
 
     Raises:
         ValueError: if a file is missing, outside the folder, or in itself, or there is too much.
@@ -180,7 +190,7 @@ def gather(file: Path, /) -> Pieces:
 
 
 def _without_false_branches(pieces: Pieces) -> Pieces:
-    r"""Without what `\iffalse`, and flags of `\newif` that are false, leave out."""
+    r"""Leave out the branches of `\iffalse`, and of flags of `\newif` that are false."""
     flags = {"iftrue": True, "iffalse": False}
     changes, stack = list[tuple[int, int, str | Pieces]](), list[_Branch]()
     for found in _TRUTH.finditer(pieces.text):
@@ -207,12 +217,12 @@ def _without_false_branches(pieces: Pieces) -> Pieces:
 
 
 class _Branch(NamedTuple):
-    """A branch that is open.
+    """An open branch.
 
     Attributes:
-        truth: whether it counts; None where only TeX knows.
-        begins: where its command begins.
-        body: where what depends on it begins.
+        truth: whether the branch counts; None where only TeX knows.
+        begins: the place where its command begins.
+        body: the place where its text begins.
     """
 
     truth: bool | None
@@ -223,7 +233,7 @@ class _Branch(NamedTuple):
 def _outermost(
     changes: list[tuple[int, int, str | Pieces]],
 ) -> list[tuple[int, int, str | Pieces]]:
-    """Ranges in order, without those that lie in another."""
+    """Return ranges in order, without those that lie in another."""
     found, last = list[tuple[int, int, str | Pieces]](), 0
     for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last:

@@ -1,4 +1,4 @@
-"""From the LaTeX of a paper to its numbered items."""
+"""The numbered items of a paper, from its LaTeX."""
 
 import re
 from pathlib import Path
@@ -36,9 +36,9 @@ class Source(NamedTuple):
     """The items read from a paper.
 
     Attributes:
-        title: as the source has it, on one line; "" if it has none.
-        items: in the order of the source.
-        file: that the paper begins with.
+        title: the title in the source, on one line; "" if it has none.
+        items: the items in the order of the source.
+        file: the file that the paper begins with.
     """
 
     title: str
@@ -47,9 +47,9 @@ class Source(NamedTuple):
 
 
 def items_in(path: str | Path, paper: str, /) -> Source:
-    r"""The numbered theorems, lemmas, ..., and labelled displays of a paper, from its LaTeX.
+    r"""Read the numbered theorems, lemmas, ..., and labelled displays of a paper from its LaTeX.
 
-    Nothing of the source is executed, and nothing outside its folder is read.
+    No code of the source is executed, and no file outside its folder is read.
 
     Args:
         path: a .tex file, or a folder that holds one document.
@@ -84,7 +84,7 @@ def items_in(path: str | Path, paper: str, /) -> Source:
 
 
 def _id(paper: str, found: Found, taken: set[str]) -> str:
-    """An id as a person would choose it, "mine.thm3.1", and no other item's."""
+    """Return an id as a person would choose it, "mine.thm3.1", and no other item's."""
     short = "eq" if found.kind == "display" else LISTED[found.kind]
     plain = lambda words: re.sub(r"[^a-z0-9.\-]+", "-", words.lower()).strip(".-")
     slug = plain(found.number) or plain(found.label.rpartition(":")[2]) or "x"
@@ -98,7 +98,7 @@ def _id(paper: str, found: Found, taken: set[str]) -> str:
 
 
 def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
-    """An item's text: macros written out, labels gone, references as they are printed."""
+    """Return an item's text: macros written out, labels removed, references as printed."""
     whole = written_out(text, macros)
 
     def printed(found: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
 
 
 def _ensured(text: str) -> str:
-    r"""A text without `\ensuremath`: dollar signs where words stand around it."""
+    r"""Return a text without `\ensuremath`: dollar signs where words stand around it."""
     at, word = 0, "\\ensuremath"
     while (start := text.find(word, at)) >= 0:
         end = group_end(text, start + len(word))

@@ -7,9 +7,13 @@ from typing import NamedTuple
 from jaxbounds.papers.latex.pieces import Pieces
 
 MOST_STEPS = 20_000
-"""Macros that are written out in one text; a text that needs more stays as it is."""
+"""Macros that are written out in one text; a text that needs more stays as it is. A larger number
+reads longer.
+"""
 LONGEST = 100_000
-"""Characters of a text whose macros are written out; a text that grows longer stays as it is."""
+"""Characters of a text whose macros are written out; a text that grows longer stays as it is. A
+larger number reads longer.
+"""
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
     r"|DeclareRobustCommand|DeclareMathOperator|(?:New|Renew|Provide|Declare)DocumentCommand"
@@ -19,10 +23,10 @@ _ARGUMENT = re.compile(r"#([1-9])")
 
 
 class Macro(NamedTuple):
-    """A command of the paper's own.
+    """A command that the paper defines.
 
     Attributes:
-        body: what it stands for, with #1, #2, ...
+        body: its replacement, with #1, #2, ...
         arguments: for each argument its default if it is optional, else None.
     """
 
@@ -34,8 +38,8 @@ class Definitions(NamedTuple):
     """The definitions of a paper.
 
     Attributes:
-        macros: by name, without the backslash.
-        environments: begin and end of its own environments, by name.
+        macros: the macros by name, without the backslash.
+        environments: begin and end of the paper's own environments, by name.
     """
 
     macros: dict[str, Macro]
@@ -43,7 +47,10 @@ class Definitions(NamedTuple):
 
 
 def group_end(text: str, start: int, /, pair: str = "{}") -> int:
-    """Behind the bracket that closes the one at `start`; -1 if there is no bracket, or no end."""
+    """Return the place behind the bracket that closes the one at `start`.
+
+    -1 without either bracket.
+    """
     if text[start : start + 1] != pair[0]:
         return -1
     depth, at, braces = 0, start, 0
@@ -70,7 +77,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def argument(text: str, at: int, /) -> tuple[str, int] | None:
-    """The mandatory argument that begins at or behind a place, and the place behind it."""
+    """Return the mandatory argument that begins at or behind a place, and the place behind it."""
     at = _skip(text, at)
     if text[at : at + 1] == "{":
         end = group_end(text, at)
@@ -80,7 +87,7 @@ def argument(text: str, at: int, /) -> tuple[str, int] | None:
 
 
 def optional(text: str, at: int, /) -> tuple[str, int] | None:
-    """The argument in square brackets at or behind a place, and the place behind it."""
+    """Return the argument in square brackets at or behind a place, and the place behind it."""
     at = _skip(text, at)
     end = group_end(text, at, "[]")
     return (text[at + 1 : end - 1], end) if end > 0 else None
@@ -89,7 +96,7 @@ def optional(text: str, at: int, /) -> tuple[str, int] | None:
 def _definition(
     text: str, found: re.Match[str]
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
-    """The name of what is defined, what it stands for, and the place behind; None if unreadable."""
+    """Return a definition's name, its replacement, and the place behind it; None if unreadable."""
     how, at = found["how"], found.end()
     if how == "let":
         pair = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*(\\[A-Za-z@]+|\S)").match(text, at)
@@ -145,7 +152,7 @@ def _of_letters(letters: str) -> Iterator[str | None]:
 
 
 def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
-    r"""The text without definitions of macros, and what they define.
+    r"""Return the text without definitions of macros, and the definitions.
 
     `\renewcommand{\thesection}` and the like say how a counter is printed: these stay.
     """
@@ -169,7 +176,7 @@ def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
 
 
 def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
-    """A macro at its arguments, and the place behind them."""
+    """Return a macro's text at its arguments, and the place behind them."""
     given = list[str]()
     for default in macro.arguments:
         found = optional(text, at) if default is not None else argument(text, at)
@@ -182,7 +189,7 @@ def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
 
 
 def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
-    """A text with the macros written out, and theirs; as it is where that does not end."""
+    """Return a text with all macros written out; the text as it is where that does not end."""
     found, at, steps = text, 0, 0
     command = re.compile(r"\\([A-Za-z@]+|.)", re.DOTALL)
     while (next_one := command.search(found, at)) is not None:
@@ -202,7 +209,7 @@ def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
 
 
 def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
-    r"""The text with those macros written out that begin or end something, as `\be` and `\ee`.
+    r"""Write out the macros that begin or end an environment, such as `\be` and `\ee`.
 
     Raises:
         ValueError: if the text becomes too long.
@@ -232,5 +239,8 @@ def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
             break
         pieces = pieces.replaced(changes)
         if len(pieces.text) > 100 * LONGEST:
-            raise ValueError("macros of macros make the text too long. Try a simpler source")
+            raise ValueError(
+                f"macros of macros make the text too long, got characters={len(pieces.text)}. "
+                "Try a simpler source"
+            )
     return pieces

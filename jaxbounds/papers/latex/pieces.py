@@ -1,4 +1,4 @@
-"""Text that is put together from files, and where each character stands in print."""
+"""Text that is joined from files, with the file and line of each character."""
 
 import bisect
 import itertools
@@ -22,7 +22,7 @@ class Piece(NamedTuple):
     moved: bool = False
 
     def part(self, start: int, end: int) -> "Piece":
-        """The characters from `start` to before `end`."""
+        """Return the characters from `start` to before `end`."""
         lines = 0 if self.moved else self.text.count("\n", 0, start)
         return self._replace(text=self.text[start:end], line=self.line + lines)
 
@@ -31,7 +31,7 @@ class Pieces:
     """Pieces one after the other, as one text.
 
     Args:
-        pieces: in order.
+        pieces: the pieces in order.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
@@ -41,7 +41,7 @@ class Pieces:
         self._starts = [0, *itertools.accumulate(lengths)]
 
     def place(self, offset: int, /) -> str:
-        """File and line of a character, as "main.tex:12"."""
+        """Return file and line of a character, as "main.tex:12"."""
         if not self.pieces:
             return ""
         index = min(bisect.bisect_right(self._starts, offset) - 1, len(self.pieces) - 1)
@@ -50,7 +50,7 @@ class Pieces:
         return f"{at.file}:{at.line}"
 
     def part(self, start: int, end: int, /) -> list[Piece]:
-        """The pieces of the characters from `start` to before `end`."""
+        """Return the pieces of the characters from `start` to before `end`."""
         found = []
         first = max(bisect.bisect_right(self._starts, start) - 1, 0)
         for index in range(first, len(self.pieces)):
@@ -61,10 +61,10 @@ class Pieces:
         return found
 
     def replaced(self, changes: Iterable[tuple[int, int, "str | Pieces"]], /) -> "Pieces":
-        """The text with other text in the place of some ranges, which do not overlap.
+        """Return the text with some ranges, which do not overlap, replaced by other text.
 
         Args:
-            changes: start, end and what stands there instead, in order.
+            changes: start, end and replacement of each range, in order.
         """
         found, last = list[Piece](), 0
         for start, end, instead in changes:

@@ -1,4 +1,4 @@
-r"""Environments of theorems: what `\newtheorem` and its relatives declare."""
+r"""Environments of theorems, as `\newtheorem` and its relatives declare them."""
 
 import re
 from typing import NamedTuple
@@ -13,12 +13,13 @@ LISTED = {
     "observation": "obs",
 }  # fmt: skip
 """The kinds of items that a list has, each with the beginning of its ids. Other environments, such
-as remarks and examples, count and are not listed."""
+as remarks and examples, count and are not listed.
+"""
 _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",
     "colt2024": "theorem", "sn-jnl": "",
 }  # fmt: skip
-"""For classes that declare theorems themselves, whose counter the other environments share."""
+"""The theorem whose counter the others share, for classes that declare theorems themselves."""
 _DECLARES = re.compile(
     r"\\(?P<how>newtheorem|spnewtheorem|newmdtheoremenv|declaretheorem|newaliascnt"
     r"|numberwithin|counterwithin|counterwithout)(?![A-Za-z])(?P<star>\*?)"
@@ -26,11 +27,11 @@ _DECLARES = re.compile(
 
 
 class Theorem(NamedTuple):
-    """An environment.
+    """An environment of theorems.
 
     Attributes:
         printed: its name in print, "Theorem".
-        counter: that it steps; "" where it has no number.
+        counter: the counter that it steps; "" where it has no number.
     """
 
     printed: str
@@ -38,13 +39,13 @@ class Theorem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind among those that are listed, "" if it is none."""
+        """Return the kind among the listed ones; "" for other environments."""
         words = re.findall(r"[a-z]+", self.printed.lower())
         return next((word for word in words if word in LISTED), "")
 
 
 def theorems_in(text: str, counters: Counters, /) -> dict[str, Theorem]:
-    """The environments that a text declares; their counters are declared, too."""
+    """Return the environments that a text declares; declare their counters, too."""
     found: dict[str, Theorem] = {}
     for one in _DECLARES.finditer(text):
         how, at = one["how"], one.end()
@@ -118,7 +119,7 @@ def _declared(text: str, at: int, counters: Counters) -> dict[str, Theorem]:
 
 
 def of_the_class(text: str, known: dict[str, Theorem], counters: Counters, /) -> dict[str, Theorem]:
-    """Environments of usual names that a document uses and does not declare: its class does."""
+    """Return the environments with usual names that a document uses and its class declares."""
     style = re.search(r"\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", text)
     first = _SHARING.get(style[1].strip().lower() if style else "", "")
     names = dict.fromkeys(re.findall(r"\\begin\s*\{([A-Za-z]+)\}", text))

@@ -20,17 +20,17 @@ _RENEWS = ("renewcommand", "newcommand", "providecommand")
 
 @dataclass
 class Found:
-    r"""A numbered item as it stands.
+    r"""A numbered item of the document.
 
     Attributes:
         kind: "theorem", "lemma", ..., or "display".
-        name: in print, "Theorem" or "Equation".
-        number: as printed; "" where a display has none.
-        label: of `\label`.
+        name: the name in print, "Theorem" or "Equation".
+        number: the number in print; "" for a display without one.
+        label: the label of `\label`.
         title: the optional title of an environment.
-        text: what stands in it, macros as they are.
+        text: the text inside, macros as they are.
         section: number and title of the section.
-        start: where it begins.
+        start: the place where it begins.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Walk:
     Attributes:
         pieces: the document.
         theorems: environments by name.
-        counters: they change on the way.
+        counters: the counters, which change on the way.
         found: the items so far.
         labels: name and number that each label prints.
     """
@@ -65,7 +65,7 @@ class Walk:
     _seen: int = 0
 
     def document(self) -> list[Found]:
-        """The numbered items, in order.
+        """Return the numbered items, in order.
 
         Raises:
             ModuleNotFoundError: if pylatexenc is missing.
@@ -76,7 +76,10 @@ class Walk:
             nodes = _nodes(text, self.theorems)
             self.nodes(nodes, None)
         except RecursionError as problem:
-            raise ValueError("groups are nested too deep to be read") from problem
+            raise ValueError(
+                f"groups are nested too deep to be read, got characters={len(text)}. Try a "
+                "simpler source"
+            ) from problem
         names = "|".join(map(re.escape, self.theorems)) or "theorem"
         begun, ended = (
             len(re.findall(rf"\\{word}\s*\{{(?:{names}|restatable\*?)\}}", text))
@@ -84,13 +87,14 @@ class Walk:
         )
         if self._seen < begun or begun != ended:
             raise ValueError(
-                f"{begun} environments of theorems begin, {ended} end, and {self._seen} could be "
-                "read. Try to compile the source: a \\begin may lack its \\end"
+                f"{begun} environments of theorems begin, {ended} end, and {self._seen} could "
+                f"be read, got begun={begun}. Try to compile the source: a \\begin may lack "
+                "its \\end"
             )
         return self.found
 
     def nodes(self, nodes: Iterable[Any], inside: Found | None) -> None:
-        """Follow nodes; labels are those of `inside`."""
+        """Follow nodes; their labels belong to `inside`."""
         for node in nodes:
             if node is None:
                 continue
@@ -221,7 +225,7 @@ class Walk:
                 self.found.append(item)
 
     def _line(self, text: str, start: int, *, numbered: bool) -> Found:
-        """A display, or a row of one, of which the number is stepped."""
+        """Return a display, or a row of one, and step its number."""
         tag = re.search(r"\\tag\*?\s*\{([^{}]*)\}", text)
         label = re.search(r"\\label\s*\{([^{}]*)\}", text)
         number = tag[1].strip() if tag else ""
@@ -242,7 +246,7 @@ class Walk:
 
 
 def rows(text: str, /) -> list[str]:
-    r"""The rows of a display, cut at each `\\` that stands in no group and no inner environment."""
+    r"""Return the rows of a display, cut at each `\\` outside of groups and inner environments."""
     found, depth, last = list[str](), 0, 0
     token = re.compile(r"\\(begin|end)\s*\{[^{}]*\}|\\\\|\\[^\\]|[{}]")
     for one in token.finditer(text):
@@ -257,7 +261,7 @@ def rows(text: str, /) -> list[str]:
 
 
 def _given(node: Any) -> list[str]:
-    """The arguments of a node as they are written, without their brackets; "" where none came."""
+    """Return the arguments of a node as written, without brackets; "" for a missing one."""
     arguments = getattr(node.nodeargd, "argnlist", None) or [None]
     return [_bare(one.latex_verbatim()) if one is not None else "" for one in arguments]
 
@@ -272,7 +276,7 @@ def _one_line(text: str) -> str:
 
 
 def _nodes(text: str, theorems: Iterable[str]) -> list[Any]:
-    """The document as nodes of pylatexenc, with the arguments of what counts."""
+    """Parse the document into nodes of pylatexenc, with the arguments of the counted commands."""
     try:
         from pylatexenc import macrospec
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db

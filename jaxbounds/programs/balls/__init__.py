@@ -1,7 +1,7 @@
 """JAX programs evaluated in ball arithmetic (the extra `certify`); no statement is known here.
 
-`enclose` traces a function and returns balls that contain every entry of its result. `Undecided`
-and `NotSupported` are what it raises where balls cannot tell and where a primitive has no rule.
+`enclose` traces a function and returns balls that contain every entry of its result. It raises
+`Undecided` where balls cannot tell, and `NotSupported` where a primitive has no rule.
 """
 
 try:

@@ -1,7 +1,8 @@
 """Branch and bound: boxes on which a margin is enclosed, until it is nowhere negative.
 
-The margin is enclosed by its balls, by the mean value form about the centre (value there, less
-|slope| times radius), and on a face where it is monotone. What is left is cut in two.
+Three enclosures serve the margin: its balls, the mean value form about the centre (value there,
+less |slope| times radius), and a face of the box where it is monotone. A box that is still open is
+cut in two.
 """
 
 import heapq
@@ -31,13 +32,15 @@ from jaxbounds.programs.balls.values import (
 from jaxbounds.programs.traces import equations
 
 BATCH = 32
-"""Boxes that are enclosed together."""
+"""Boxes that are enclosed together; a larger number takes more memory."""
 MARGIN = 1e-6
 """Violation, relative to the larger side, from which `BoxSearch` calls a claim false. A larger one
 forgives more; the rounding of irrational constants needs a small one."""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""A point of equality is looked for in boxes that are so narrow, beside all that is to be proved,
-where the margin is so small, beside the larger side; and in very narrow ones."""
+"""Shares for the search of a point of equality. It looks in boxes narrower than NARROW of the whole
+box, where the margin is below CLOSE of the larger side, and in boxes narrower than VERY_NARROW.
+Larger shares search more boxes.
+"""
 
 
 class Box(NamedTuple):
@@ -51,10 +54,10 @@ class Values(NamedTuple):
     """A margin on boxes.
 
     Attributes:
-        margin: how much the right side is larger, less the stated error.
-        scale: the larger of the two sides; of points only.
-        stated: the error that was stated; of points only.
-        slopes: of the margin, along each coordinate; NaN where they are unknown.
+        margin: the amount by which the right side is larger, less the stated error.
+        scale: the larger of the two sides; for points only.
+        stated: the stated error; for points only.
+        slopes: the slopes of the margin, along each coordinate; NaN where they are unknown.
         needed: 1 where all hypotheses are met, 0 where one is missed, 2 where that is open.
     """
 
@@ -66,13 +69,13 @@ class Values(NamedTuple):
 
 
 def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Centres (floats), radii (rounded up), and the balls."""
+    """Return centres (floats), radii (rounded up), and the balls."""
     lower, upper = (np.array([box[i] for box in boxes]) for i in (0, 1))
     centres = np.where(lower == upper, lower, lower / 2 + upper / 2)
     radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)
     radii = np.where(lower == upper, 0.0, radii)
     ends = zip(centres.ravel(), radii.ravel(), lower.ravel())
-    # A ball of a positive radius reaches below its lower end: of zero that is known better.
+    # A ball of positive radius reaches below its lower end, though that end may be exactly zero.
     balls = reals(
         centres.shape,
         (known_nonnegative(arb(c, r)) if low >= 0 else arb(c, r) for c, r, low in ends),
@@ -83,15 +86,16 @@ def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarra
 class Programs:
     """The margin's program for batches of boxes, padded to powers of two.
 
-    A program with a loop is run box by box: under `vmap` all boxes would leave it together.
+    A program with a loop runs box by box, because under `vmap` all boxes would leave the loop
+    together.
     """
 
     def __init__(
         self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
     ) -> None:
-        """Take a function of a point of shape (count,) that gives `Values` but for the slopes.
+        """Take a function of a point of shape (count,) that returns `Values` without the slopes.
 
-        The slack, which is the number it is, is added to the margin.
+        The slack, an exact number, is added to the margin.
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
@@ -100,7 +104,7 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """The program for so many rows: all values, or the margin and whether the point counts."""
+        """Return the program for `rows` rows: all values, or the margin and whether it counts."""
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
@@ -108,7 +112,7 @@ class Programs:
         return self._known[rows, whole]
 
     def __call__(self, balls: np.ndarray, slopes: bool) -> Values:
-        """The margin on balls of shape (rows, count).
+        """Enclose the margin on balls of shape (rows, count).
 
         Raises:
             Undecided: if a discrete choice stays open.
@@ -156,7 +160,7 @@ def _cut(box: Box, along: int, middle: float) -> tuple[Box, Box]:
 
 
 def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
-    """The face on which a monotone margin is least, or None if it is not monotone."""
+    """Return the face on which a monotone margin is least, or None if it is not monotone."""
     lower, upper = list(box.lower), list(box.upper)
     for j, slope in enumerate(slopes):
         if lower[j] < upper[j]:
@@ -169,7 +173,7 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """The coordinate along which the margin varies most, as far as is known."""
+    """Return the coordinate along which the margin varies most, as far as is known."""
     free = [j for j in range(len(radii)) if radii[j] > 0]
     finite = all(slopes[j].is_finite() for j in free)
     weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
@@ -181,7 +185,7 @@ class Open(NamedTuple):
 
     Attributes:
         box: the box.
-        least: a lower bound of the margin on it, slack included; minus infinity if none is known.
+        least: a lower bound of the margin on the box, slack included; minus infinity if unknown.
     """
 
     box: Box
@@ -194,34 +198,34 @@ class Touching(Protocol):
 
     @property
     def spent(self) -> bool:
-        """Whether no more are looked for."""
+        """Tell whether the search for regions has ended."""
 
     def find_region(self, box: Box) -> bool:
-        """Look for one in a box."""
+        """Look for a region in a box."""
 
     def settles(self, box: Box) -> bool:
-        """Whether the claim is proved on all of a box at once."""
+        """Tell whether the claim is proved on all of a box at once."""
 
     def covered(self, point: Sequence[float]) -> bool:
-        """Whether one contains a point."""
+        """Tell whether a region contains a point."""
 
     def holds(self, box: Box) -> bool:
-        """Whether one contains a box."""
+        """Tell whether a region contains a box."""
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """The axis and the coordinate at which the end of one cuts a box."""
+        """Return the axis and the coordinate at which the end of a region cuts a box."""
 
 
 class BoxSearch:
-    """The boxes that are open, the least bound first, and what became of the others.
+    """The open boxes, the least bound first, with the results of the other boxes.
 
     Attributes:
-        boxes: that were enclosed; `faces` of them left a face only, `outside` of them miss a
-            hypothesis everywhere, `inside` of them are proved.
-        narrowest: the smallest width of a box that was cut.
+        boxes: the number of enclosed boxes. `faces` of them left only a face, `outside` of them
+            miss a hypothesis everywhere, `inside` of them are proved.
+        narrowest: the smallest width of a cut box.
         false: a point where the claim is violated by a relative `MARGIN`.
-        stuck: boxes that can never be proved: the claim is open at a point of them, or they are
-            too narrow to be cut; `stuck_at` is the first such point.
+        stuck: boxes that can never be proved, because the claim is open at one of their points or
+            they are too narrow to be cut; `stuck_at` is the first such point.
     """
 
     def __init__(
@@ -247,17 +251,17 @@ class BoxSearch:
 
     @property
     def todo(self) -> list[Box]:
-        """The boxes that are open."""
+        """Return the open boxes."""
         return [box for _, _, box in self._heap]
 
     @property
     def worst(self) -> Open | None:
-        """The open box whose margin has the least lower bound."""
+        """Return the open box whose margin has the least lower bound."""
         left = [Open(self._heap[0][2], self._heap[0][0])] if self._heap else []
         return min([*left, *self.stuck], key=lambda one: one.least, default=None)
 
     def step(self) -> None:
-        """Enclose some boxes: what is not proved comes back as a face or as halves."""
+        """Enclose some boxes; a box that is not proved comes back as a face or as halves."""
         taken = [heapq.heappop(self._heap) for _ in range(min(BATCH, len(self._heap)))]
         known = self._equalities
         batch = [Open(box, least) for least, _, box in taken if not (known and known.holds(box))]
@@ -282,17 +286,17 @@ class BoxSearch:
                 self.false = tuple(map(float, centres[i]))
                 return
         for i, middle, scale, meets in zip(rest, middles.margin, middles.scale, middles.needed):
-            # Where the margin may be undefined slopes say nothing of it.
+            # Slopes say nothing of a margin that may be undefined.
             slopes = list(found.slopes[i]) if margin[i].is_finite() else [NAN] * len(radii[i])
             one = Open(batch[i].box, max(batch[i].least, _lower(margin[i])))
             point = tuple(map(float, centres[i]))
-            # No box around a point at which it is open can be proved, but around one of equality.
+            # No box around an open point can be proved, except around a point of equality.
             open_there = meets == 1 and not middle >= 0 and not (known and known.covered(point))
             state = _State(middle, scale, slopes, radii[i], bool(needed[i] == 1), open_there, point)
             self._settle(one, state)
 
     def _touch(self, *boxes: Box) -> bool:
-        """Whether equality was proved around a point of one of the boxes."""
+        """Tell whether equality was proved around a point of one of the boxes."""
         known = self._equalities
         return known is not None and not known.spent and any(map(known.find_region, boxes))
 
@@ -340,19 +344,19 @@ class BoxSearch:
             self._push(half, least)
 
     def _is_narrow(self, box: Box, share: float = NARROW) -> bool:
-        """Whether it is worth to look for a point of equality in it."""
+        """Tell whether a box is narrow enough to look for a point of equality in it."""
         widths = zip(box.lower, box.upper, self._whole)
         return all(b - a <= share * whole for a, b, whole in widths)
 
 
 class _State(NamedTuple):
-    """Facts about a box, and about the `point` in its middle.
+    """The facts about a box, and about the `point` in its middle.
 
     Attributes:
-        middle: the margin there, and `scale` the larger side.
-        slopes: of the margin on the box.
-        radii: of the box.
-        whole: whether all of it meets the hypotheses.
+        middle: the margin at the point, with `scale` the larger side.
+        slopes: the slopes of the margin on the box.
+        radii: the radii of the box.
+        whole: whether all of the box meets the hypotheses.
         open_there: whether the claim counts at the point and is open there.
         point: the middle.
     """
@@ -373,7 +377,7 @@ def _widths(boxes: Sequence[Box]) -> list[float]:
 
 
 def _lower(x: arb) -> float:
-    """A lower end in floats; minus infinity where there is none."""
+    """Return a lower end in floats; minus infinity where there is none."""
     if not x.is_finite():
         return math.inf if x == INF else -math.inf
     return float(np.nextafter(float(x.lower()), -np.inf))

@@ -13,7 +13,9 @@ from jaxbounds.programs.balls.values import INF
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
 DIGITS, LARGEST = 30, 4000
-"""Decimal digits of the ends of an enclosure, and the power of ten up to which they are written."""
+"""Decimal digits of the ends of an enclosure, and the power of ten up to which they are written.
+Larger numbers write longer ends.
+"""
 
 
 @with_table
@@ -24,22 +26,22 @@ class Certificate:
     Attributes:
         id: the statement.
         form: its form.
-        word: "disproved" (every hypothesis is certain and the claim is violated by a relative 1e-6
-            or more, whatever the program's constants round, on every way through it), "disproved as
-            coded" (the same, if the floats in the program, or numbers that a statement on the host
-            computed outside of it, are the numbers meant), or "undecided".
+        word: the finding. "disproved": every hypothesis is certain, and the claim is violated by a
+            relative 1e-6 or more, however the program's constants round, on every way through it.
+            "disproved as coded": likewise, if the floats in the program are the numbers meant, or
+            the numbers that a statement on the host computed outside of it. Else "undecided".
         reason: one sentence, where it is undecided.
         relation: "<=", ">=" or "=".
-        lhs: the left side lies between these decimal numbers.
-        rhs: the right side.
-        entry: for `=`: which entry of the flattened sides is compared.
-        gap: the sides differ certainly by this much, relatively.
-        hypotheses: each by name: "certain", "open" or "missed".
+        lhs: two decimal numbers around the left side.
+        rhs: two decimal numbers around the right side.
+        entry: for `=`, the index of the compared entry in the flattened sides.
+        gap: the certain relative difference of the sides.
+        hypotheses: each hypothesis by name: "certain", "open" or "missed".
         size: the static part of the instance.
-        bits: precision of the balls.
+        bits: precision of the balls in bits.
         ways: continuations of the program that were run.
-        seconds: that it took.
-        theorem: makes the text for Rocq; none where the instance is not at hand.
+        seconds: the time that it took, in seconds.
+        theorem: the function that makes the text for Rocq; None where the instance is not at hand.
     """
 
     id: str
@@ -61,28 +63,31 @@ class Certificate:
     )
 
     def rocq(self, *, operations: int | None = None, citation: str = "") -> str:
-        """The text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
+        """Return the text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
 
         Args:
-            operations: scalar operations above which it is refused; 5000 unless given.
+            operations: scalar operations above which the file is refused; 5000 unless given.
             citation: the paper's title, for the file's head.
 
         Raises:
-            ValueError: in one sentence: if nothing is disproved, if this certificate came from
-                another process or a file, if an operation has no translation, or if there are too
-                many of them.
+            ValueError: if the form is not disproved, if this certificate came from another process
+                or a file, if an operation has no translation, or if there are too many operations.
         """
         if self.word == "undecided":
-            raise ValueError(f"{self.id} ({self.form}) is not disproved: {self.reason}")
+            raise ValueError(
+                f"{self.id} ({self.form}) is not disproved: {self.reason}, got "
+                f"word={self.word!r}. Try another instance"
+            )
         if self.theorem is None:
             raise ValueError(
-                f"{self.id} ({self.form}): this certificate does not hold its instance: make it "
-                "by jaxbounds.disprove, or run `jaxbounds certify --rocq FOLDER`"
+                f"{self.id} ({self.form}): this certificate does not hold its instance, "
+                f"theorem={self.theorem}. Try to make it by jaxbounds.disprove, or run "
+                "`jaxbounds certify --rocq FOLDER`"
             )
         return self.theorem(operations, citation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what reaches the statement, whose functions may not travel."""
+        """Return all fields but the path to the statement, whose functions may not travel."""
         return self.__dict__ | {"theorem": None}
 
     def _table(self) -> Table:
@@ -98,32 +103,32 @@ class Certificate:
         return Table(f"{self.id} ({self.form}): {self.word}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-able dict."""
+        """Return a JSON-able dict."""
         about = asdict(replace(self, theorem=None))
         del about["theorem"]
         return about
 
 
 def _power_of_ten(x: arb) -> int:
-    """The power of ten next to an exact number that is not negative; 0 for zero."""
+    """Return the power of ten next to an exact number that is not negative; 0 for zero."""
     mantissa, exponent = (int(v) for v in x.man_exp())
     return round((mantissa.bit_length() + exponent) * 0.30102999566) if mantissa else 0
 
 
 def as_fraction(x: arb, /) -> Fraction:
-    """The exact number that a ball of radius zero is."""
+    """Return the exact number of a ball of radius zero."""
     mantissa, exponent = (int(v) for v in x.man_exp())
     return Fraction(mantissa) * Fraction(2) ** exponent
 
 
 def decimal_bounds(x: arb, /) -> tuple[str, str]:
-    """Two decimal numbers of 30 digits around a ball, rounded outward."""
+    """Return two decimal numbers of 30 digits around a ball, rounded outward."""
     if not x.is_finite():
         word = "inf" if x == INF else "-inf" if x == -INF else "nan"
         return word, word
     least, most = (_power_of_ten(end) for end in (x.abs_lower(), x.abs_upper()))
     if most > LARGEST or (least < -LARGEST and not x.contains(0)):
-        # As fractions they would fill the memory: the powers of ten around them.
+        # As fractions these ends would fill the memory: return the powers of ten around them.
         ends = [f"1e{least - 1}", f"1e{most + 1}"]
         return (ends[0], ends[1]) if x > 0 else (f"-{ends[1]}", f"-{ends[0]}" if x < 0 else ends[1])
     ends = []

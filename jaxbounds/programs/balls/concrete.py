@@ -1,7 +1,7 @@
-"""Equations of integers, booleans and keys only: run as they are.
+"""Equations of integers, booleans and keys only: they run unchanged.
 
-The common ones by NumPy, which has the same arithmetic of machine integers and needs no
-compilation; the others by the JAX primitive itself. Floats that come out are exact.
+NumPy runs the common equations, because it has the same arithmetic of machine integers and needs no
+compilation. The JAX primitive itself runs the others. Floats in their results are exact.
 """
 
 import operator
@@ -54,14 +54,14 @@ _ANY_VALUES = {"convert_element_type", "select_n", "concatenate", *movement.REAR
 
 
 _EXACT = {"bitcast_convert_type", *movement.RULES}
-"""Primitives whose floats are exact if they are made of integers."""
+"""Primitives whose floats are exact if they come from integers."""
 
 
 def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """The results of an equation none of whose operands is a float.
+    """Return the results of an equation without float operands.
 
     Raises:
-        NotSupported: if it computes floats (a callback, a random number), which nobody encloses.
+        NotSupported: if it computes floats (a callback, a random number), which are not enclosed.
     """
     name, plain = eqn.primitive.name, not any(isinstance(x, jax.Array) for x in xs)
     if name == "iota" and not xs:

@@ -5,10 +5,10 @@ Why it is a proof. Around the point x* every h of a box N has, by Taylor's theor
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
 (M_a the derivatives over factorials), where `jets` encloses M_a(x*) and M_a over N, and says which
-M_a(x*) are zero by exact arithmetic, not by a small ball. With weights w and h_j = r^{w_j} u_j,
-max |u_j| = 1, all terms that are left have r to the power d at least, and M = r^d Q(r, u). If Q is
-not negative for 0 <= r <= R and every u that belongs to the box, then M >= 0 there. For d = 2 and
-w = (1, .., 1) that is a positive definite interval Hessian at a point of zero gradient; x^4, x^2 +
+M_a(x*) are zero by exact arithmetic, not by a small ball. Let w be weights, h_j = r^{w_j} u_j and
+max |u_j| = 1. All remaining terms have r to the power d at least, and M = r^d Q(r, u). If Q is
+not negative for 0 <= r <= R and every u that belongs to the box, then M >= 0 there. If d = 2 and
+w = (1, .., 1), this is a positive definite interval Hessian at a point of zero gradient; x^4, x^2 +
 y^4, corners and one-sided contacts are the same computation. At a kink the program forks: each
 continuation is looked at where its conditions hold, which together are all of N.
 """
@@ -32,18 +32,19 @@ ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
 """Degrees of Taylor polynomials that are tried, by the number of coordinates."""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
-"""Pieces of the sphere of directions that are looked at."""
+"""Pieces of the sphere of directions that are tried; a larger number proves more, for longer."""
 RESTARTS, SECONDS = 12, 5.0
+"""Restarts with finer atoms, and seconds of one attempt; larger numbers prove more, for longer."""
 
 
 class Number(NamedTuple):
-    """A coordinate of a point, exactly.
+    """A coordinate of a point, as an exact number.
 
     Attributes:
         kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
-        q: see above.
-        n: of a root.
-        sign: of a root.
+        q: see `kind`.
+        n: the n of a root.
+        sign: the sign of a root.
     """
 
     kind: str
@@ -53,14 +54,14 @@ class Number(NamedTuple):
 
     @property
     def as_float(self) -> float:
-        """In floats."""
+        """Return the number as a float."""
         q = float(self.q)
         back = {"rational": lambda: q, "pi": lambda: q * math.pi, "log": lambda: math.log(q),
                 "exp": lambda: math.exp(q), "root": lambda: q ** (1 / self.n)}  # fmt: skip
         return self.sign * back[self.kind]()
 
     def exact(self, field: Field) -> Exact | None:
-        """In a field."""
+        """Return the number in a field; None where the field cannot hold it."""
         q = field.rational(self.q)
         if self.kind == "rational":
             return q
@@ -76,15 +77,15 @@ class Region(NamedTuple):
     """A box on which the claim is proved.
 
     Attributes:
-        lower: its corner.
-        upper: the other one.
+        lower: its lower corner.
+        upper: its upper corner.
     """
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
 
     def holds(self, lower: Sequence[float], upper: Sequence[float]) -> bool:
-        """Whether it contains a box."""
+        """Tell whether the region contains a box."""
         ends = zip(self.lower, self.upper, lower, upper)
         return all(a <= c and d <= b for a, b, c, d in ends)
 
@@ -93,7 +94,7 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """The monomials that are not proved to vanish; None where something is unknown."""
+    """Return the monomials that are not proved to vanish; None where one is unknown."""
     found = []
     for powers, value in zip(jets.monomials, jet.of):
         if value is None:
@@ -112,12 +113,12 @@ def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
 
 
 def _defined(jet: Jet) -> bool:
-    """Whether the program is a finite number all over the neighbourhood."""
+    """Tell whether the program is a finite number all over the neighbourhood."""
     return all(v is None or v.over.is_finite() for v in jet.of)
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Weights by which the lowest pure powers have one degree, and no other term a lower one."""
+    """Return weights by which the lowest pure powers have one degree, and no term a lower one."""
     lowest = []
     for j in range(count):
         pure = [p[j] for p, _ in terms if p[j] and sum(p) == p[j]]
@@ -131,7 +132,7 @@ def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | N
 
 
 def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Sequence[arb]) -> arb:
-    """The terms over r^degree, in the direction u."""
+    """Return the terms over r^degree, in the direction u."""
     total = arb(0)
     for powers, c in terms:
         extra = sum(w * e for w, e in zip(weights, powers)) - degree
@@ -147,7 +148,7 @@ def _between(a: float, b: float) -> arb:
 
 
 def _directions(sides: Sequence[int]) -> Iterator[list[tuple[float, float]]]:
-    """The faces of the cube of directions that point into the box."""
+    """Yield the faces of the cube of directions that point into the box."""
     whole = [(0.0, 1.0) if s > 0 else (-1.0, 0.0) if s < 0 else (-1.0, 1.0) for s in sides]
     for j, side in enumerate(sides):
         for end in (1.0, -1.0):
@@ -163,7 +164,7 @@ def not_negative(
     reach: float,
     sides: Sequence[int],
 ) -> bool:
-    """Whether Q >= 0 for every direction of the box in which no condition fails."""
+    """Tell whether Q >= 0 for every direction of the box in which no condition fails."""
     r = _between(0.0, reach)
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
              for c in conditions]  # fmt: skip
@@ -191,8 +192,8 @@ class Place(NamedTuple):
 
     Attributes:
         numbers: the coordinates.
-        free: those that vary.
-        sides: of these, 0 inside, 1 at the lower end of the box, -1 at the upper.
+        free: the indices of the coordinates that vary.
+        sides: for each of these, 0 inside, 1 at the lower end of the box, -1 at the upper end.
     """
 
     numbers: tuple[Number, ...]
@@ -201,7 +202,7 @@ class Place(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """One continuation of the program, and where it is the program."""
+    """One continuation of the program, with the conditions under which it is the program."""
 
     margin: Jet
     conditions: list[Jet]
@@ -210,7 +211,7 @@ class _Way(NamedTuple):
 def _ways(
     program: ClosedJaxpr, place: Place, jets: Jets, reach: Sequence[float], reading: Reading
 ) -> list[_Way] | None:
-    """The continuations in which the hypotheses are met; None where the point has no exact form."""
+    """Return the continuations that meet the hypotheses; None if the point has no exact form."""
     entries = []
     for j, number in enumerate(place.numbers):
         at = number.exact(jets.field)
@@ -235,7 +236,7 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Whether the margin is not negative on the box of these half-widths, where this way counts."""
+    """Tell whether the margin is not negative on a box where this way counts."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
@@ -262,9 +263,9 @@ def _around(
     reading: Reading,
     fine: dict[Any, int],
 ) -> tuple[float, ...] | None:
-    """Half-widths of a box around the point on which the margin is not negative.
+    """Return half-widths of a box around the point on which the margin is not negative; or None.
 
-    First all are the same; then they follow the weights.
+    The first half-widths are equal; later ones follow the weights.
     """
     reach = (radius,) * len(place.free)
     for _ in range(2):
@@ -286,12 +287,12 @@ def _around(
 
 
 def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | None:
-    """A box around a point of equality on which the claim is proved, or None.
+    """Return a box around a point of equality on which the claim is proved, or None.
 
     Args:
-        program: from a point to the margin and whether the hypotheses are met.
+        program: the program from a point to the margin and whether the hypotheses are met.
         place: the point.
-        reading: of constants.
+        reading: the reading of constants.
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.
@@ -310,7 +311,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Whether the margin is proved to be zero at the point, on some way through the program."""
+    """Tell whether the margin is proved to be zero at the point, on some way."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []
@@ -330,7 +331,10 @@ def _again(work: Callable[[], Any]) -> Any:
 
 
 def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
-    """The box, in floats that are within; what is fixed, or at an end, is a float itself."""
+    """Return the box in floats that lie inside.
+
+    Fixed coordinates and ends are floats themselves.
+    """
     lower, upper = [], []
     for j, number in enumerate(place.numbers):
         at = number.exact(Field(fine))
@@ -346,7 +350,7 @@ def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region
 
 
 def rational(x: float, /) -> Number:
-    """A float as the number it is."""
+    """Return a float as an exact number."""
     return Number("rational", Fraction(x))
 
 
@@ -355,7 +359,7 @@ def _close(x: float, value: float, within: float) -> bool:
 
 
 def candidates(x: float, within: float, /) -> Iterator[Number]:
-    """Numbers that a coordinate may be, the plainest first; each is checked by exact arithmetic."""
+    """Yield numbers that a coordinate may be, the plainest first; exact arithmetic checks each."""
     seen = set()
     for bound in (1, 2, 4, 12, 120, 5000):
         q = Fraction(x).limit_denominator(bound)

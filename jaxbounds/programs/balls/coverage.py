@@ -1,4 +1,4 @@
-"""Which rules there are for each primitive of JAX."""
+"""The coverage of JAX's primitives by rules."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class Coverage(NamedTuple):
     """The rules for one primitive.
 
     Attributes:
-        name: of the primitive, as JAX spells it.
+        name: the name of the primitive in JAX.
         parameters: whether the table knows its parameters.
         numpy: whether NumPy runs it; else the compiler does.
         balls: whether ball arithmetic encloses it; else a certificate is refused.
@@ -29,7 +29,7 @@ class Coverage(NamedTuple):
 
 
 def coverage() -> tuple[Coverage, ...]:
-    """A row for each primitive that this version of JAX lists or that the library knows."""
+    """Return a row for each primitive that this version of JAX lists or that the library knows."""
     return tuple(
         Coverage(
             name,

@@ -36,17 +36,17 @@ _SAME = {"eq": 1, "le": 1, "ge": 1, "ne": 0, "lt": 0, "gt": 0}
 
 
 def _one_variable(eqn: JaxprEqn) -> bool:
-    """Whether both operands are the same variable: x - x, x * x, isnan's x != x."""
+    """Tell whether both operands are the same variable: x - x, x * x, isnan's x != x."""
     return eqn.invars[0] is eqn.invars[1]
 
 
 def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A scalar function of one argument."""
+    """Apply a scalar function of one argument."""
     return [each(functions.UNARY[eqn.primitive.name], xs[0])]
 
 
 def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A scalar function of two arguments; x * x and x - x of one variable are known better."""
+    """Apply a scalar function of two arguments, with tighter rules for x * x and x - x."""
     name, (a, b) = eqn.primitive.name, map(as_reals, xs)
     if name in _OF_FLAGS and not any(map(is_reals, xs)):
         return _OF_FLAGS[name](eqn, xs, run)
@@ -58,7 +58,7 @@ def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A comparison of balls, or of flags."""
+    """Compare balls, or flags."""
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))
@@ -85,12 +85,12 @@ _ORDER: dict[str, Callable[..., Any]] = {
 
 
 def _completions(x: np.ndarray) -> list[np.ndarray]:
-    """The flags with every open flag taken for no, then with every open flag taken for yes."""
+    """Return the flags with every open flag taken for no, then with each taken for yes."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 
 def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`lt_to` and `le_to`, the total order: of two zeros the signs decide, which are not known."""
+    """Apply `lt_to` and `le_to`, the total order; between two zeros the unknown signs decide."""
     name = eqn.primitive.name.removesuffix("_to")
     if _one_variable(eqn):
         return [flags(np.full(np.shape(xs[0]), name == "le"))]
@@ -102,7 +102,7 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`nextafter` as coded: of a float the next one, of another number one near it."""
+    """Apply `nextafter` as coded: the next float of a float, or a float near another number."""
     with np.errstate(over="ignore"):  # after the largest comes an infinity, which is unknown
         return [each(_next, *map(as_reals, xs))]
 
@@ -128,41 +128,41 @@ def _next(x: arb, y: arb) -> arb:
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Certain for finite balls and exact infinities."""
+    """Apply `is_finite`: certain for finite balls and exact infinities."""
     answer = lambda v: 1 if v.is_finite() else 0 if v.is_exact() and not v.is_nan() else OPEN
     answers = [answer(v) for v in xs[0].ravel()]
     return [flags(np.reshape(np.array(answers, np.int8), xs[0].shape))]
 
 
 def conjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """And: a certain no settles it."""
+    """Apply `and`: a certain no settles it."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 0) | (b == 0), 0, np.where((a == 1) & (b == 1), 1, OPEN)))]
 
 
 def disjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Or: a certain yes settles it."""
+    """Apply `or`: a certain yes settles it."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 1) | (b == 1), 1, np.where((a == 0) & (b == 0), 0, OPEN)))]
 
 
 def exclusive(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Xor of flags."""
+    """Apply `xor` to flags."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == OPEN) | (b == OPEN), OPEN, a ^ b))]
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Not: open stays open."""
+    """Apply `not`: an open flag stays open."""
     a = as_flags(xs[0])
     return [flags(np.where(a == OPEN, OPEN, 1 - a))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`select_n`: an undecided choice of floats gives the hull, one of integers forks.
+    """Apply `select_n`: an undecided choice of floats gives the hull, one of integers forks.
 
     Raises:
-        Undecided: if it is one between more than two integers.
+        Undecided: if a choice between more than two integers is open.
     """
     which, *cases = xs
     shape = np.shape(cases[0])
@@ -192,24 +192,24 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def clamp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """min(max(x, low), high)."""
+    """Return min(max(x, low), high)."""
     low, x, high = map(as_reals, xs)
     return [each(functions.less, each(functions.greater, x, low), high)]
 
 
 def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """x^y for a static integer y."""
+    """Return x^y for a static integer y."""
     return [each(lambda v: functions.integer_power(v, eqn.params["y"]), xs[0])]
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """The nearest integer, by the rule for halves that the program asks for."""
+    """Return the nearest integer, by the program's rule for halves."""
     to_even = eqn.params["rounding_method"] == RoundingMethod.TO_NEAREST_EVEN
     return [each(lambda v: functions.rounded(v, to_even), xs[0])]
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """To another type: floats rounded where it is narrower, integers certain, open flags forked.
+    """Convert to another type: round floats to a narrower type, keep integers, fork open flags.
 
     Raises:
         Undecided: if an integer part is not certain.
@@ -240,7 +240,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def rounds(old: Any, new: Any, /) -> bool:
-    """Whether the conversion may change a number; in float64 roundings are not modelled."""
+    """Tell whether the conversion may change a number; roundings in float64 are not modelled."""
     if not is_narrow(new) or old == np.bool_:
         return False
     if not issubdtype(old, np.floating):

@@ -1,11 +1,11 @@
-"""Real numbers of which it can be proved that they are zero: rational functions of atoms.
+"""Real numbers that can be proved to be zero: rational functions of atoms.
 
-An atom stands for a real number or a parameter (log 2, a root of 3, exp of a parameter); a number
+An atom stands for a real number or a parameter (log 2, a root of 3, exp of a parameter). A number
 is a quotient of two polynomials in atoms with rational coefficients, beside a ball that contains
-it. Polynomials that are the same are the same whatever the atoms are, so a numerator that cancels
-proves a zero; a zero that does not cancel is merely not seen. The only relations used are powers
-of roots (r^n = base) and sin^2 = 1 - cos^2. A divisor is certainly not zero, by its ball; what
-cannot be written down is `None`.
+it. Equal polynomials are equal whatever the atoms are. So a numerator that cancels proves a zero; a
+zero that does not cancel is merely not seen. The only relations used are powers of roots (r^n =
+base) and sin^2 = 1 - cos^2. A divisor is certainly not zero, by its ball. A number that cannot be
+written down is `None`.
 """
 
 import math
@@ -18,43 +18,45 @@ from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 from jaxbounds.programs.balls.functions import integer_power
 
 ATOMS = 20
+"""Atoms of a field at most; a larger number holds more numbers and slows every polynomial."""
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
 LARGEST, HIGHEST, LONGEST = 400, 100, 10_000
-"""Terms of a polynomial, its degree, and bits of its coefficients beyond which a number is given
-up: where the memory does not suffice, FLINT ends the process."""
+"""Terms of a polynomial, its degree, and bits of its coefficients up to which a number is kept:
+FLINT ends the process where the memory does not suffice. Larger limits take more memory.
+"""
 
 
 class Finer(Exception):
-    """An exponential or root is needed of a fraction of what its atom stands for: begin again."""
+    """A fraction of an atom's number is needed: begin again with finer atoms."""
 
 
 class GivenUp(Exception):
-    """More atoms, terms or digits than anyone should compute with."""
+    """A number needs more atoms, terms or digits than the limits allow."""
 
 
 def fraction(q: Any, /) -> fmpq:
-    """A rational number of FLINT."""
+    """Return a rational number of FLINT."""
     q = Fraction(q)
     return fmpq(q.numerator, q.denominator)
 
 
 def ball_of(q: fmpq, /) -> arb:
-    """Its ball."""
+    """Return the ball of a rational number."""
     return arb(fmpz(q.p)) / arb(fmpz(q.q))
 
 
 def _bits(p: Any) -> int:
-    """Bits of the longest numerator or denominator of a polynomial."""
+    """Return the bits of the longest numerator or denominator of a polynomial."""
     return max((max(c.p.bit_length(), c.q.bit_length()) for c in p.coeffs()), default=0)
 
 
 def bounded(p: Any, /) -> Any:
-    """The polynomial, if its degree and its coefficients are small enough.
+    """Return the polynomial, if its degree and its coefficients are small enough.
 
     Raises:
-        GivenUp: if not.
+        GivenUp: if the polynomial is too large.
     """
     if p.total_degree() > HIGHEST or _bits(p) > LONGEST:
         raise GivenUp
@@ -62,10 +64,10 @@ def bounded(p: Any, /) -> Any:
 
 
 def to_power(p: Any, n: int, /) -> Any:
-    """A polynomial to the power n >= 0, if that is small enough.
+    """Return a polynomial to the power n >= 0, if the result is small enough.
 
     Raises:
-        GivenUp: if not.
+        GivenUp: if the result is too large.
     """
     if p.is_one():
         return p
@@ -81,12 +83,12 @@ class Field:
     """The atoms that are in use.
 
     Attributes:
-        balls: of each atom.
-        log_of: of an atom e^u, or base^(1/n), its logarithm.
-        fine: by key, into how many parts an atom is divided; survives `Finer`.
-        nonnegative: atoms that are known to be.
-        roots: of an atom base^(1/n) its base, n, and the ball of the base.
-        logarithms: of an atom log(base) its base and that one's ball.
+        balls: the ball of each atom.
+        log_of: the logarithm of an atom e^u or base^(1/n).
+        fine: the number of parts into which an atom is divided, by key; survives `Finer`.
+        nonnegative: the atoms that are known not to be negative.
+        roots: for an atom base^(1/n) its base, n, and the ball of the base.
+        logarithms: for an atom log(base) its base and the base's ball.
     """
 
     def __init__(self, fine: dict[Any, int] | None = None) -> None:
@@ -100,10 +102,10 @@ class Field:
         self.logarithms: dict[int, tuple[Any, arb]] = {}
 
     def atom(self, key: Any, ball: Callable[[], arb]) -> int:
-        """The atom of that key; a new one where it is unknown.
+        """Return the atom of a key; a new one where the key is unknown.
 
         Raises:
-            GivenUp: if there are too many.
+            GivenUp: if there are too many atoms.
         """
         if key not in self._index:
             if len(self.balls) == ATOMS:
@@ -113,13 +115,13 @@ class Field:
         return self._index[key]
 
     def index(self, *key: Any) -> int:
-        """The atom of a key that is in use."""
+        """Return the atom of a key that is in use."""
         return self._index[key]
 
     def sign(self, p: Any) -> int:
-        """1 if a polynomial is certainly not negative, -1 if not positive, else 0.
+        """Return 1 if a polynomial is certainly not negative, -1 if not positive, else 0.
 
-        By its ball, or if all of its terms have that sign.
+        Its ball decides, or all of its terms have that sign.
         """
         ball = self.value(p)
         if ball >= 0 or ball <= 0:
@@ -138,21 +140,21 @@ class Field:
         return sign
 
     def rational(self, q: Any) -> "Exact":
-        """A rational number."""
+        """Return a rational number."""
         q = q if isinstance(q, fmpq) else fraction(q)
         return Exact(self, _CTX.constant(q), _ONE, ball_of(q))
 
     def symbol(self, name: Any, ball: arb) -> "Exact":
-        """A parameter, or a number of which nothing else is known."""
+        """Return a parameter, or a number of which only the ball is known."""
         i = self.atom(("symbol", name), lambda: ball)
         return Exact(self, _GENS[i], _ONE, self.balls[i])
 
     def pi(self) -> "Exact":
-        """The number."""
+        """Return the number pi."""
         return self.symbol("pi", arb.pi())
 
     def reduced(self, p: Any) -> tuple[Any, Any]:
-        """A polynomial as a quotient in which no atom has a power that is known."""
+        """Return a polynomial as a quotient in which no atom has a known power."""
         below = _ONE
         for i in sorted(self._relations, reverse=True):
             n, num, den = self._relations[i]
@@ -169,14 +171,14 @@ class Field:
         return p, below
 
     def relate(self, i: int, n: int, value: "Exact") -> None:
-        """That atom to the n-th power is the value, of atoms before it."""
+        """Record that the n-th power of an atom is a value of earlier atoms."""
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
-        """Into how many parts an atom is divided, so that there are parts of that size.
+        """Return the number of parts of an atom, a multiple of `by`.
 
         Raises:
-            Finer: if it was divided otherwise before.
+            Finer: if the atom was divided otherwise before.
         """
         now = self.fine.get(key, 1)
         if now % by:
@@ -185,7 +187,7 @@ class Field:
         return now
 
     def root(self, base: Any, ball: arb, q: fmpq) -> "Exact | None":
-        """A positive polynomial (or whole number) to a power."""
+        """Return a positive polynomial (or whole number) to a power."""
         if int(q.q) == 1:
             power = self._polynomial(base, ball)
             return power ** int(q.p)
@@ -203,7 +205,7 @@ class Field:
         return Exact(self, base, _ONE, ball)
 
     def raised(self, key: Any, u: "Exact", q: fmpq) -> "Exact | None":
-        """E^(q u), by the atom e^(u / n)."""
+        """Return E^(q u), by the atom e^(u / n)."""
         parts = self.divided(("exp", key), int(q.q))
         i = self.atom(("exp", key), lambda: (u.ball / parts).exp())
         self.log_of[i] = lambda: u * self.rational(Fraction(1, parts))
@@ -211,7 +213,10 @@ class Field:
         return step ** int(q.p * parts / q.q)
 
     def factors(self, p: Any) -> list[tuple[Any, arb, int]] | None:
-        """A positive polynomial as positive factors, with their balls; None if a sign is open."""
+        """Return a positive polynomial as positive factors, with their balls.
+
+        None if a sign is open.
+        """
         content, parts = p.factor()
         content, out, sign = fmpq(content), [], 1
         for part, power in parts:
@@ -233,12 +238,12 @@ class Field:
         return out
 
     def of_some_sign(self, p: Any) -> list[tuple[Any, arb, int]] | None:
-        """The factors of the polynomial, or of its negative, whichever is certainly positive."""
+        """Return the factors of the polynomial or its negative, whichever is certainly positive."""
         found = self.factors(p)
         return self.factors(-p) if found is None else found
 
     def value(self, p: Any) -> arb:
-        """A polynomial's ball."""
+        """Return the ball of a polynomial."""
         total = arb(0)
         for powers, c in p.terms():
             term = ball_of(c)
@@ -250,7 +255,7 @@ class Field:
 
 
 class Exact:
-    """A number of a field: num / den, and a ball that contains it."""
+    """A number of a field: num / den, with a ball that contains it."""
 
     __slots__ = ("ball", "den", "field", "num")
 
@@ -273,11 +278,11 @@ class Exact:
         return Exact(field, num, den, ball)
 
     def is_zero(self) -> bool:
-        """Whether it is proved to be zero."""
+        """Tell whether the number is proved to be zero."""
         return bool(self.num.is_zero())
 
     def as_rational(self) -> fmpq | None:
-        """The rational number that it is, where that is seen."""
+        """Return the number as a rational number, where that is seen; else None."""
         if self.num.is_zero():
             return fmpq(0)
         if self.num.is_constant() and self.den.is_constant():
@@ -302,7 +307,7 @@ class Exact:
         return Exact.of(self.field, self.num * other.num, self.den * other.den, ball)
 
     def inverse(self) -> "Exact | None":
-        """One over it, where it is certainly not zero."""
+        """Return the reciprocal, where the number is certainly not zero."""
         if not (self.ball > 0 or self.ball < 0) or self.num.is_zero():
             return None
         return Exact.of(self.field, self.den, self.num, 1 / self.ball)
@@ -315,7 +320,7 @@ class Exact:
         return Exact.of(self.field, to_power(self.num, n), to_power(self.den, n), ball)
 
     def power(self, q: fmpq) -> "Exact | None":
-        """Its rational power, where it is certainly positive."""
+        """Return a rational power, where the number is certainly positive."""
         if int(q.q) == 1:
             return self ** int(q.p)
         if not self.ball > 0:
@@ -343,7 +348,7 @@ class Exact:
         return self.field.root(base, ball, q)
 
     def exp(self) -> "Exact | None":
-        """E to it."""
+        """Return E to the number."""
         field, found = self.field, self.field.rational(1)
         if not self.den.is_constant():
             lead = self.num.leading_coefficient() / self.den.leading_coefficient()
@@ -364,7 +369,7 @@ class Exact:
         return found
 
     def log(self) -> "Exact | None":
-        """Its logarithm, where it is certainly positive."""
+        """Return the logarithm, where the number is certainly positive."""
         if not self.ball > 0:
             return None
         field, found = self.field, self.field.rational(0)
@@ -391,7 +396,7 @@ class Exact:
         return found
 
     def sin_cos(self) -> "tuple[Exact, Exact] | None":
-        """Sine and cosine; those of multiples of pi / 2, 3, 4, 6 are known."""
+        """Return sine and cosine; exact for multiples of pi / 2, 3, 4, 6."""
         field = self.field
         if self.is_zero():
             return field.rational(0), field.rational(1)
@@ -413,7 +418,7 @@ class Exact:
         return (sin if sign > 0 else -sin), cos
 
     def atan(self) -> "Exact | None":
-        """The angle."""
+        """Return the arctangent."""
         field, q = self.field, self.as_rational()
         if q is not None and q in (-1, 0, 1):
             return field.pi() * field.rational(q / 4)
@@ -425,7 +430,7 @@ class Exact:
         return found if sign > 0 else -found
 
     def asin(self) -> "Exact | None":
-        """The angle; of numbers known to have one."""
+        """Return the arcsine, for numbers whose arcsine is known."""
         q = self.as_rational()
         known = {Fraction(0): 0, Fraction(1): 6, Fraction(1, 2): 2}
         size = None if q is None else abs(Fraction(int(q.p), int(q.q)))
@@ -436,7 +441,7 @@ class Exact:
 
 
 def _single(monomial: Any) -> int:
-    """The atom that a polynomial is, or -1."""
+    """Return the atom that a polynomial is, or -1."""
     terms = list(monomial.terms())
     if len(terms) == 1 and terms[0][1] == 1:
         powers = [int(e) for e in terms[0][0]]
@@ -446,7 +451,7 @@ def _single(monomial: Any) -> int:
 
 
 def _turned(field: Field, q: Fraction) -> "tuple[Exact, Exact] | None":
-    """Sine and cosine of q pi."""
+    """Return sine and cosine of q pi."""
 
     def cosine(twelfths: int) -> "Exact | None":
         twelfths %= 24

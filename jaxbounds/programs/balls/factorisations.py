@@ -13,7 +13,10 @@ Values = list[Any]
 
 
 def cholesky(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """The lower factor, from the lower triangle; all unknown where a pivot may not be positive."""
+    """Return the lower factor, from the lower triangle.
+
+    Unknown where a pivot may not be positive.
+    """
     a = as_reals(xs[0])
     out = np.empty_like(a)
     for index in np.ndindex(a.shape[:-2]):
@@ -37,10 +40,11 @@ def _lower_factor(a: np.ndarray) -> np.ndarray:
 
 
 def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Householder's reflections as LAPACK chooses them, which fixes all signs.
+    """Apply `qr` by Householder's reflections as LAPACK chooses them, which fixes all signs.
 
-    A column that is zero below the diagonal is left alone; else the new diagonal entry has the
-    sign that the old one has not (a zero has either, as a float). Where it is open it forks.
+    A column that is zero below the diagonal is left alone. Otherwise the new diagonal entry has the
+    opposite sign of the old one (a zero has either sign, as a float). The program forks where that
+    is open.
 
     Raises:
         NotSupported: if it pivots.
@@ -89,7 +93,7 @@ def _norm(column: list[arb]) -> arb:
 
 
 def _moves(below: list[arb], run: Any) -> bool:
-    """Whether a column is not zero below the diagonal."""
+    """Tell whether a column is not zero below the diagonal."""
     return any(v > 0 or v < 0 for v in below) or run.fork(2, "whether a column is zero") == 0
 
 

@@ -1,10 +1,10 @@
-"""A margin written down on a box: identically zero, or squares times what has a sign.
+"""A margin written down on a box: identically zero, or squares times factors with a sign.
 
-The coordinates are taken as atoms of `exact`. An identity of rational functions in atoms is one of
-the numbers they stand for, so what is proved is the margin itself, on all of the box: zero
-wherever its numerator cancels, and not negative where every factor of odd power has a sign and the
-signs multiply to plus. This reaches equalities along curves, surfaces and whole regions, where no
-point is alone.
+The coordinates are the atoms of `exact`. An identity of rational functions in atoms is an identity
+of the numbers behind them. So the proof is about the margin itself, on all of the box. The margin
+is zero wherever its numerator cancels. It is not negative where every factor of odd power has a
+sign and the signs multiply to plus. This reaches equalities along curves, surfaces and whole
+regions, where no point is alone.
 """
 
 from typing import Any
@@ -26,10 +26,14 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
+"""Restarts with finer atoms, and seconds of one attempt; larger numbers prove more, for longer."""
 
 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
-    """Atoms that are not negative where the box does not cross zero; numbers where it is one."""
+    """Return atoms that are not negative, unless the box crosses zero.
+
+    Numbers for fixed coordinates.
+    """
     entries = []
     (balls,) = balls_of([box])[2]
     for j, (low, high, ball) in enumerate(zip(box.lower, box.upper, balls)):
@@ -47,7 +51,7 @@ def _coordinates(jets: Jets, box: Box) -> list[Jet]:
 
 
 def _sign(margin: Jet) -> bool:
-    """Whether it is proved not to be negative."""
+    """Tell whether the margin is proved not to be negative."""
     value = margin.of[0]
     if value is None:
         return True
@@ -75,12 +79,12 @@ def not_negative(x: Exact, /) -> bool:
 
 
 def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
-    """Whether the claim is proved on a box by writing its margin down.
+    """Tell whether the claim is proved on a box by writing its margin down.
 
     Args:
-        program: from a point to the margin and whether the hypotheses are met.
-        box: on which choices are decided, else it is not proved.
-        reading: of constants.
+        program: the program from a point to the margin and whether the hypotheses are met.
+        box: the box, on which all choices must be decided.
+        reading: the reading of constants.
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

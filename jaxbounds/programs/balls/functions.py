@@ -1,7 +1,7 @@
 """Scalar functions on balls: each contains the image of every real in its argument's ball.
 
-Where a function is undefined somewhere in the ball the result is NaN, also if it has values at the
-rest: only a result that is certainly defined is a ball (see `values`).
+The result is NaN if a function is undefined somewhere in the ball. Only a result that is certainly
+defined is a ball (see `values`).
 """
 
 import operator
@@ -23,11 +23,13 @@ from jaxbounds.programs.balls.values import (
 
 HALF = arb(0.5)
 LARGEST = arb(2) ** 2048
-"""Beyond, an angle is not reduced modulo pi: that takes as many digits as the argument has."""
+"""Size of an angle above which it is not reduced modulo pi, which takes as many digits as the angle
+has. A larger size takes longer.
+"""
 
 
 def square_root(x: arb, /) -> arb:
-    """The root; NaN where the ball holds a negative number."""
+    """Return the root; NaN where the ball holds a negative number."""
     if x.is_zero():
         return ZERO
     if x > 0:
@@ -38,19 +40,19 @@ def square_root(x: arb, /) -> arb:
 
 
 def logarithm(x: arb, /) -> arb:
-    """The logarithm; minus infinity at an exact zero."""
+    """Return the logarithm; minus infinity at an exact zero."""
     return -INF if x.is_zero() else _log(x)
 
 
 def log1p(x: arb, /) -> arb:
-    """log(1 + x); minus infinity at an exact minus one."""
+    """Return log(1 + x); minus infinity at an exact minus one."""
     return -INF if x.is_exact() and x == -1 else _log1p(x)
 
 
 def _total(
     inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /
 ) -> Callable[[arb], arb]:
-    """A function with its limits at the two infinities; a result that is not finite is unknown."""
+    """Return a function with its limits at both infinities; a result that is not finite is NaN."""
 
     def function(x: arb) -> arb:
         if not x.is_finite():
@@ -62,17 +64,17 @@ def _total(
 
 
 def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
-    """The same for a function of an angle."""
+    """Return a function of an angle, NaN for an angle above `LARGEST`."""
     return _total(lambda x: inside(x) if x.abs_upper() < LARGEST else NAN)
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """An increasing function from the ends of the ball, where the ball is wide."""
+    """Return an increasing function that takes the ends of a wide ball."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
 def plus(a: arb, b: arb, /) -> arb:
-    """The sum; of what is not negative it is not negative."""
+    """Return the sum; it is not negative if both terms are not."""
     c = a + b
     if type(a) is Nonnegative or type(b) is Nonnegative:
         return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
@@ -80,7 +82,7 @@ def plus(a: arb, b: arb, /) -> arb:
 
 
 def times(a: arb, b: arb, /) -> arb:
-    """The product; of what is not negative it is not negative."""
+    """Return the product; it is not negative if both factors are not."""
     c = a * b
     if type(a) is Nonnegative or type(b) is Nonnegative:
         return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
@@ -98,7 +100,7 @@ _erf = _total(_monotone(lambda x: x.erf()), -ONE, ONE)
 
 
 def integer_power(x: arb, n: int, /) -> arb:
-    """x^n for a whole n, tight for even powers around zero."""
+    """Return x^n for a whole n, tight for even powers around zero."""
     if n < 0:
         return divide(ONE, integer_power(x, -n))
     if n == 0:
@@ -115,7 +117,7 @@ def integer_power(x: arb, n: int, /) -> arb:
 
 
 def power(x: arb, y: arb, /) -> arb:
-    """x^y, for negative x only at whole y."""
+    """Return x^y, for negative x only at whole y."""
     if y.is_zero():
         return ONE
     whole = y.unique_fmpz() if y.is_exact() and abs(y) < 2**20 else None
@@ -137,7 +139,7 @@ def power(x: arb, y: arb, /) -> arb:
 
 
 def divide(a: arb, b: arb, /) -> arb:
-    """The quotient; unknown for b = 0, whose sign as a float is not known."""
+    """Return the quotient; NaN for b = 0, whose sign as a float is not known."""
     if not b.is_finite():
         return ZERO if b.is_exact() and not b.is_nan() and a.is_finite() else NAN
     c = a / b
@@ -149,7 +151,7 @@ def divide(a: arb, b: arb, /) -> arb:
 
 
 def remainder(a: arb, b: arb, /) -> arb:
-    """A - b trunc(a / b), where the quotient's whole part is certain."""
+    """Return a - b trunc(a / b), where the quotient's whole part is certain."""
     quotient = divide(a, b)
     if not quotient.is_finite() or not a.is_finite():
         return NAN
@@ -157,21 +159,21 @@ def remainder(a: arb, b: arb, /) -> arb:
 
 
 def truncated(x: arb, /) -> arb:
-    """The whole part, towards zero."""
+    """Return the whole part, towards zero."""
     if x >= 0:
         return floor(x)
     return ceil(x) if x <= 0 else hull(ceil(x.lower()), floor(x.upper()))
 
 
 def absolute(x: arb, /) -> arb:
-    """The size; from zero on where the ball contains it."""
+    """Return the absolute value; from zero on where the ball contains zero."""
     if not x.is_finite():
         return abs(x) if x.is_exact() else NAN
     return abs(x) if x > 0 or x < 0 else hull(ZERO, x.abs_upper())
 
 
 def sign(x: arb, /) -> arb:
-    """The sign; the hull of the possible ones around zero."""
+    """Return the sign; around zero the hull of the possible signs."""
     if x > 0:
         return ONE
     if x < 0:
@@ -184,7 +186,7 @@ def sign(x: arb, /) -> arb:
 
 
 def greater(a: arb, b: arb, /) -> arb:
-    """The larger of the two."""
+    """Return the larger of the two."""
     if a.is_nan() or b.is_nan():
         return NAN
     if a >= b:
@@ -196,7 +198,7 @@ def greater(a: arb, b: arb, /) -> arb:
 
 
 def less(a: arb, b: arb, /) -> arb:
-    """The smaller of the two."""
+    """Return the smaller of the two."""
     if a.is_nan() or b.is_nan():
         return NAN
     if a <= b:
@@ -208,7 +210,7 @@ def less(a: arb, b: arb, /) -> arb:
 
 
 def cube_root(x: arb, /) -> arb:
-    """The real cube root, from the ends of the ball."""
+    """Return the real cube root, from the ends of the ball."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     one = lambda v: v.root(3) if v > 0 else -((-v).root(3)) if v < 0 else ZERO
@@ -216,7 +218,7 @@ def cube_root(x: arb, /) -> arb:
 
 
 def floor(x: arb, /) -> arb:
-    """The largest integer below; the hull where the ball contains a jump."""
+    """Return the largest integer below; the hull where the ball contains a jump."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = x.lower().floor(), x.upper().floor()
@@ -224,12 +226,12 @@ def floor(x: arb, /) -> arb:
 
 
 def ceil(x: arb, /) -> arb:
-    """The least integer above."""
+    """Return the least integer above."""
     return -floor(-x)
 
 
 def rounded(x: arb, /, to_even: bool) -> arb:
-    """The nearest integer; exact halves to the even one, or away from zero."""
+    """Return the nearest integer; exact halves to the even one, or away from zero."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = (x.lower() - HALF).ceil(), (x.upper() + HALF).floor()
@@ -241,7 +243,7 @@ def rounded(x: arb, /, to_even: bool) -> arb:
 
 
 def angle(a: arb, b: arb, /) -> arb:
-    """atan2(a, b); at the cut, where a = 0 and b <= 0, the sign of a float zero decides."""
+    """Return atan2(a, b); at the cut, where a = 0 and b <= 0, the sign of a float zero decides."""
     if not a.is_finite() or not b.is_finite():
         return NAN
     if b > 0 or a > 0 or a < 0:
@@ -252,7 +254,7 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """A function of two finite arguments that is undefined but where it is allowed."""
+    """Return a function of two finite arguments that is NaN where it is not allowed."""
 
     def function(a: arb, b: arb) -> arb:
         if not (a.is_finite() and b.is_finite() and allowed(a, b)):
@@ -315,7 +317,7 @@ BINARY: dict[str, Callable[[arb, arb], arb]] = {
 
 
 def equal(a: arb, b: arb, /) -> int:
-    """1 where both are one exact number, 0 where they cannot be equal, else open."""
+    """Return 1 where both are one exact number, 0 where they cannot be equal, else open."""
     if a.is_nan() or b.is_nan():
         return OPEN
     return 1 if a == b else 0 if a != b else OPEN

@@ -1,8 +1,8 @@
-"""A JAX program run in ball arithmetic.
+"""An interpreter that runs a JAX program in ball arithmetic.
 
-`enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls.
-Where a discrete choice (an index, a branch, the position of a maximum) hangs on numbers whose
-balls overlap, the program forks: every continuation is run, and one of them encloses the truth.
+`enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
+discrete choice (an index, a branch, the position of a maximum) may hang on numbers whose balls
+overlap. Then the program forks. Every continuation runs, and one of them encloses the truth.
 """
 
 import time
@@ -57,17 +57,18 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
 _ALWAYS = frozenset(loops.RULES) | {"custom_linear_solve"}
 MOST_CHOICES, MOST_WAYS = 8, 16
 MOST_RUNS = 64
+"""Ways through a program that are run at most; a larger number decides more, for longer."""
 
 
 class Interpreter:
-    """One way through a program; `ways` goes through all of them.
+    """One way through a program; `ways` goes through all ways.
 
     Attributes:
-        reading: what floats in the program stand for.
-        rules: by name of the primitive.
-        computed: whether the program holds numbers that look computed before it was traced: arrays,
-            or floats of more than 26 binary digits.
-        widened: whether some constant of the program was read as more than the number it is.
+        reading: the meaning of floats in the program.
+        rules: the rules by name of the primitive.
+        computed: whether the program holds numbers that look computed before the trace: arrays, or
+            floats of more than 26 binary digits.
+        widened: whether a constant of the program was read as more than the number itself.
     """
 
     def __init__(
@@ -88,10 +89,10 @@ class Interpreter:
         self._looked = -np.inf
 
     def fork(self, ways: int, what: str) -> int:
-        """Which of so many continuations this run takes.
+        """Return the continuation that this run takes, of `ways` continuations.
 
         Raises:
-            Undecided: if there are more of them than anyone should run.
+            Undecided: if there are too many continuations.
         """
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
@@ -102,7 +103,7 @@ class Interpreter:
         return taken
 
     def ways(self, closed: ClosedJaxpr, *values: Any) -> Iterator[list[Any]]:
-        """The outputs of every continuation.
+        """Yield the outputs of every continuation.
 
         Raises:
             Undecided: if the enclosures leave open more than forks can settle, or there are more
@@ -121,13 +122,13 @@ class Interpreter:
         raise Undecided(f"more than {MOST_RUNS} ways through the program")
 
     def used(self, variable: Any) -> bool:
-        """Whether the program that is being run reads what an equation binds."""
+        """Tell whether the running program reads the variable that an equation binds."""
         return variable in self._reads[-1]
 
     def closed(
         self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
     ) -> list[Any]:
-        """A program with its constants; of results that are not wanted, None."""
+        """Run a program with its constants; an unwanted result is None."""
         consts = [self._constant(c) for c in closed.consts]
         return self.jaxpr(closed.jaxpr, consts, values, wanted)
 
@@ -140,7 +141,7 @@ class Interpreter:
         return value
 
     def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
-        """The variables read, and the equations in order, for the wanted results."""
+        """Return the variables read, and the equations in order, for the wanted results."""
         key = (program, wanted)  # by identity; kept alive, so that no other takes its place
         if key not in self._live:
             read = {
@@ -161,10 +162,10 @@ class Interpreter:
         values: Any,
         wanted: tuple[bool, ...] | None = None,
     ) -> list[Any]:
-        """Its equations in order, but for those on which nothing wanted depends.
+        """Run the equations in order, except those on which no wanted result depends.
 
         Raises:
-            NotSupported: if a rule gives another shape than the program says.
+            NotSupported: if a rule gives another shape than the program.
         """
         wanted = (True,) * len(program.outvars) if wanted is None else wanted
         reads, equations = self._needed(program, wanted)
@@ -183,15 +184,15 @@ class Interpreter:
             for variable, out in zip(eqn.outvars, outs, strict=True):
                 if out is not None and np.shape(out) != shape_of(variable):
                     raise NotSupported(
-                        f"{eqn.primitive.name}: the rule gives shape {np.shape(out)} for "
-                        f"{shape_of(variable)}"
+                        f"primitive={eqn.primitive.name!r}: the rule gives shape {np.shape(out)} "
+                        f"for {shape_of(variable)}. Try another operation"
                     )
                 known[variable] = out
         self._reads.pop()
         return [value_of(v) if want else None for v, want in zip(program.outvars, wanted)]
 
     def _look_at_time(self) -> None:
-        """Now and then: the processor's time takes longer to ask for than a small rule."""
+        """Check the time now and then, since the processor's clock is slower than a small rule."""
         if self._until is None or (now := time.perf_counter()) < self._looked + 0.02:
             return
         self._looked = now
@@ -203,26 +204,34 @@ class Interpreter:
         name = eqn.primitive.name
         for kind in map(dtype_of, eqn.outvars):
             if jax.dtypes.issubdtype(kind, np.complexfloating):
-                raise NotSupported(f"{name} of complex numbers")
+                raise NotSupported(
+                    f"{name} of complex numbers, dtype={kind}. Try real and imaginary parts"
+                )
             if is_narrow(kind) and name != "convert_element_type" and not is_exact(name):
-                raise NotSupported(f"{name} in {kind}, whose roundings are not enclosed")
+                raise NotSupported(
+                    f"{name} in dtype={kind}, whose roundings are not enclosed. Try float64"
+                )
         rule = self.rules.get(name)
         if "callback" in name:
-            raise NotSupported(f"{name}: what it computes is not in the program")
+            raise NotSupported(
+                f"primitive={name!r}: what it computes is not in the program. Try JAX operations"
+            )
         if name not in _ALWAYS and not any(map(is_soft, values)):
             return concrete(eqn, values, self)
         if rule is None:
-            raise NotSupported(f"no rule for the primitive {name!r}")
+            raise NotSupported(
+                f"no rule for primitive={name!r}. Try other operations (`jaxbounds primitives`)"
+            )
         try:
             return rule(eqn, values, self)
         except UnknownParametersError as problem:
             raise NotSupported(str(problem)) from problem
         except (ValueError, TypeError, IndexError, OverflowError) as problem:
-            raise NotSupported(f"{name}: {problem}") from problem
+            raise NotSupported(f"primitive={name!r}: {problem}. Try other operations") from problem
 
 
 def traced(function: Callable[..., Any], /, *arguments: Any) -> tuple[ClosedJaxpr, Any]:
-    """The program of a function, and the structure of its result."""
+    """Return the program of a function, and the structure of its result."""
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     return closed, jax.tree.structure(shape)
 
@@ -233,7 +242,7 @@ class Enclosed(NamedTuple):
     Attributes:
         ways: the results of every way through it; one of them encloses the truth.
         computed: see `Interpreter`.
-        whole: whether all of it was traced; else something was run as it is.
+        whole: whether all of it was traced; otherwise a part ran untraced.
     """
 
     ways: list[Any]
@@ -241,7 +250,7 @@ class Enclosed(NamedTuple):
     whole: bool = True
 
     def taken(self, host: bool) -> bool:
-        """Whether numbers from outside of the trace are taken as they are."""
+        """Tell whether numbers from outside of the trace are taken unchecked."""
         return not self.whole or (host and self.computed)
 
 
@@ -254,7 +263,7 @@ def enclose(
     seconds: float | None = None,
     rules: dict[str, Any] | None = None,
 ) -> Enclosed:
-    """The value of a JAX function at concrete arguments, enclosed; one tree for each way through.
+    """Enclose the value of a JAX function at concrete arguments; one tree for each way through.
 
     Args:
         function: any function that `jax.make_jaxpr` can trace.
@@ -263,26 +272,26 @@ def enclose(
         reading: "exact", or "ulp": floats in the program that are no short dyadic numbers stand
             for every real within one unit in the last place (`math.sqrt(2)`, 1/3).
         bits: precision of the balls.
-        seconds: after which it is given up.
-        rules: by primitive; the default has them all.
+        seconds: the time after which the enclosure ends.
+        rules: the rules by primitive; all rules by default.
 
     Returns:
         `ways` are trees of arrays of `flint.arb` (floats), integers, and booleans or `Flags`.
 
     Raises:
         Undecided: if a discrete choice stays open beyond what forks can settle.
-        NotSupported: if there is no rule for a primitive; it is named.
+        NotSupported: if there is no rule for a primitive, with its name.
     """
     program = Program.of(function, *arguments)
     return program.enclosed(*arguments, reading=reading, bits=bits, seconds=seconds, rules=rules)
 
 
 class Program(NamedTuple):
-    """A function that was traced, to be enclosed as often as one likes.
+    """A traced function, ready to be enclosed any number of times.
 
     Attributes:
         closed: its equations.
-        result: the structure of what it returns.
+        result: the structure of its result.
     """
 
     closed: ClosedJaxpr
@@ -303,7 +312,7 @@ class Program(NamedTuple):
         seconds: float | None = None,
         rules: dict[str, Any] | None = None,
     ) -> Enclosed:
-        """The value at arguments of the shapes it was traced for; see `enclose`."""
+        """Enclose the value at arguments of the traced shapes; see `enclose`."""
         run = Interpreter(reading, rules=rules, seconds=seconds)
         with precision(bits):
             outs = list(run.ways(self.closed, *map(enclosed, jax.tree.leaves(arguments))))

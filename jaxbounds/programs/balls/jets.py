@@ -1,11 +1,11 @@
 """Taylor polynomials of programs about a point, each coefficient both there and around it.
 
-A coefficient is a number at the point, exact where it can be written down (`exact`), and a ball
-that contains the same coefficient at every point of a neighbourhood. With the lower coefficients at
-the point and those of the highest degree over the neighbourhood, Taylor's theorem (Lagrange's
-remainder, on a convex neighbourhood) is an identity, not an approximation. Where the program has a
-kink (`max`, `abs`, a comparison) that the neighbourhood does not decide it forks, and notes under
-which condition each continuation is the function.
+A coefficient is a number at the point, exact where it can be written down (`exact`). It is also a
+ball that contains the coefficient at every point of a neighbourhood. Taylor's theorem takes the
+lower coefficients at the point and those of the highest degree over the neighbourhood. It is then
+an identity, not an approximation (Lagrange's remainder, on a convex neighbourhood). A kink (`max`,
+`abs`, a comparison) that the neighbourhood does not decide forks the program. Each continuation
+notes the condition under which it is the function.
 """
 
 import itertools
@@ -68,13 +68,13 @@ def _times(a: Coefficient, b: Coefficient) -> Coefficient:
 
 
 class Jets:
-    """The algebra: truncated power series in a few variables.
+    """The algebra of truncated power series in a few variables.
 
     Attributes:
-        count: of the variables.
+        count: the number of variables.
         order: the highest degree that is kept.
         monomials: exponents, by degree.
-        conditions: jets that are not negative where the way that is being run is the program.
+        conditions: jets that are not negative where the running way is the program.
     """
 
     def __init__(self, field: Field, count: int, order: int) -> None:
@@ -87,7 +87,7 @@ class Jets:
     # Constants and variables.
 
     def lift(self, ball: arb) -> Jet:
-        """A constant; a number of which only a ball is known is no exact one."""
+        """Return a constant; a number with only a ball is no exact one."""
         if ball.is_zero():
             return self.constant(None)
         exact = ball.is_exact() and ball.is_finite()
@@ -95,17 +95,17 @@ class Jets:
         return self.constant(Coefficient(at, ball))
 
     def constant(self, value: Coefficient | None) -> Jet:
-        """A coefficient alone."""
+        """Return the jet of a single coefficient."""
         return Jet([value] + [None] * (len(self.monomials) - 1))
 
     def rational(self, q: Any) -> Coefficient:
-        """A rational constant as a coefficient."""
+        """Return a rational constant as a coefficient."""
         q = q if isinstance(q, fmpq) else fraction(q)
         found = self.field.rational(q)
         return Coefficient(found, found.ball)
 
     def variable(self, j: int, value: Coefficient) -> Jet:
-        """The value there, plus the j-th variable."""
+        """Return the value at the point, plus the j-th variable."""
         jet = self.constant(value)
         place = self._place[tuple(int(i == j) for i in range(self.count))]
         jet.of[place] = self.rational(1)
@@ -130,7 +130,7 @@ class Jets:
 
     def _mul(self, a: Jet, b: Jet) -> Jet:
         if not (_finite(a) and _finite(b)):
-            return self._unknown  # nothing times what may be undefined is not nothing
+            return self._unknown  # zero times an undefined value is not zero
         out: list[Coefficient | None] = [None] * len(self.monomials)
         left = [(p, u) for p, u in zip(self.monomials, a.of) if u is not None]
         right = [(p, v) for p, v in zip(self.monomials, b.of) if v is not None]
@@ -148,7 +148,7 @@ class Jets:
         return Jet(out)
 
     def _composed(self, x: Jet, series: list[Coefficient | None]) -> Jet:
-        """f(x) from the Taylor coefficients of f at the constant term of x."""
+        """Return f(x) from the Taylor coefficients of f at the constant term of x."""
         rest = Jet([None, *x.of[1:]])
         flat = all(v is None for v in rest.of)
         out = self.constant(series[0] if flat else series[-1])
@@ -165,10 +165,10 @@ class Jets:
             raise NotSupported("a power at zero that is not smooth")
         return self._composed(x, power_series(self, a, q))
 
-    # What `Scalars` asks for.
+    # The functions that `Scalars` calls.
 
     def power(self, x: Jet, n: int) -> Jet:
-        """A whole power."""
+        """Return a whole power."""
         if n < 0:
             return self._power(x, fmpq(n))
         out = self.lift(ONE)
@@ -180,7 +180,7 @@ class Jets:
         return out
 
     def apply(self, name: str, *entries: Jet) -> Jet:
-        """A function by the name of its primitive.
+        """Apply a function by the name of its primitive.
 
         Raises:
             NotSupported: if it has no series here.
@@ -217,15 +217,15 @@ class Jets:
         return self.apply("exp", self._mul(y, self.apply("log", x)))
 
     def hull(self, x: Jet) -> arb:
-        """The values on the neighbourhood."""
+        """Return the values on the neighbourhood."""
         return arb(0) if x.of[0] is None else x.of[0].over
 
     def finite(self, x: Jet) -> int:
-        """Whether it is a finite number on all of the neighbourhood."""
+        """Tell whether the jet is a finite number on all of the neighbourhood."""
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
-        """Booleans are decided when they are made.
+        """Refuse a choice: booleans are decided when they are made.
 
         Raises:
             Undecided: always.
@@ -233,10 +233,10 @@ class Jets:
         raise Undecided("a choice that is open")
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
-        """Decided on the neighbourhood, or by a fork with its condition.
+        """Compare on the neighbourhood, or by a fork with its condition.
 
         Raises:
-            Undecided: if what is compared may be undefined, or be equal.
+            Undecided: if a compared number may be undefined, or the numbers may be equal.
         """
         x, y = self.hull(a), self.hull(b)
         decided = functions.COMPARISONS[name](x, y)
@@ -257,14 +257,17 @@ class Jets:
         return int((name in ("gt", "ge")) == up)
 
     def _weak_sign(self, x: Jet) -> int:
-        """1 if it is nowhere negative, -1 if nowhere positive, else 0; of constants in atoms."""
+        """Return 1 if it is nowhere negative, -1 if nowhere positive, else 0.
+
+        For constants in atoms.
+        """
         value = x.of[0]
         if self.count or value is None or value.at is None or not value.at.den.is_constant():
             return 0
         return self.field.sign(value.at.num)
 
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
-        """The larger on the neighbourhood, or either by a fork."""
+        """Return the larger on the neighbourhood, or either by a fork."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
         if self._weak_sign(self.apply("sub", a, b)) < 0:
@@ -294,7 +297,7 @@ def _inverse(a: Coefficient) -> Coefficient:
 
 
 def power_series(jets: Jets, a: Coefficient, q: fmpq) -> Series:
-    """(a + t)^q."""
+    """Expand (a + t)^q."""
     value = _applied(a, lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
     out: list[Coefficient | None] = [value]
     over, binomial = _inverse(a), fmpq(1)
@@ -344,7 +347,7 @@ def _logarithm(jets: Jets, a: Coefficient) -> Series:
 
 
 def _circular(first: int) -> Callable[[Jets, Coefficient], Series]:
-    """From 0 the sine, from 1 the cosine: their derivatives are sin, cos, -sin, -cos in turn."""
+    """Return the series of the sine (from 0) or the cosine (from 1), whose derivatives rotate."""
 
     def series(jets: Jets, a: Coefficient) -> Series:
         pair = lambda which: lambda u: (lambda found: found and found[which])(u.sin_cos())
@@ -399,7 +402,7 @@ def _tanh_at(u: Exact) -> Exact | None:
 def _riccati(
     name: str, exact: Callable[[Exact], Exact | None], constant: int, linear: int
 ) -> Callable[[Jets, Coefficient], Series]:
-    """The solution of y' = constant + linear y - y^2."""
+    """Return the series of a solution of y' = constant + linear y - y^2."""
 
     def series(jets: Jets, a: Coefficient) -> Series:
         y: list[Coefficient] = [_applied(a, exact, functions.UNARY[name])]
@@ -418,7 +421,7 @@ def _riccati(
 
 
 def _integrated(jets: Jets, value: Coefficient, rates: list[Coefficient | None]) -> Series:
-    """A function from its value and the series of its derivative."""
+    """Return the series of a function from its value and the series of its derivative."""
     rest = [
         None if r is None else _times(r, jets.rational(Fraction(1, k)))
         for k, r in enumerate(rates[: jets.order], 1)
@@ -427,7 +430,7 @@ def _integrated(jets: Jets, value: Coefficient, rates: list[Coefficient | None])
 
 
 def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
-    """1 + sign (a + t)^2."""
+    """Return the coefficients of 1 + sign (a + t)^2."""
     square = _applied(a, lambda u: u * u, functions.UNARY["square"])
     return [
         _plus_one(jets, _times(square, jets.rational(sign))),
@@ -437,7 +440,7 @@ def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
 
 
 def _to_power(jets: Jets, p: list[Coefficient], q: fmpq) -> list[Coefficient | None]:
-    """A polynomial in t to a power, by k p_0 b_k = sum (q i - (k - i)) p_i b_{k-i}."""
+    """Expand a polynomial in t to a power, by k p_0 b_k = sum (q i - (k - i)) p_i b_{k-i}."""
     b: list[Coefficient | None] = [
         _applied(p[0], lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
     ]

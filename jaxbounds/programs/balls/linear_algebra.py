@@ -36,9 +36,9 @@ def _matrix(a: np.ndarray) -> arb_mat:
 def laid_out(
     a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """The operands of `dot_general` as stacks of matrices to be multiplied, and the result's shape.
+    """Return `dot_general`'s operands as stacks of matrices, and the result's shape.
 
-    Of shapes (batch, m, k) and (batch, k, n).
+    The stacks have shapes (batch, m, k) and (batch, k, n).
     """
     (in_a, in_b), (batch_a, batch_b) = dimension_numbers
     free_a = [i for i in range(a.ndim) if i not in (*in_a, *batch_a)]
@@ -53,7 +53,7 @@ def laid_out(
 
 
 def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.ndarray:
-    """`dot_general` of two arrays of balls."""
+    """Apply `dot_general` to two arrays of balls."""
     left, right, shape = laid_out(a, b, dimension_numbers)
     (_, m, k), n = left.shape, right.shape[2]
     entries: list[arb] = []
@@ -72,7 +72,7 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`dot_general`; x . x of one variable, all of it contracted, is a sum of squares."""
+    """Apply `dot_general`; x . x of one variable, fully contracted, is a sum of squares."""
     a, b = map(as_reals, xs)
     numbers = eqn.params["dimension_numbers"]
     (in_a, in_b), _ = numbers
@@ -84,7 +84,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Cosine and sine, of one exact angle, that nearly annihilate the entry apq."""
+    """Return cosine and sine of one exact angle that nearly annihilates the entry apq."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -98,7 +98,7 @@ def _worth_rotating(entry: arb, least: arb) -> bool:
 
 
 def diagonalised(symmetric: np.ndarray, /) -> tuple[list[arb], arb, np.ndarray]:
-    """Jacobi: the diagonal D, a bound on the norm of the rest E, and V with A = V (D + E) V^T.
+    """Diagonalise by Jacobi: diagonal D, norm bound of the rest E, and V with A = V (D + E) V^T.
 
     Each rotation encloses one exactly orthogonal matrix, so D + E has the eigenvalues of A.
     """
@@ -134,7 +134,10 @@ def _unknown(n: int) -> np.ndarray:
 
 
 def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
-    """In ascending order, repeated or not: the sorted diagonal, by Weyl off by the rest at most."""
+    """Return the eigenvalues in ascending order.
+
+    They are the sorted diagonal, off by at most the rest (Weyl).
+    """
     if not all(v.is_finite() for v in symmetric.ravel()):
         return _unknown(len(symmetric))
     diagonal, rest, _ = diagonalised(symmetric)
@@ -142,7 +145,7 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
-    """As columns, unit, of some sign, for eigenvalues apart from the others (else NaN).
+    """Return unit eigenvectors as columns, of some sign; NaN where eigenvalues are not apart.
 
     |sin angle(v, V e_i)| <= rest / gap (Davis and Kahan), and unit vectors at an acute angle are at
     most sqrt(2) sin apart.
@@ -163,14 +166,16 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 SHARP = 40
-"""Bits of an entry that belongs to a point, not to a box."""
+"""Bits of an entry that belongs to a point, not to a box; a larger number takes more entries for
+boxes.
+"""
 
 
 def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], run: Any) -> Any:
-    """Columns with the signs of the program, which no theorem fixes.
+    """Return the columns with the signs of the program, which no theorem fixes.
 
-    At a point whose entries are no zeros (the sign of a zero may decide) they are those that
-    float64 finds there; all else forks over them.
+    At a point without zero entries (the sign of a zero may decide) float64 finds the signs.
+    Everywhere else the program forks over the signs.
     """
     if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
         along = np.einsum("ij,ij->j", like(), midpoints(vectors))
@@ -188,7 +193,7 @@ def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
 
 
 def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Vectors (only if used) and values of symmetric matrices."""
+    """Apply `eigh`: vectors (only if used) and values of symmetric matrices."""
     a = as_reals(xs[0])
     values = np.empty(a.shape[:-1], dtype=object)
     vectors = reals(a.shape, [NAN] * a.size)
@@ -205,7 +210,7 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _singular_values(m: np.ndarray) -> np.ndarray:
-    """Roots of the eigenvalues of the smaller Gram matrix, descending."""
+    """Return the roots of the eigenvalues of the smaller Gram matrix, descending."""
     tall = _matrix(m if m.shape[0] >= m.shape[1] else m.T)
     k = min(m.shape)
     gram = reals((k, k), (tall.transpose() * tall).entries())
@@ -214,7 +219,7 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
 
 
 def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> tuple[Any, Any]:
-    """U and V^T where singular values are apart and not zero."""
+    """Return U and V^T where singular values are apart and not zero."""
     wide = m.shape[0] < m.shape[1]
     tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())
@@ -226,10 +231,10 @@ def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> 
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Values, then (where asked for and used) the vectors of the thin decomposition.
+    """Apply `svd`: values, then (where needed) the vectors of the thin decomposition.
 
     Raises:
-        NotSupported: if full matrices are asked for.
+        NotSupported: if the program needs full matrices.
     """
     a, wanted = as_reals(xs[0]), eqn.params["compute_uv"]
     shapes = [shape_of(v) for v in eqn.outvars]
@@ -242,13 +247,16 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         outs[0][index] = s = _singular_values(m)
         if wanted and any(map(run.used, eqn.outvars[1:])):
             if eqn.params.get("full_matrices") and not square:
-                raise NotSupported("svd with full matrices")
+                raise NotSupported(
+                    f"svd with full matrices, full_matrices={eqn.params.get('full_matrices')}. "
+                    "Try full_matrices=False"
+                )
             outs[1][index], outs[2][index] = _singular_vectors(eqn, m, s, run)
     return outs
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Gaussian elimination with row pivoting; where the pivot is undecided the program forks."""
+    """Apply `lu`: elimination with row pivoting; the program forks where the pivot is undecided."""
     a = as_reals(xs[0])
     outs = [np.empty_like(a), *(np.zeros(shape_of(v), np.int32) for v in eqn.outvars[1:])]
     for index in np.ndindex(a.shape[:-2]):
@@ -279,7 +287,7 @@ def _eliminated(a: np.ndarray, run: Any) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _solved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """NaN where the matrix may be singular."""
+    """Solve a system; NaN where the matrix may be singular."""
     with contextlib.suppress(ZeroDivisionError):
         found = reals(b.shape, _matrix(a).solve(_matrix(b)).entries())
         if all(v.is_finite() for v in found.ravel()):
@@ -288,7 +296,7 @@ def _solved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def triangular_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A x = b or x A = b for a triangular A."""
+    """Solve A x = b or x A = b for a triangular A."""
     a, b = map(as_reals, xs)
     out = np.empty_like(b)
     for index in np.ndindex(a.shape[:-2]):
@@ -308,7 +316,7 @@ def _triangular(p: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def linear_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`custom_linear_solve`: the program that solves, as it stands, direct or iterative."""
+    """Apply `custom_linear_solve` by its solving program, direct or iterative."""
     lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
     before = lengths.matvec + lengths.vecmat
     given = xs[before : before + lengths.solve]

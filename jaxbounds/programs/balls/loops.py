@@ -28,11 +28,11 @@ from jaxbounds.programs.balls.values import (
 
 Values = list[Any]
 LONGEST = 100_000
-"""Steps of a loop after which it is given up."""
+"""Steps of a loop at most; a larger number runs longer loops."""
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A program that is called as it is; derivatives of its own play no role.
+    """Run a called program; derivatives of its own play no role.
 
     Raises:
         UnknownParametersError: if the equation holds no program.
@@ -44,12 +44,12 @@ def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def same(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """The rule of a primitive that changes no value in real arithmetic."""
+    """Apply a primitive that changes no value in real arithmetic."""
     return list(xs)
 
 
 def _entry(x: Any, i: int) -> Any:
-    """One step's part, an array also where it is a single number."""
+    """Return one step's part, as an array also for a single number."""
     if isinstance(x, jax.Array):
         return x[i]
     part = x[i : i + 1].reshape(x.shape[1:])
@@ -65,7 +65,7 @@ def _stacked(parts: Values, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def scan(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Step by step."""
+    """Apply `scan`, step by step."""
     body, fixed, carried, length, reverse = scan_of(eqn)
     consts, carry, sequences = xs[:fixed], xs[fixed : fixed + carried], xs[fixed + carried :]
     steps: list[Values] = [[]] * length
@@ -80,10 +80,10 @@ def scan(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`while`: where it is undecided whether to go on, the program forks.
+    """Apply `while`; the program forks where the condition is undecided.
 
     Raises:
-        NotSupported: if it takes too many steps.
+        NotSupported: if the loop takes too many steps.
     """
     condition, asks, body, does = while_of(eqn)
     to_ask, to_do, state = xs[:asks], xs[asks : asks + does], xs[asks + does :]
@@ -92,11 +92,11 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if not (run.fork(2, "whether a loop goes on") if isinstance(go, Flags) else bool(go)):
             return state
         state = run.closed(body, *to_do, *state)
-    raise NotSupported(f"a loop of more than {LONGEST} steps")
+    raise NotSupported(f"a loop of more than {LONGEST} steps, limit={LONGEST}. Try fewer steps")
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`cond`: where the choice is open, the program forks."""
+    """Apply `cond`; the program forks where the choice is open."""
     which, *operands = xs
     branches = branches_of(eqn)
     taken = int(settled(which, run, "a branch") if isinstance(which, Flags) else which)

@@ -1,4 +1,4 @@
-"""Rules that only move data: by NumPy where it has the same, else the primitive, on positions."""
+"""Rules that only move data: by NumPy's function, else by the primitive applied to positions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -53,7 +53,7 @@ REARRANGE = frozenset(_BY_NUMPY)
 
 
 def rearrange(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """One array, its entries elsewhere."""
+    """Rearrange the entries of one array."""
     move_by = _BY_NUMPY[eqn.primitive.name]
     if isinstance(xs[0], Flags):
         return [flags(move_by(as_flags(xs[0]), eqn.params))]
@@ -61,7 +61,7 @@ def rearrange(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def concatenate(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Several arrays, one after the other."""
+    """Join several arrays."""
     axis = eqn.params["dimension"]
     if any(map(is_reals, xs)):
         return [np.concatenate(list(map(as_reals, xs)), axis)]
@@ -82,13 +82,13 @@ DATA: dict[str, tuple[int, ...] | None] = {
     "unstack": _ALL,
     "tile": _ALL,
 }
-"""Which operands are data; the others are indices."""
+"""The operands that are data; the other operands are indices."""
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
-    """The fill value of `gather` for indices outside: the given value, or JAX's default.
+    """Return the fill value of `gather` for indices outside: the given value, or JAX's default.
 
-    NaN among floats, the least of signed and the largest of unsigned integers, yes among booleans.
+    The default is NaN for floats, the least signed or largest unsigned integer, yes for booleans.
     """
     if value is None and issubdtype(dtype, np.integer):
         limits = jnp.iinfo(dtype)
@@ -99,7 +99,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Any of the primitives above: what it does to positions, it does to entries.
+    """Apply one of the primitives above to positions, and move the entries alike.
 
     Raises:
         Undecided: if an index is a ball.
@@ -120,7 +120,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         start += size
     filled = _fill(params.get("fill_value"), dtype_of(eqn.outvars[0]))
     if name == "gather":
-        params["fill_value"] = -1  # the last of the pool stands for what lies outside
+        params["fill_value"] = -1  # the last of the pool stands for entries outside
     moved = eqn.primitive.bind(*operands, **params)
     results = moved if eqn.primitive.multiple_results else [moved]
     if any(map(is_reals, pool)):
@@ -163,4 +163,4 @@ COMBINE = {
     "scatter-min": _scattered(functions.less),
     "scatter-max": _scattered(functions.greater),
 }
-"""Each update is combined where the primitive itself puts it; these are not linear."""
+"""Each update is combined at the primitive's own place; these primitives are not linear."""

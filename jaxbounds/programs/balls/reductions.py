@@ -35,7 +35,7 @@ Rule = Callable[[JaxprEqn, Values, Any], Values]
 
 
 def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """The shape that stays, and the folded entries as rows."""
+    """Return the shape that stays, and the folded entries as rows."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     count = int(np.prod(shape, dtype=int))
@@ -52,20 +52,20 @@ def _fold(function: Callable[[arb, arb], arb], empty: arb) -> Rule:
 
 
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A sum, started from the first entry so that exact entries stay exact."""
+    """Apply a sum, started from the first entry so that exact entries stay exact."""
     shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
     add = lambda row: functools.reduce(functions.plus, row) if len(row) else ZERO
     return [reals(shape, map(add, rows))]
 
 
 def every(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """All of them."""
+    """Tell whether all flags along the axes are set."""
     x, axes = as_flags(xs[0]), axes_of(eqn)
     return [flags(np.where((x == 0).any(axis=axes), 0, np.where((x == 1).all(axis=axes), 1, OPEN)))]
 
 
 def some(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Any of them."""
+    """Tell whether any flag along the axes is set."""
     x, axes = as_flags(xs[0]), axes_of(eqn)
     return [flags(np.where((x == 1).any(axis=axes), 1, np.where((x == 0).all(axis=axes), 0, OPEN)))]
 
@@ -75,7 +75,7 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """The first best entry; where several can be it, the program forks."""
+    """Return the rule for the first best entry; it forks where several entries can be the best."""
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
@@ -116,13 +116,13 @@ def _running(function: Callable[[arb, arb], arb]) -> Rule:
 
 
 def _ascending(balls: list[arb]) -> list[arb]:
-    """Exact numbers in order."""
+    """Sort exact numbers."""
     order = lambda a, b: -1 if a < b else 1 if a > b else 0
     return sorted(balls, key=functools.cmp_to_key(order))
 
 
 def order_statistics(balls: Any, /) -> list[arb]:
-    """The sorted reals, enclosed: the k-th lies between the k-th lower and upper ends."""
+    """Enclose the sorted reals: the k-th lies between the k-th lower and upper ends."""
     low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
     known = sum(map(nonnegative, balls)) == len(balls)
     sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]
@@ -130,9 +130,9 @@ def order_statistics(balls: Any, /) -> list[arb]:
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """One array by its order statistics; several together where the order is certain.
+    """Sort one array by its order statistics; several together where the order is certain.
 
-    Open flags that are sorted by are settled by forks.
+    Forks settle open flags among the sort keys.
 
     Raises:
         Undecided: if the order of numbers that are sorted together is open.
@@ -174,9 +174,11 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """The largest, in order, and (only if used) where they stand; of equal ones the first.
+    """Return the largest entries in order, and (only if used) their places.
 
-    Where several can be the next one the program forks.
+    Equal ones first come first.
+
+    The program forks where several entries can be the next one.
 
     Raises:
         Undecided: if the numbers are unknown.
@@ -206,7 +208,7 @@ def _ranked(row: np.ndarray, k: int, run: Any) -> list[int]:
             i
             for i in left
             if not any(row[j] > row[i] for j in left)
-            # Of two zeros the signs decide, which are not known.
+            # Between two zeros the signs decide, which are not known.
             and (row[i].is_zero() or not any(_same(row[j], row[i]) for j in left if j < i))
         ]
         many = len(possible) > 1

@@ -9,9 +9,9 @@ from jaxbounds.programs.balls.values import NAN, ZERO, hull
 
 
 def _nearest(x: arb, kind: Any) -> arb:
-    """An exact number, to the nearest of the type; halves to the even one, NaN beyond the largest.
+    """Round an exact number to the nearest of the type: halves to even, NaN beyond the largest.
 
-    Below the least normal number programs may round to zero: the hull of both.
+    Programs may round a number below the least normal one to zero: the result is the hull of both.
     """
     mantissa, exponent = (int(v) for v in x.man_exp())
     if mantissa == 0:

@@ -1,7 +1,7 @@
-"""Programs run entry by entry on other things than balls: jets, laws of scaling.
+"""Programs run entry by entry on elements other than balls: jets, laws of scaling.
 
-An array of floats is an array of elements; what an element is, and what a function does to one,
-says an `Algebra`. Rules that only move data are those of the interpreter.
+An array of floats is an array of elements. An `Algebra` defines the elements and the functions on
+them. Rules that only move data are those of the interpreter.
 """
 
 import functools
@@ -43,28 +43,28 @@ class Algebra(Protocol):
     """The arithmetic of entries."""
 
     def lift(self, ball: arb) -> Any:
-        """A constant."""
+        """Return a constant."""
 
     def apply(self, name: str, *entries: Any) -> Any:
-        """A function of one or two entries, by the name of its primitive."""
+        """Apply a function of one or two entries, by the name of its primitive."""
 
     def power(self, x: Any, n: int) -> Any:
-        """A whole power."""
+        """Return a whole power."""
 
     def compare(self, name: str, a: Any, b: Any, fork: Callable[[int, str], int]) -> int:
-        """0, 1, or 2 (open)."""
+        """Return 0, 1, or 2 (open)."""
 
     def larger(self, a: Any, b: Any, fork: Callable[[int, str], int]) -> Any:
-        """The larger of the two."""
+        """Return the larger of the two."""
 
     def join(self, cases: list[Any]) -> Any:
-        """One of the cases, it is open which."""
+        """Return one of the cases, where it is open which."""
 
     def finite(self, x: Any) -> int:
-        """Whether it is a finite number: 0, 1, or 2."""
+        """Tell whether the entry is a finite number: 0, 1, or 2."""
 
     def hull(self, x: Any) -> arb:
-        """A ball that contains its values."""
+        """Return a ball that contains every value of this scalar."""
 
 
 class Scalars(Interpreter):
@@ -75,7 +75,7 @@ class Scalars(Interpreter):
         self.algebra = algebra
 
     def lifted(self, x: Any) -> Any:
-        """Balls as constants of the algebra."""
+        """Return balls as constants of the algebra."""
         if not is_reals(x):
             return x
         return each(lambda v: self.algebra.lift(v) if isinstance(v, arb) else v, x)
@@ -110,25 +110,25 @@ class Scalars(Interpreter):
         raise NotSupported(f"no rule of elements for the primitive {name!r}")
 
     def larger(self, a: Any, b: Any) -> Any:
-        """The larger of two elements."""
+        """Return the larger of two elements."""
         return self.algebra.larger(a, b, self.fork)
 
     def smaller(self, a: Any, b: Any) -> Any:
-        """The smaller of two elements."""
+        """Return the smaller of two elements."""
         minus = functools.partial(self.algebra.apply, "neg")
         return minus(self.larger(minus(a), minus(b)))
 
     def add(self, a: Any, b: Any) -> Any:
-        """The sum."""
+        """Return the sum."""
         return self.algebra.apply("add", a, b)
 
     def mul(self, a: Any, b: Any) -> Any:
-        """The product."""
+        """Return the product."""
         return self.algebra.apply("mul", a, b)
 
     @property
     def zero(self) -> Any:
-        """The constant."""
+        """Return the constant zero."""
         return self.algebra.lift(arb(0))
 
 
@@ -210,7 +210,7 @@ def _convert(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
 
 
 def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
-    """Step functions, where they are one number, and positions."""
+    """Apply step functions, where they give one number, and positions."""
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):

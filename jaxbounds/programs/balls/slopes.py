@@ -1,8 +1,8 @@
 """Derivatives on boxes: programs run on values and their slopes, in forward mode.
 
-A slope contains every difference quotient of the value over the box: at a kink (`max`, `abs`) the
-hull of both sides, and where a choice between two numbers is open, so that the value may jump,
-everything. `stop_gradient` stops nothing here.
+A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) it is
+the hull of both sides. If a choice between two numbers is open, the value may jump, and the slope
+is everything. `stop_gradient` stops nothing here.
 """
 
 import functools
@@ -41,19 +41,19 @@ TWO = arb(2)
 
 
 class Sloped:
-    """Balls, and for each coordinate of the box the balls of their slopes."""
+    """Balls, with the balls of their slopes for each coordinate of the box."""
 
     def __init__(self, value: np.ndarray, slopes: list[np.ndarray]) -> None:
         self.value, self.slopes = value, slopes
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the value."""
+        """Return the shape of the value."""
         return self.value.shape
 
 
 def _steps(x: arb, y: arb) -> arb:
-    """The slope of a step function: zero where the value is one number, else unbounded."""
+    """Return the slope of a step function: zero where the value is one number, else unbounded."""
     return ZERO if y.is_exact() else NAN
 
 
@@ -89,7 +89,7 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
     "ceil": _steps,
     "round": _steps,
 }
-"""f'(x) on a ball, given x and f(x)."""
+"""The derivative f'(x) on a ball, given x and f(x)."""
 
 _LINEAR = {"add", "sub", "add_any", "reduce_sum", "cumsum", "concatenate", "convert_element_type",
            "reduce_window_sum"}  # fmt: skip
@@ -112,13 +112,13 @@ class Slopes(Interpreter):
         self.count = count
 
     def _slope(self, x: Any, j: int) -> Any:
-        """A value's slope, zero where it does not depend on the box."""
+        """Return a value's slope; zero where it does not depend on the box."""
         if isinstance(x, Sloped):
             return x.slopes[j]
         return reals(np.shape(x), [ZERO] * int(np.size(x)))
 
     def _jumping(self, x: Any) -> Any:
-        """A number that jumps where the box decides."""
+        """Return a number that jumps where the box decides."""
         if not is_reals(x):
             return x
         slope = each(lambda v: _steps(v, v), x)
@@ -131,7 +131,7 @@ class Slopes(Interpreter):
         name = eqn.primitive.name
         if not any(isinstance(x, Sloped) for x in values):
             results = super()._equation(eqn, values)
-            # An open flag is all that is left of the box where a choice is between constants.
+            # An open flag is the only trace of the box where a choice is between constants.
             unsure = any(isinstance(x, Flags) for x in values)
             return list(map(self._jumping, results)) if unsure else results
         rule = self.rules.get(name)
@@ -152,7 +152,7 @@ class Slopes(Interpreter):
         if name in _LINEAR:
             data = lambda j: [self._slope(x, j) if self._is_data(name, i) else x
                               for i, x in enumerate(values)]  # fmt: skip
-            if name == "gather":  # what it fills with does not move
+            if name == "gather":  # the fill value does not move
                 eqn = eqn.replace(params=eqn.params | {"fill_value": 0})
             parts = [rule(eqn, data(j), self) for j in range(self.count)]
             return [Sloped(v, [p[i] for p in parts]) for i, v in enumerate(results)]
@@ -168,7 +168,7 @@ class Slopes(Interpreter):
 
 
 def _times(a: arb, b: arb) -> arb:
-    """A product in which nothing times zero is nothing, also where the other factor is unknown."""
+    """Return a product in which zero times an unknown factor is zero."""
     return ZERO if a.is_zero() or b.is_zero() else a * b
 
 
@@ -204,7 +204,7 @@ def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Value
 
 
 def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """`reduce_prod`: each slope times what stands beside it."""
+    """Apply `reduce_prod`: each slope times the other factors."""
     value = run.rules["reduce_prod"](eqn, plain, run)[0]
     axes, x = axes_of(eqn), as_reals(plain[0])
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)
@@ -257,7 +257,7 @@ def _extremum(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
 
 
 def _greatest(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """`reduce_max` and `reduce_min`: the hull of the slopes of all that can be it."""
+    """Apply `reduce_max` and `reduce_min`: the hull of the slopes of all possible extrema."""
     value = run.rules[eqn.primitive.name](eqn, plain, run)[0]
     axes = axes_of(eqn)
     x = as_reals(plain[0])
@@ -323,18 +323,18 @@ _RULES: dict[str, Callable[[Slopes, JaxprEqn, Values, Values], Values]] = {
 
 
 def has_rule(name: str, /) -> bool:
-    """Whether slopes of a primitive of this name are enclosed."""
+    """Tell whether slopes of a primitive of this name are enclosed."""
     called = loops.RULES.get(name) in (loops.call, loops.same)
     return name in _RULES or name in _LINEAR or name in _DERIVATIVES or called
 
 
 def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values:
-    """The results of a program of one array of shape (B, k), with slopes along the k coordinates.
+    """Run a program of one array of shape (B, k), with slopes along the k coordinates.
 
     Args:
-        program: its input is the only thing that varies.
+        program: the program; only its input varies.
         boxes: balls, a row for each box.
-        options: of the `Interpreter`.
+        options: the options of the `Interpreter`.
 
     Raises:
         NotSupported: if a primitive has no rule for slopes.

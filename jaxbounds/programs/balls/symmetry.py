@@ -1,11 +1,11 @@
-"""Homogeneity divided out: scalings and shifts of a box's coordinates that keep a claim as it is.
+"""Homogeneity divided out: scalings and shifts of a box's coordinates that keep a claim unchanged.
 
-Along a flow x_j -> e^(w_j t) x_j (or x_j + w_j t) an entry of a program may only be multiplied by
-e^(a t), or grow by b t; what the primitives do to such laws is known, and gives linear equations
-for w. Where the margin is multiplied and no hypothesis changes, the claim holds at a point if and
-only if it holds all along its orbit, and both are defined or neither. Followed forward, a point of
-the box leaves it through a face into which the flow points: the claim is proved on those faces,
-and where nothing moves.
+Follow a flow x_j -> e^(w_j t) x_j (or x_j + w_j t). An entry of a program may only be multiplied by
+e^(a t), or grow by b t. The effect of each primitive on such laws is known, and gives linear
+equations for w. Suppose the flow multiplies the margin and changes no hypothesis. Then the claim
+holds at a point if and only if it holds all along its orbit. Both are defined or neither is. A
+point of the box that follows the flow leaves the box through a face into which the flow points. So
+the claim is proved on those faces, and where nothing moves.
 """
 
 import itertools
@@ -26,13 +26,13 @@ Form = tuple[Fraction, ...]
 
 
 class Law(NamedTuple):
-    """How an entry follows the flow: times e^(degree t), or plus shift t; never both.
+    """The law of an entry along the flow: times e^(degree t), or plus shift t; never both.
 
     Attributes:
         degree: a form of the weights.
-        shift: the same.
-        value: of a constant, which does not move.
-        finite: whether it is certainly a finite number.
+        shift: a form of the weights.
+        value: the ball of a constant, which does not move.
+        finite: whether the entry is certainly a finite number.
     """
 
     degree: Form
@@ -42,7 +42,7 @@ class Law(NamedTuple):
 
 
 class Laws:
-    """The algebra of laws; collects the equations that the weights satisfy.
+    """The algebra of laws; it collects the equations that the weights satisfy.
 
     Attributes:
         equations: forms that have to be zero.
@@ -61,7 +61,7 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """The law that two entries share, of which one is taken.
+        """Return the law that two entries share, of which one is taken.
 
         Zero is of every degree, and an infinity follows every law.
         """
@@ -76,7 +76,7 @@ class Laws:
         return Law(a.degree, a.shift, finite=a.finite and b.finite)
 
     def lift(self, ball: arb) -> Law:
-        """A constant."""
+        """Return a constant."""
         return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
 
     def _added(self, a: Law, b: Law, sign: int) -> Law:
@@ -91,17 +91,17 @@ class Laws:
         return Law(a.degree, shift, finite=a.finite and b.finite)
 
     def scales(self, *entries: Law) -> None:
-        """They are only multiplied."""
+        """Require that the flow only multiplies the entries."""
         for x in entries:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """A whole power."""
+        """Return a whole power."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
     def apply(self, name: str, *entries: Law) -> Law:
-        """A function by the name of its primitive."""
+        """Apply a function by the name of its primitive."""
         x = entries[0]
         values = [entry.value for entry in entries]
         if all(v is not None for v in values) and name in _FUNCTIONS:
@@ -128,7 +128,7 @@ class Laws:
             if exponent is not None and exponent.is_exact() and exponent.is_finite():
                 q = exponent.fmpq()
                 return Law(tuple(Fraction(int(q.p), int(q.q)) * v for v in x.degree), self.zero)
-        for entry in entries:  # of what does not move, any function does not move
+        for entry in entries:  # a function of constants is a constant
             self._fixed(entry)
         return Law(self.zero, self.zero)
 
@@ -146,14 +146,14 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Open, but of constants, and the same all along the flow."""
+        """Compare constants; otherwise return open, and require one law for both."""
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)
         self._alike(a, b)
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """The larger of two that follow one law; that and minus infinity is the one."""
+        """Return the larger of two that follow one law; beside minus infinity the other one."""
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):
                 return other
@@ -162,15 +162,15 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """One of several that follow one law."""
+        """Return one of several that follow one law."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
-        """Certain, or open: the same all along the flow."""
+        """Return 1 (certain) or open, unchanged along the flow."""
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
-        """Nothing is known of the values.
+        """Return the ball of a constant; other values are unknown.
 
         Raises:
             NotSupported: unless it is a constant.
@@ -191,7 +191,7 @@ _DEGREES = {
 
 
 def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
-    """A basis of the weights that satisfy all of the equations."""
+    """Return a basis of the weights that satisfy all equations."""
     rows, pivots = [list(e) for e in equations], list[int]()
     for column in range(count):
         at = len(pivots)
@@ -215,7 +215,7 @@ def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
 
 
 class Flow(NamedTuple):
-    """Which coordinates are scaled (the others are shifted), and by what."""
+    """The scaled coordinates (the others are shifted), with their weights."""
 
     scaled: tuple[bool, ...]
     weights: tuple[Fraction, ...]
@@ -224,7 +224,7 @@ class Flow(NamedTuple):
 def flows(
     program: ClosedJaxpr, count: int, reading: Reading = "exact", /
 ) -> Iterator[tuple[tuple[bool, ...], list]]:
-    """For every way to scale some coordinates and shift others: a basis of the weights."""
+    """Yield, for every way to scale some coordinates and shift others, a basis of the weights."""
     ways = sorted(itertools.product((True, False), repeat=count), key=lambda w: -sum(w))
     for scaled in ways:
         laws = Laws(count)
@@ -245,9 +245,9 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """The faces through which every point that moves leaves, and where nothing moves.
+    """Return the faces through which moving points leave, and the box where nothing moves.
 
-    None where some would stay for ever.
+    The result is None where some points would stay for ever.
     """
     lower, upper = list(box.lower), list(box.upper)
     faces: list[tuple[int, float]] = []
@@ -284,7 +284,7 @@ def _fixed(box: Box, values: dict[int, float]) -> Box:
 
 
 def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
-    """Flows to try: small combinations, those that only grow first."""
+    """Yield flows to try: small combinations, growing ones first."""
     found = set()
     for factors in itertools.product((0, 1, -1, 2, -2), repeat=len(basis)):
         weights = [sum((f * b[j] for f, b in zip(factors, basis)), Fraction(0))
@@ -295,12 +295,12 @@ def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
 
 
 def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
-    """Boxes on which a claim has to be proved for it to be proved on the whole box.
+    """Return boxes whose proofs imply the claim on the whole box.
 
     Args:
-        program: from a point to the margin and whether the hypotheses are met.
-        box: of the coordinates.
-        reading: of constants.
+        program: the program from a point to the margin and whether the hypotheses are met.
+        box: the box of the coordinates.
+        reading: the reading of constants.
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)
@@ -326,7 +326,7 @@ def _by(box: Box, scaled: tuple[bool, ...], basis: list) -> list[Box] | None:
 
 
 def _within(basis: list, equations: list[Form]) -> list:
-    """The weights of a space that satisfy equations as well."""
+    """Return the subspace of scaling weights that also satisfies these equations."""
     inner = [tuple(sum((e * v for e, v in zip(equation, b)), Fraction(0)) for b in basis)
              for equation in equations]  # fmt: skip
     combos = kernel(inner, len(basis))

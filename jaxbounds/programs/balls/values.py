@@ -4,7 +4,7 @@ An array of floats becomes a NumPy array of `flint.arb`. Two promises are kept b
 
 - A ball that is not NaN contains the real number that the entry stands for, and that number is
   certainly defined. NaN says that nothing is known: the entry may be any number, or undefined.
-- What may be infinite is an infinity or NaN, and never inside of a finite ball.
+- A number that may be infinite is an infinity or NaN, and never inside of a finite ball.
 
 Integers stay what they are. A boolean that hangs on balls that overlap is neither true nor false
 but open.
@@ -30,6 +30,7 @@ Reading = Literal["exact", "ulp"]
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
 OPEN = 2
+"""The flag of an open boolean; a larger number would be another flag's bits."""
 
 
 class Flags(np.ndarray):
@@ -39,58 +40,58 @@ class Flags(np.ndarray):
 class Nonnegative(arb):
     """A ball of numbers that are known not to be negative, though the ball reaches below zero.
 
-    The radius of a ball has 30 bits, so none begins exactly at zero.
+    The radius of a ball has 30 bits, so no ball of positive radius begins exactly at zero.
     """
 
 
 def nonnegative(x: arb, /) -> bool:
-    """Whether no number of the ball that matters is negative."""
+    """Tell whether all meant numbers of the ball are not negative."""
     return type(x) is Nonnegative or x >= 0
 
 
 def known_nonnegative(x: arb, /) -> arb:
-    """The same ball, with the knowledge that its numbers are not negative."""
+    """Return the ball, with the knowledge that its numbers are not negative."""
     return x if not x.is_finite() or x >= 0 else Nonnegative(x)
 
 
 def shape_of(atom: Any, /) -> tuple[int, ...]:
-    """The shape of a variable or literal of a program."""
+    """Return the shape of a variable or literal of a program."""
     return tuple(atom.aval.shape)
 
 
 def axes_of(eqn: JaxprEqn, /) -> tuple[int, ...]:
-    """The axes that a reduction folds."""
+    """Return the axes that a reduction folds."""
     return tuple(map(int, eqn.params["axes"]))
 
 
 def dtype_of(atom: Any, /) -> Any:
-    """Its type."""
+    """Return the type of a variable or literal."""
     return atom.aval.dtype
 
 
 def is_float(atom: Any, /) -> bool:
-    """Whether it is of a type of floats."""
+    """Tell whether a variable or literal has a type of floats."""
     return jax.dtypes.issubdtype(atom.aval.dtype, np.floating)
 
 
 def is_narrow(dtype: Any, /) -> bool:
-    """Whether it is a type of floats that rounds more coarsely than float64."""
+    """Tell whether a type of floats rounds more coarsely than float64."""
     return jax.dtypes.issubdtype(dtype, np.floating) and np.dtype(dtype).itemsize < 8
 
 
 def flags(values: Any, /) -> Any:
-    """Plain booleans where all are decided, else `Flags`."""
+    """Return plain booleans where all are decided, else `Flags`."""
     plain = np.asarray(values, dtype=np.int8)
     return plain.view(Flags) if (plain == OPEN).any() else plain.astype(bool)
 
 
 def as_flags(x: Any, /) -> np.ndarray:
-    """The entries 0, 1, 2 of plain booleans or `Flags`, as integers."""
+    """Return the entries 0, 1, 2 of plain booleans or `Flags`, as integers."""
     return np.asarray(x).view(np.ndarray).astype(np.int8)
 
 
 def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
-    """The entries 0 and 1: for each open flag the program forks."""
+    """Return the entries 0 and 1; the program forks for each open flag."""
     out = as_flags(x)
     for index in np.argwhere(out == OPEN):
         out[tuple(index)] = run.fork(2, what)
@@ -98,42 +99,47 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
-    """An array of that shape from its balls (or other entries) in order."""
+    """Return an array of that shape from its balls (or other entries) in order."""
     return np.fromiter(balls, object).reshape(shape)  # as many as the shape has, or it raises
 
 
 def is_reals(x: Any, /) -> bool:
-    """Whether it is an array of balls."""
+    """Tell whether an object is an array of balls."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
 def is_soft(x: Any, /) -> bool:
-    """Whether it holds balls or open flags, which JAX cannot compute with."""
+    """Tell whether an object holds balls or open flags, which JAX cannot compute with."""
     return is_reals(x) or isinstance(x, Flags)
 
 
 UNITS = {53: 2**10}
-"""How many units in the last place a constant of so many binary digits may be off: of Python's own
-floats what a short computation loses (1 - .99, 100.2 - 100.1); of narrower types, in which nobody
-computes by hand, two."""
+"""Units in the last place by which a constant may be off, by its binary digits. Python's own floats
+may lose the error of a short computation (1 - .99, 100.2 - 100.1). Narrower types, in which no
+person computes by hand, lose two units.
+"""
 RESIDUE = 2.0**-26
-"""A constant below may be what is left of a cancellation (.1 + .2 - .3), and stand for zero."""
+"""Size below which a constant may be the rest of a cancellation (.1 + .2 - .3), and stand for zero.
+A larger size reads more constants as zero.
+"""
 
 
 def _digits(dtype: Any) -> int:
-    """The binary digits of a type's mantissa."""
+    """Return the binary digits of a type's mantissa."""
     return int(jnp.finfo(dtype).nmant) + 1
 
 
 SINGLE = 24
-"""Binary digits of float32: a float64 of so many may have been rounded to one before."""
+"""Binary digits of float32: a float64 of at most as many may have been rounded to float32 before. A
+larger number reads more constants as rounded.
+"""
 
 
 def is_short(x: float, /, digits: int = 53) -> bool:
-    """Whether a constant means itself: a whole number or fraction of few binary digits.
+    """Tell whether a constant is exact: a whole number or fraction of few binary digits.
 
-    Of a type's digits a whole number may have half, a fraction half of float32's. One that is tiny
-    does not mean itself: it may be what a cancellation left.
+    A whole number may have half of the type's digits, a fraction half of float32's. A tiny constant
+    is not exact, because it may be the rest of a cancellation.
     """
     if x == 0 or not math.isfinite(x):
         return True
@@ -142,15 +148,15 @@ def is_short(x: float, /, digits: int = 53) -> bool:
 
 
 def has_few_digits(x: float, /, digits: int = 53) -> bool:
-    """Whether half of the binary digits of its type write it down: nothing rounded it."""
+    """Tell whether half of the binary digits of its type write the constant: nothing rounded it."""
     return not math.isfinite(x) or float(math.frexp(x)[0] * 2.0 ** (digits // 2)).is_integer()
 
 
 def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
-    """A float of the program as a ball.
+    """Return a float of the program as a ball.
 
     Under "ulp" a constant that is not short stands for all reals within some units in the last
-    place of its type; one below 2^-26 also for zero, and for what lies between.
+    place of its type. A constant below 2^-26 also stands for zero, and for the numbers between.
     """
     if reading == "exact" or is_short(x, digits):
         return arb(x)
@@ -164,7 +170,10 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
 
 
 def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
-    """A concrete array as a value: floats as balls, integers, booleans and keys as they are."""
+    """Return a concrete array as a value: floats as balls.
+
+    Integers, booleans and keys unchanged.
+    """
     if is_soft(x):
         return x
     if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
@@ -178,7 +187,7 @@ def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
 
 
 def as_reals(x: Any, /) -> np.ndarray:
-    """Balls from whatever a rule was given: integers exactly, open flags as [0, 1]."""
+    """Return balls from a rule's operand: integers exactly, open flags as [0, 1]."""
     if is_reals(x):
         return x
     if isinstance(x, Flags):
@@ -191,14 +200,14 @@ def as_reals(x: Any, /) -> np.ndarray:
 
 
 def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
-    """A scalar rule applied entry by entry, with broadcasting."""
+    """Apply a scalar rule entry by entry, with broadcasting."""
     if len({x.shape for x in arrays}) > 1:
         arrays = np.broadcast_arrays(*arrays)
     return reals(arrays[0].shape, map(function, *(x.flat for x in arrays)))
 
 
 def hull(a: arb, b: arb, /) -> arb:
-    """A ball that contains both; NaN where one is not finite and they are not the same."""
+    """Return a ball that contains both; NaN where one is not finite and they differ."""
     if a.is_finite() and b.is_finite():
         both = a.union(b)
         return known_nonnegative(both) if nonnegative(a) and nonnegative(b) else both
@@ -206,6 +215,6 @@ def hull(a: arb, b: arb, /) -> arb:
 
 
 def midpoints(x: np.ndarray, /) -> np.ndarray:
-    """The middles, rounded to floats; for pivots and signs, never for a claim."""
+    """Return the middles, rounded to floats; for pivots and signs, never for a claim."""
     finite = (float(v.mid()) if v.is_finite() else math.nan for v in x.ravel())
     return np.fromiter(finite, float, x.size).reshape(x.shape)

@@ -25,15 +25,15 @@ def places(
     holes: Sequence[int],
     apart: Sequence[int],
 ) -> np.ndarray:
-    """Positions in the flat array that each window sees, -1 for padding and for holes.
+    """Return positions in the flat array that each window sees, -1 for padding and for holes.
 
     Args:
-        shape: of the array.
-        window: its shape.
-        strides: between windows.
-        padding: before and after, of the array with holes; may be negative.
+        shape: the shape of the array.
+        window: the shape of a window.
+        strides: the distances between windows.
+        padding: entries before and after the array with holes; may be negative.
         holes: the distance at which entries are put; 1 leaves no holes.
-        apart: the same for the entries of a window.
+        apart: the distance of the entries of a window.
 
     Returns:
         An array of shape (windows.., entries of a window).
@@ -81,11 +81,12 @@ _FOLDS: dict[str, Callable[[arb, arb], arb]] = {
 
 
 def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`reduce_window` of one array by a sum, product, maximum or minimum, from a start.
+    """Apply `reduce_window` of one array by a sum, product, maximum or minimum, from a start.
 
     Raises:
-        NotSupported: if it folds by something else: the order would matter; or if what is padded
-            may count or not: by the language's definition it is the start, programs leave it out.
+        NotSupported: if it folds by another function, whose order would matter. Also if it is open
+            whether padding counts: by the language's definition it counts, while programs leave it
+            out.
     """
     inner = eqn.params["jaxpr"]
     program = getattr(inner, "jaxpr", inner)
@@ -106,7 +107,7 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convolved(a: np.ndarray, b: np.ndarray, p: Any, /) -> np.ndarray:
-    """`conv_general_dilated` of two arrays of balls (a correlation: nothing is flipped)."""
+    """Apply `conv_general_dilated` to two arrays of balls (a correlation: no kernel is flipped)."""
     numbers = p["dimension_numbers"]
     x, kernel = np.transpose(a, numbers.lhs_spec), np.transpose(b, numbers.rhs_spec)
     (batch, _, *shape), (features, depth, *window) = x.shape, kernel.shape
@@ -132,12 +133,12 @@ def convolved(a: np.ndarray, b: np.ndarray, p: Any, /) -> np.ndarray:
 
 
 def convolution(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`conv_general_dilated`."""
+    """Apply `conv_general_dilated`."""
     return [convolved(as_reals(xs[0]), as_reals(xs[1]), eqn.params)]
 
 
 def _log_sum_exp(row: list[arb]) -> arb:
-    """The log of a sum of exponentials of exact numbers, or of minus infinity."""
+    """Return the log of a sum of exponentials of exact numbers, or of minus infinity."""
     finite = [v for v in row if v.is_finite()]
     if not finite:
         return -INF
@@ -146,7 +147,7 @@ def _log_sum_exp(row: list[arb]) -> arb:
 
 
 def running_log_sum_exp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`cumlogsumexp`: it grows with each entry, so the ends of the balls say it."""
+    """Apply `cumlogsumexp` to the ends of the balls, since it grows with each entry."""
     axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     x = as_reals(xs[0])
     x = np.moveaxis(np.flip(x, axis) if reverse else x, axis, -1)

@@ -1,7 +1,8 @@
-"""Traced programs run in NumPy: nothing is compiled for what runs only once.
+"""Traced programs run in NumPy: no program is compiled for a single run.
 
-The same equations as XLA would compile, in the same types; results agree up to the rounding of
-elementary functions and of sums. What there is no rule for is left to the compiler.
+NumPy runs the equations that XLA would compile, in the same types. Results agree up to the rounding
+of elementary functions and of sums. A program with an equation without a rule is left to the
+compiler.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +62,7 @@ def _is_key(dtype: Any) -> bool:
 
 
 def has_rule(name: str, /) -> bool:
-    """Whether NumPy runs a primitive of this name."""
+    """Tell whether NumPy runs a primitive of this name."""
     return name in _RULES or name in _CONTROL or is_call(name)
 
 
@@ -85,11 +86,11 @@ def refuse(program: ClosedJaxpr, /) -> None:
 
 
 def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
-    """A function that runs a program in NumPy.
+    """Return a function that runs a program in NumPy.
 
     Raises:
-        NotInterpreted: here, if there is no rule for one of its primitives; later, where NumPy may
-            give something else than a compiled program.
+        NotInterpreted: here, if there is no rule for one of its primitives; in a call, where NumPy
+            may give another result than a compiled program.
     """
     refuse(program)
 
@@ -110,9 +111,9 @@ def once(
     """Make a function for a call or two: NumPy runs it, or `otherwise` is called.
 
     Args:
-        function: that JAX can trace.
-        otherwise: gives the same, and is called where there is no rule for it.
-        seen: is told what was traced.
+        function: a function that JAX can trace.
+        otherwise: a function with the same results, called where NumPy has no rule.
+        seen: a function that gets the trace.
     """
     trace = jax.jit(function).trace  # remembers what it traced
 
@@ -129,19 +130,19 @@ def once(
 
 
 def as_value(x: Any, /) -> Any:
-    """An argument or constant as NumPy's array, a key as its numbers."""
+    """Return an argument or constant as NumPy's array, a key as its numbers."""
     return draws.as_numbers(x) if _is_key(getattr(x, "dtype", np.dtype(float))) else np.asarray(x)
 
 
 Plain = Callable[[JaxprEqn, list[Any]], list[Any]]
-"""From an equation that holds no program, and its operands, to its results."""
+"""A function from an equation that holds no program, and its operands, to its results."""
 
 
 class Runner:
-    """It runs programs, and the programs inside them, equation by equation.
+    """A runner of programs, and of the programs inside them, equation by equation.
 
     Args:
-        plain: gives the results of the equations that hold no program.
+        plain: a function that gives the results of equations that hold no program.
     """
 
     def __init__(self, plain: Plain) -> None:
@@ -149,7 +150,7 @@ class Runner:
         self._control = {"scan": self._scanned, "while": self._while, "cond": self._chosen}
 
     def closed(self, program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
-        """The results of a program that holds its constants."""
+        """Return the results of a program that holds its constants."""
         return self._run(program.jaxpr, [as_value(c) for c in program.consts], values)
 
     def _run(self, program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
@@ -208,7 +209,7 @@ class Runner:
         goes = lambda: np.asarray(self.closed(loop.condition, [*of_cond, *carry])[0])
         while np.any(going := goes()):
             new = self.closed(loop.body, [*of_body, *carry])
-            # Of a batch (`going` is one then) those that have ended stay as they are.
+            # Members of a batch (`going` is one then) that have ended stay as they are.
             along = lambda x, going=going: going.reshape(
                 going.shape + (1,) * (np.ndim(x) - going.ndim)
             )
@@ -221,7 +222,7 @@ def _read(atoms: Sequence[Any]) -> list[Any]:
 
 
 def as_said(out: Any, said: Any, name: str) -> np.ndarray:
-    """A result in the type that the program says.
+    """Return a result in the type that the program declares.
 
     Raises:
         NotInterpreted: if the result has another shape.
@@ -232,7 +233,7 @@ def as_said(out: Any, said: Any, name: str) -> np.ndarray:
 
 
 def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
-    """The results of `ruled`, in the types that the program says.
+    """Return the results of `ruled`, in the types that the program declares.
 
     Raises:
         NotInterpreted: as `ruled` and `as_said`.
@@ -243,7 +244,7 @@ def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
 
 
 def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
-    """The results of one equation that holds no program, by its rule.
+    """Return the results of one equation that holds no program, by its rule.
 
     Raises:
         NotInterpreted: if the rule does not know such parameters.

@@ -94,7 +94,7 @@ def _same(x: Any, **_: Any) -> Any:
 
 
 def _ordered(x: Any) -> Any:
-    """Integers in the total order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    """Return integers in the total order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     x = np.asarray(x)
     if not np.issubdtype(x.dtype, np.floating):
         return x

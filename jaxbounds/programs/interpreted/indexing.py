@@ -10,14 +10,14 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 
 class _Layout(NamedTuple):
-    """How slices of an operand lie in the result of a gather, or in the updates of a scatter.
+    """The layout of an operand's slices in a gather's result, or in a scatter's updates.
 
     Attributes:
         window: axes of the result along which slices lie.
         dropped: axes of the operand along which slices are one entry that is not kept.
         mapped: axes of the operand whose starts an index vector gives, in its order.
         batching: axes of the operand that go along with axes of the indices.
-        along: those.
+        along: the axes of the indices that go along.
     """
 
     window: Sequence[int]
@@ -30,7 +30,7 @@ class _Layout(NamedTuple):
 def _places(
     shape: Sequence[int], indices: Any, sizes: Sequence[int], layout: _Layout, mode: Any
 ) -> tuple[tuple[Any, ...], Any]:
-    """An index array for each axis of an operand of this shape, and which slices lie inside."""
+    """Return an index array for each axis of an operand, and which slices lie inside."""
     many = np.shape(indices)[:-1]
     kept = [a for a in range(len(shape)) if a not in (*layout.dropped, *layout.batching)]
     ndim = len(many) + len(kept)

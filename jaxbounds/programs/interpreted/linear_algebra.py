@@ -8,7 +8,7 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 
 def _finite(a: Any) -> Any:
-    """NumPy stops where a compiled program gives NaN."""
+    """Refuse infinite entries, at which NumPy stops and a compiled program gives NaN."""
     if not np.all(np.isfinite(a)):
         raise NotInterpreted("a matrix with infinite entries")
     return a

@@ -78,7 +78,7 @@ def _top_k(x: Any, *, k: int, axis: int = -1, **_: Any) -> list[Any]:
 
 
 def _platform(*, platforms: Any, **_: Any) -> Any:
-    """Which of several programs is the processor's."""
+    """Return the number of the processor's program among several."""
     return np.int32(next(i for i, p in enumerate(platforms) if p is None or "cpu" in p))
 
 

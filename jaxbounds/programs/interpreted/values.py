@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 Rule = Callable[..., Any]
-"""From the operands of an equation and its parameters, as keywords, to its result or results."""
+"""A function from the operands and parameters (as keywords) of an equation to its results."""
 
 
 class NotInterpreted(Exception):
-    """NumPy gives something else here than the compiler might, or there is no rule."""
+    """NumPy has no rule, or may give another result than the compiler."""

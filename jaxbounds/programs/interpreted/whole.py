@@ -1,6 +1,6 @@
-"""Programs run with the integers, where machine integers end: which operations wrap, and what then.
+"""Programs run with true integers, to find operations that wrap, and their exact results.
 
-NumPy runs the program in its own types. Where a result leaves its type, the run goes on in Python's
+NumPy runs the program in its own types. If a result leaves its type, the run goes on in Python's
 integers, so that the results are those of mathematics.
 """
 
@@ -14,10 +14,11 @@ from jaxbounds.programs.interpreted import Runner, as_value, indexing, refuse, s
 from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 STEPS = 200_000
-"""Equations that one run may execute; a longer loop is left alone, after about two seconds."""
+"""Equations that one run may execute, about two seconds; a larger number runs longer loops."""
 NEAR = 1e-9
-"""Relative: floats that are so near the end of a type are worked out exactly; a larger part asks
-for the exact value more often."""
+"""Relative distance to the end of a type within which a float is computed exactly. A larger
+distance computes more exact values.
+"""
 
 _as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
 
@@ -54,7 +55,8 @@ _WRAPPING: dict[str, Rule] = {
     ),
     **{name: structure.RULES[name] for name in ("reduce_sum", "reduce_prod", "cumsum", "cumprod")},
 }
-"""Rules for floats and for Python's integers alike, of what may leave the type of its operands."""
+"""Rules for floats and Python's integers alike, of operations that may leave their operands' type.
+"""
 _MOVED = (
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "split",
     "tile", "stack", "unstack", "concatenate", "reduce_max", "reduce_min", "cummax", "cummin",
@@ -78,7 +80,7 @@ _EXACT: dict[str, Rule] = {
 
 
 class Whole(NamedTuple):
-    """Run a program with integers that have no end.
+    """The results of a program whose integers have no end.
 
     Attributes:
         values: its results: floats and booleans, integers as Python's where they leave their type.
@@ -94,7 +96,7 @@ def _is_whole(dtype: Any) -> bool:
 
 
 def may_wrap(eqn: JaxprEqn, /) -> bool:
-    """Whether integers that come out may have left their type."""
+    """Tell whether the resulting integers may have left their type."""
     signed = np.issubdtype(_dtype(eqn), np.signedinteger)
     named = eqn.primitive.name in _WRAPPING and _is_whole(_dtype(eqn))
     return named and (signed or eqn.primitive.name != "shift_left")
@@ -107,7 +109,7 @@ def _dtype(eqn: JaxprEqn) -> Any:
 
 
 def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
-    """Whether a result in floats comes near the ends of its type."""
+    """Tell whether a result in floats comes near the ends of its type."""
     if not all(_is_whole(np.asarray(x).dtype) or np.asarray(x).dtype == bool for x in values):
         return False
     ends = np.iinfo(_dtype(eqn))
@@ -145,7 +147,7 @@ class _Exactly:
         return [self._taken(name, out, v.aval) for out, v in zip(outs, eqn.outvars, strict=True)]
 
     def _taken(self, name: str, out: Any, said: Any) -> Any:
-        """A result in its type, or in Python's integers where that is too narrow."""
+        """Return a result in its type, or in Python's integers where the type is too narrow."""
         out = np.asarray(out, object)
         if out.shape != said.shape:
             raise NotInterpreted(f"{name}: shape {out.shape} for {said.shape}")
@@ -160,7 +162,7 @@ class _Exactly:
 
 
 def _nearest(x: np.ndarray, variable: Any) -> Any:
-    """Integers in the type that the program says: the nearest."""
+    """Return the nearest integers in the type that the program declares."""
     kind: Any = variable.aval.dtype
     if x.dtype != object:
         return x
@@ -169,10 +171,10 @@ def _nearest(x: np.ndarray, variable: Any) -> Any:
 
 
 def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Whole:
-    """The results of a program, with integers of any length.
+    """Run a program with integers of any length.
 
     Raises:
-        NotInterpreted: where NumPy does not run the program, or would take long.
+        NotInterpreted: if NumPy does not run the program, or would take long.
     """
     refuse(program)
     exactly = _Exactly()

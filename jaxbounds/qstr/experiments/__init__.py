@@ -6,4 +6,4 @@ The default configurations take minutes on two cores; the "published" presets ar
 from jaxbounds.qstr.experiments import constructions, figure1, figure2, phase
 
 EXPERIMENTS = (*figure1.EXPERIMENTS, figure2.EXPERIMENT, phase.EXPERIMENT, constructions.EXPERIMENT)
-"""What `jaxbounds run` knows of this paper."""
+"""The experiments of this paper for `jaxbounds run`."""

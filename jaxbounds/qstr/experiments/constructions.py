@@ -189,7 +189,7 @@ def _slope(x: xr.DataArray, y: xr.DataArray) -> float:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """What the paper says of each construction."""
+    """Decide the paper's claim about each construction."""
     tail = float((dataset.retrieval_error / dataset.retrieval_bound).max())
     error = dataset.recurrent_error
     exact = float(error.sel(variant="exact").max())

@@ -73,7 +73,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """What is trained, by the ending of its variables' names."""
+        """Return the training protocols, by the ending of their variables' names."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 

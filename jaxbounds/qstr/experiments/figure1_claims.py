@@ -27,7 +27,7 @@ PUBLISHED = {
 """For each panel, the means of five runs, digitised from the published plot."""
 
 READ_ERROR = {"1a": 300.0, "1b": 2000.0}
-"""Of the digitised means."""
+"""Error of the digitised means, in samples, by panel."""
 
 OCCLUDED = {
     ("1a", "feedforward", 2): 1000.0,

@@ -12,7 +12,7 @@ from jaxbounds.qstr.experiments.online import Protocol
 
 
 def in_words(protocol: Protocol, /) -> str:
-    """What decides the numbers, in one line."""
+    """Describe the settings that decide the numbers, in one line."""
     law = "simple-qSTR" if protocol.simple else "qSTR"
     test = "simple" if protocol.test_on == "simple" else "the same"
     goal = f"risk < {protocol.threshold:g} on {test} data"

@@ -24,7 +24,9 @@ from jaxbounds.qstr.links import find_link
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """What is trained on what, and when it counts as learned; the defaults are the public code's.
+    """A training protocol: data, network, and the criterion of learning.
+
+    The defaults are those of the public code.
 
     Attributes:
         d: token dimension.

@@ -105,7 +105,8 @@ VARIANCE = Statement(
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
 SHORTEST = 14
-"""Of the shortened Golay codes: four words."""
+"""Length of the shortest shortened Golay code, which has four words; a larger one has more words.
+"""
 
 
 @functools.lru_cache

@@ -1,4 +1,4 @@
-"""What the sections of statements share: budgets, draws and encodings."""
+"""Shared parts of the sections of statements: budgets, draws and encodings."""
 
 import functools
 from collections.abc import Mapping

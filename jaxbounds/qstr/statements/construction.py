@@ -161,7 +161,8 @@ GATE = Statement(
 
 
 _EPS = 2.0
-"""Of Proposition 26 as the paper builds it."""
+"""The accuracy eps of Proposition 26 as the paper builds it; a larger factor gives coarser gates.
+"""
 
 
 def _interpolated(i, size):

@@ -16,7 +16,7 @@ TARGET = 0.5
 
 
 def _decay(i, size):
-    """Of the two gaps of a fixed class of Transformers."""
+    """Compare the decay of the two gaps of a fixed class of Transformers."""
     n, tau = float(i["n"]), 4.0
     f = covers.TransformerClass(m=2, H=1, De=100, r_a=1.4, R_w=1.4, r_QK=10.0, r_z=20.0)
     covering = lambda eps: covers.transformer_log_covering(eps, f)
@@ -66,7 +66,10 @@ DECAY = Statement(
 
 
 def _encoding_dimension(N):
-    """Of Rademacher encodings with coherence at most 1/2 (Assumption 3): 16 log N."""
+    """Return the dimension of Rademacher encodings with coherence at most 1/2 (Assumption 3).
+
+    The dimension is 16 log N.
+    """
     return math.ceil(16 * math.log(N))
 
 

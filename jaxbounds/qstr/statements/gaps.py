@@ -21,7 +21,9 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""Of the ball of parameters that is searched, on prompts of two signs: N = 2, d = q = 1, de = 2."""
+"""Radius of the searched ball of parameters, on prompts of two signs. The prompts have N = 2, d = q
+= 1, de = 2. A larger radius searches more parameters.
+"""
 
 
 @functools.lru_cache
@@ -57,14 +59,17 @@ def _ball_climb(objective, size):
 
 
 def _signs_covering(size):
-    """Of the ball of parameters, on these prompts: r_z^2 = 1 + d (1 + 1/q) = 3."""
+    """Return the log covering numbers of the ball of parameters, on these prompts.
+
+    The prompts have r_z^2 = 1 + d (1 + 1/q) = 3.
+    """
     lipschitz = covers.transformer_lipschitz(RADIUS, H=size["H"], r_z=math.sqrt(3.0))
     of = {"parameters": len(_network(size)[0]), "radius": RADIUS, "lipschitz": lipschitz}
     return lambda eps: covers.ball_log_covering(eps, **of)
 
 
 def _losses(params, size):
-    """Of a Transformer, cut at TAU, on each of the prompts at its position."""
+    """Return the losses of a Transformer, cut at TAU, on each prompt at its position."""
     z, which, y = (jnp.asarray(v) for v in _all_prompts())
     predicted = predict(params, z, size)[jnp.arange(len(y)), which]
     return jnp.minimum((predicted - y) ** 2, TAU)

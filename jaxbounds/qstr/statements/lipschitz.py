@@ -12,12 +12,12 @@ from jaxbounds.qstr.statements.recurrent import bounded
 from jaxbounds.qstr.transformer import SparseTransformer
 
 WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
-"""Of a Transformer, by name."""
+"""The weights of a Transformer, by name."""
 _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS.items()}
 
 
 def predict(params, z, size):
-    """What a Transformer of that size says to encoded prompts."""
+    """Return the predictions of a Transformer of that size on encoded prompts."""
     return SparseTransformer(heads=size["H"], width=size["m"]).apply({"params": params}, z)
 
 

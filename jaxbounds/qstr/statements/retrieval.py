@@ -150,7 +150,7 @@ RETRIEVAL_TAIL = Statement(
 
 
 def _inside(i, size):
-    """What alpha is a logarithm of, times 2 q/d."""
+    """Return the argument of alpha's logarithm, times 2 q/d."""
     r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
     return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
 

@@ -20,7 +20,9 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""Of Proposition 26's network with eps > 0; its gate leaves room for the inner product's error."""
+"""The knots and mu of Proposition 26's network with eps > 0. Its gate leaves room for the inner
+product's error; more knots make a smaller error.
+"""
 
 
 def _states(i, size):

@@ -88,12 +88,15 @@ def _words(winners: np.ndarray, line: np.ndarray) -> str:
 
 
 def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
-    """Where along a line a bound is below the trivial value; elsewhere it is clipped there."""
+    """Tell where along a line a bound is below the trivial value; elsewhere it is clipped."""
     return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
 
 
 def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
-    """What depends on T. A bound that is clipped at the trivial value shows nothing about T."""
+    """Decide which bounds depend on T.
+
+    A bound that is clipped at the trivial value shows nothing about T.
+    """
     growth = data["over_T"].max("T") / data["over_T"].min("T")
     longest, shortest = float(data["T"].max()), float(data["T"].min())
     here = data.attrs.get("config", {}).get("setting", {}).get("m")
@@ -124,7 +127,7 @@ def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
-    """What the paper says of its bounds beside others, decided on a dataset of `run`."""
+    """Decide the paper's claims about its bounds beside others, on a dataset of `run`."""
     found = [*_over_length(data)]
     first = dict(zip(data["bound"].values.tolist(), data["first_m"].values.tolist()))
     number = ", ".join(f"{BOUNDS[name].label} {m:.3g}" for name, m in first.items())

@@ -49,7 +49,7 @@ def _network(
 
 
 def row(trained: Trained) -> dict[str, Any]:
-    """What the figures show of the runs of one length, each (seeds,)."""
+    """Return the quantities of the figures for the runs of one length, each (seeds,)."""
     runs, best = trained.runs, trained.runs.best
     return {
         "gap": best.validation_loss - best.train_loss,

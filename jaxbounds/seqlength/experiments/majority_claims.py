@@ -1,4 +1,4 @@
-"""What Section 6 says about Figures 1 to 3, decided on the data of `seqlength.majority`.
+"""The claims of Section 6 about Figures 1 to 3, decided on the data of `seqlength.majority`.
 
 Only runs that learned count: an untrained network has no gap at any length. A trend is there where
 a slope of that sign is significant at 5%, shared among the four claims about trends. None is there
@@ -35,7 +35,7 @@ PLATEAU = f"Figure 3: a plateau from T = 100 on ({DROP}, best accuracy > 0.7)"
 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
-    """Where a configuration is neither the paper's text nor its code's, in words: "300 for 600"."""
+    """Return the settings that are neither the paper's text nor its code's: "300 for 600"."""
     plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
@@ -105,7 +105,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Where the bound stands, and that only the norms carry its dependence on T."""
+    """Decide where the bound lies, and that only the norms carry its dependence on T."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous

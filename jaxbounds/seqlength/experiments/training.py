@@ -33,7 +33,7 @@ class Data(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What tells the runs of one length apart: key, start, data, and learning rates."""
+    """The differences between runs of one length: key, start, data, and learning rates."""
 
     key: Array
     params: Any
@@ -44,7 +44,7 @@ class Lane(NamedTuple):
 
 
 class Best(NamedTuple):
-    """What is kept of the validation with the least loss."""
+    """The record of the validation with the least loss."""
 
     validation_loss: Float[Array, ""]
     train_loss: Float[Array, ""]

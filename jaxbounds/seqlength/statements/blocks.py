@@ -26,7 +26,10 @@ _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
 
 def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
-    """What Theorem 4.2 and Appendix E assume of the stored step: B_x = 4, w = e_1, tanh."""
+    """Return the assumptions of Theorem 4.2 and Appendix E on the stored step.
+
+    The step has B_x = 4, w = e_1, tanh.
+    """
     named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
     bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}
     norm = lambda W: np.linalg.norm(np.asarray(W), ord=2, axis=(-2, -1)).max()

@@ -19,13 +19,13 @@ from jaxbounds.claims.statements import Budget, Instance, Size
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""Where draws and extremal instances tell everything."""
+"""Search budget for statements that draws and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
-"""Where no extremal instance is known."""
+"""Search budget for statements with no known extremal instance."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""Where instances vary much and none is searched for."""
+"""Budget for statements whose instances vary much and need no search."""
 
 INEQUALITY: dict[str, Any] = {"kind": "inequality", "search": "none", "budget": FEW}
 IDENTITY: dict[str, Any] = {"kind": "identity", "budget": FEW}
@@ -34,7 +34,7 @@ CLIMBED: dict[str, Any] = {
     "search": "gradient",
     "budget": Budget(samples=64, restarts=2, steps=30, batch=64),
 }
-"""Where a few short searches are added to draws and extremal instances."""
+"""Settings with a few short searches beside draws and extremal instances."""
 
 WANDERED: dict[str, Any] = {
     **CLIMBED,

@@ -3,4 +3,4 @@
 from jaxbounds.smapprox.experiments import learn, machine, margins
 
 EXPERIMENTS = (margins.EXPERIMENT, machine.EXPERIMENT, learn.EXPERIMENT)
-"""What `jaxbounds run` knows of this paper."""
+"""The experiments of this paper for `jaxbounds run`."""

@@ -93,7 +93,7 @@ def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """What was learned, and what was not; open where the samples are too few to say."""
+    """Decide which machines were learned; open where the samples are too few to decide."""
     n = dataset["n"].values.astype(float)
     mean = dataset["error"].mean("seed")
     found = []

@@ -1,4 +1,4 @@
-"""What `smapprox.learn` learns: transition tables by soft rows, and all weights from noise."""
+"""The targets of `smapprox.learn`: tables by soft rows, and all weights from noise."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 
 @dataclass(frozen=True)
 class Learn:
-    """What to learn, and from how much.
+    """The configuration: the machines to learn, and the number of samples.
 
     Attributes:
         machines: names in the library; writes and moves must not depend on the state.

@@ -21,7 +21,7 @@ CORRECTIONS = {"thirds": THIRDS, "dyadic": DYADIC, "none": None}
 
 @dataclass(frozen=True)
 class Machine:
-    """What to run.
+    """The configuration: the machine to run, its input and its network.
 
     Attributes:
         machine: the name of a machine of the library, or a file (see `machine_formats`).

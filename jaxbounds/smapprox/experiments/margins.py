@@ -20,7 +20,7 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 
 @dataclass(frozen=True)
 class Margins:
-    """What to measure.
+    """The configuration: the circuits and machine runs whose margins are measured.
 
     Attributes:
         depths: numbers of identity gates in the chain, increasing.

@@ -28,7 +28,7 @@ IN_C2: dict[str, Any] = {"kind": "construction", "source": "Appendix C.2"}
 
 
 def two_states(bits: int) -> Layout:
-    """Of two states and three symbols, for statements that the machine does not matter for."""
+    """Return a layout of two states and three symbols, for statements about any machine."""
     return Layout(("p", "q"), SYMBOLS, bits)
 
 

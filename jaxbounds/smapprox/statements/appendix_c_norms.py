@@ -66,7 +66,7 @@ ORDERS = {
     "C.7": "Lemma C.7: O(|A| + w_pos)",
     "C.8": "Lemma C.8: O(|Z| + |A| + w_pos)",
 }
-"""What each of them says about |theta|_1."""
+"""The claim of each lemma about |theta|_1."""
 
 NORMS = Statement(
     id="smapprox.appc.norms",

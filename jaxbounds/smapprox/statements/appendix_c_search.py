@@ -19,7 +19,7 @@ WALK = 31
 
 
 def _heads(i: Instance) -> Array:
-    """Where the head is, from the moves; modulo 32, which no walk goes around."""
+    """Return the head's positions from the moves; modulo 32, which no walk goes around."""
     return 20 + jnp.append(0, jnp.cumsum(i["moves"].astype(int)))
 
 

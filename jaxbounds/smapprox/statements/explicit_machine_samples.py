@@ -46,7 +46,7 @@ def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[i
 
 
 def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
-    """What alpha and what 1/gamma is at most."""
+    """Bound alpha and 1/gamma from above."""
     order = k * symbols + bits
     return 60 * (bits + 10) * order, 20 * order * bits
 

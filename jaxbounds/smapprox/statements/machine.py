@@ -32,7 +32,7 @@ VERDICTS = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
 
 @functools.cache
 def _traces(bits: int) -> list[tuple[Any, Any]]:
-    """What the network and the simulator do on every word, machine by machine."""
+    """Return the traces of the network and of the simulator on every word, by machine."""
     T = max(example.steps(LENGTH) for example in EXAMPLES)
     compiled = compile_together(
         [example.machine for example in EXAMPLES],

@@ -65,7 +65,10 @@ def _normal(seed: Array, count: int) -> Array:
 
 @functools.cache
 def _mover(T: int) -> Any:
-    """What moves all weights along a direction, by each of two radii: the outputs then."""
+    """Return a function that moves all weights along a direction, by each of two radii.
+
+    The function returns the outputs after the move.
+    """
     compiled, inputs, _ = _parity_network(T)
     one = (inputs.tokens[0], inputs.present[0], inputs.encoder_codes, inputs.decoder_codes)
     net = EncoderDecoder(compiled.layout.width, compiled.depth, 2 * compiled.layout.bits + 1)

@@ -1,4 +1,4 @@
-"""What statements share: all combinations, small corrected circuits, and an attack on them."""
+"""Shared parts of statements: all combinations, small corrected circuits, and an attack on them."""
 
 import functools
 import itertools

@@ -73,7 +73,7 @@ PROFILE = Statement(
 
 
 def _all_at_once(i: Instance, size: Size) -> Sides:
-    """Of all models without error on the samples the one that is worst against the corollary."""
+    """Compare for the worst model for the corollary, among all without error on the samples."""
     counts, n = np.asarray(i["counts"]), 2 ** size["log_n"]
     outputs = outputs_of(np.asarray(i["angle"]), np)
     right = np.flatnonzero(np.all((outputs > 0) | (counts == 0), axis=1))

@@ -52,7 +52,10 @@ def _rademacher(n: int) -> float:
 
 
 def _largest_deviation() -> float:
-    """Of a mean over any sample from its expectation: what (A.1) is about, without (A.1)."""
+    """Return the largest deviation of any sample mean from its expectation.
+
+    The claim (A.1) is about this deviation; the function does not use (A.1).
+    """
     risks = THREE_LOSSES @ THREE_POINTS
     return max(np.max(risks - THREE_LOSSES.min(axis=1)), np.max(THREE_LOSSES.max(axis=1) - risks))
 
@@ -62,7 +65,7 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Of the three points; and the losses of one model that is wrong half of the time."""
+    """Draw from the three points, with the losses of one model that errs half of the time."""
     own, coins = jax.random.split(key)
     sample = finite.draw(own, jnp.asarray(THREE_POINTS), size["n"])
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}
@@ -78,7 +81,7 @@ def _pair(n: int) -> Array:
 
 
 def _with_pair(key: Array, size: Size) -> Instance:
-    """Of the five points; and of those two."""
+    """Draw from the five points, and from the pair of points."""
     laws = {"sample": jnp.asarray(POINTS), "pair": _pair(size["n"])}
     keys = jax.random.split(key)
     return {name: finite.draw(own, law, size["n"]) for own, (name, law) in zip(keys, laws.items())}

@@ -164,7 +164,7 @@ SURROGATE = Statement(
 
 
 def _rounding(i: Instance) -> Array:
-    """Of a margin, a difference of distances and radii."""
+    """Bound the rounding of a margin, a difference of distances and radii."""
     entries = (i["theta"], i["move"], i["centres"], jnp.exp(i["log_radii"]))
     return 1e-13 * jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in entries]))
 

@@ -65,7 +65,7 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """With AND for OR, OR for AND, ID for NOT and NOT for ID in the last gate."""
+    """Return the circuit with AND for OR, OR for AND, ID for NOT and NOT for ID at its end."""
     swap = {"AND": "OR", "OR": "AND", "NOT": "ID", "ID": "NOT"}
     last = tuple(gate._replace(op=swap[gate.op]) for gate in circuit.layers[-1])
     return Circuit(circuit.inputs, (*circuit.layers[:-1], last))

@@ -1,4 +1,4 @@
-"""What rules without a network reach: the larger class, a bag of words, a lexicon."""
+"""Baselines without a network: the larger class, a bag of words, a lexicon."""
 
 import importlib
 

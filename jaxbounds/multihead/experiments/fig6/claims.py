@@ -1,4 +1,7 @@
-"""What the paper says about Figure 6, decided on its data: slopes along log2 H, paired by trial."""
+"""The paper's claims about Figure 6, decided on its data.
+
+The slopes are along log2 H, paired by trial.
+"""
 
 import numpy as np
 import xarray as xr

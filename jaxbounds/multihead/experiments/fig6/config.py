@@ -1,4 +1,4 @@
-"""What Figure 6 trains on what, and the settings that have a name."""
+"""The configuration of Figure 6: networks, data, and named settings."""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -12,7 +12,9 @@ _ARMS = set(get_args(Arm))
 
 @dataclass(frozen=True, kw_only=True)
 class Figure6:
-    """What is trained on what. Not stated in print: all but AdamW, its rate, epochs and batch.
+    """The configuration of Figure 6: networks and data.
+
+    The paper states only AdamW, its rate, epochs and batch.
 
     Attributes:
         arms: what H heads are: "split", "fixed", "recut", "prune" (see the package).

@@ -1,4 +1,4 @@
-"""What Figure 6 trains: networks by arm and head count, one sweep for each."""
+"""The networks that Figure 6 trains, by arm and head count, one sweep for each."""
 
 import hashlib
 from collections.abc import Callable

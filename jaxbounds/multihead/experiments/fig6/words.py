@@ -1,4 +1,4 @@
-"""What Figure 6 says beside its numbers: what it costs, what was trained, and what confounds it."""
+"""The words of Figure 6 beside its numbers: cost, training, and confounders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ CONFOUNDS = {
     "is expected whatever the theory says",
 }
 SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
-"""What a GPU and a CPU may reach."""
+"""Speeds that a GPU and a CPU may reach, in floating-point operations a second."""
 
 
 def parameter_count(shape: RobertaShape, /) -> int:

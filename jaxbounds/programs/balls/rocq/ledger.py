@@ -1,4 +1,4 @@
-"""The record of a program's scalar operations: what is defined, known exactly, compared, chosen."""
+"""The record of a program's scalar operations: definitions, exact numbers, comparisons, choices."""
 
 import functools
 import re
@@ -19,7 +19,7 @@ from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 TERMS = 8
 """Terms of a sum that one lemma proves; a larger number slows the tactic out of proportion."""
 MOST = 100_000
-"""Definitions after which a program is given up."""
+"""Definitions of a program at most; a larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
 """Names of lemmas that end in a number."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
@@ -50,7 +50,7 @@ class Ledger:
 
     @property
     def now(self) -> int:
-        """The number of what was recorded last."""
+        """Return the number of the last record."""
         return self._clock
 
     def _tick(self) -> int:
@@ -73,16 +73,16 @@ class Ledger:
     # Numbers
 
     def literal(self, x: Fraction | int) -> Real:
-        """A number that is written as it is."""
+        """Return a number that is written as a literal."""
         x = Fraction(x)
         return self.known(("literal", x), lambda: Real(exact_ball(x), x))
 
     def infinite(self, x: arb) -> Real:
-        """An infinity, which nothing but a comparison may read."""
+        """Return an infinity, which only a comparison may read."""
         return self.known(("infinite", bool(x > 0)), lambda: Real(x))
 
     def undefined(self, why: str) -> Real:
-        """A number that is none, or of which nothing is known: only a choice may pass it by."""
+        """Return an undefined or unknown number, which only a choice may pass by."""
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
@@ -92,7 +92,7 @@ class Ledger:
         return self._known[key]
 
     def given(self, name: str, x: Fraction) -> Real:
-        """An entry of the instance."""
+        """Record an entry of the instance."""
         real = Real(exact_ball(x), x, self._free(name), order=self._tick())
         self.reals.append(real)
         return real
@@ -100,9 +100,10 @@ class Ledger:
     def parameter(
         self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
     ) -> Real:
-        """A number of which all that is known is that it lies between two others.
+        """Record a number that lies between two others, and of which no more is known.
 
-        What is decided at all samples is taken to be so everywhere: the kernel is asked whether.
+        The translation takes a comparison that all samples agree on for true; the kernel then
+        checks it.
         """
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
@@ -118,7 +119,7 @@ class Ledger:
         return x.samples or (x.ball,) * self._points
 
     def variable(self, x: float, ball: arb) -> Real:
-        """A constant of the program that may be any number of a ball."""
+        """Record a constant of the program that may be any number of a ball."""
 
         def make() -> Real:
             bounds = outward(ball, 2 * max(self.digits, 12))
@@ -138,7 +139,7 @@ class Ledger:
     # Operations
 
     def unary(self, name: str, a: Real, index: Sequence[int] = ()) -> Real:
-        """A function of one number."""
+        """Record a function of one number."""
         if a.why:
             return a
         if not a.ball.is_finite():
@@ -159,7 +160,7 @@ class Ledger:
         return self.undefined(f"{name} of what is infinite")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """A function of two numbers; what literal zeros and ones make trivial is no operation."""
+        """Record a function of two numbers; literal zeros and ones may make it trivial."""
         simple = self._simplified(name, a, b)
         if simple is not None:
             return simple
@@ -214,7 +215,7 @@ class Ledger:
         return self.undefined(f"{name} of what is infinite")
 
     def power(self, a: Real, n: int, index: Sequence[int] = ()) -> Real:
-        """The n-th power."""
+        """Record the n-th power."""
         if n == 0:
             return self.literal(ONE)
         if n == 1:
@@ -224,7 +225,7 @@ class Ledger:
         return self.apply(power(n) if n != 2 else UNARY["square"], ((a,),), index)
 
     def total(self, terms: Sequence[tuple[Real, ...]], index: Sequence[int] = ()) -> Real:
-        """A sum of products; long ones in steps."""
+        """Record a sum of products; a long sum in steps."""
         kept = []
         for term in terms:
             for x in term:
@@ -248,7 +249,7 @@ class Ledger:
         return self.apply(Sum(cost), tuple(kept), index)
 
     def _unbounded(self, terms: Sequence[tuple[Real, ...]]) -> Real:
-        """A sum with an infinity in it, step by step."""
+        """Record a sum that contains an infinity, step by step."""
         products = [functools.reduce(lambda a, b: self.binary("mul", a, b), t) for t in terms]
         return functools.reduce(lambda a, b: self.binary("add", a, b), products)
 
@@ -259,7 +260,7 @@ class Ledger:
         index: Sequence[int] = (),
         exact: Fraction | None = None,
     ) -> Real:
-        """Define the result of an operation, or find it; exact is what it is known to be."""
+        """Define the result of an operation, or find it; `exact` is its known value."""
         key = (operation.name, operation.written(terms))
         found = self._known.get(key)
         if found is not None:
@@ -312,7 +313,7 @@ class Ledger:
         bounds: tuple[Decimal, Decimal],
         index: Sequence[int],
     ) -> Real:
-        """A number of which the bounds are known."""
+        """Record a number with known bounds."""
         real = Real(
             ball, None, self._free(self._named(index)), operation, arguments, bounds,
             order=self._tick(), place=self.place,
@@ -335,7 +336,7 @@ class Ledger:
     # Comparisons
 
     def compare(self, a: Real, sign: str, b: Real) -> Fact:
-        """Whether a comparison is true.
+        """Decide whether a comparison is true.
 
         Raises:
             Undecided: if the bounds leave it open.
@@ -403,7 +404,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """The sum, if what is not exact is multiplied by zero."""
+    """Return the sum, if every inexact factor is multiplied by zero; else None."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

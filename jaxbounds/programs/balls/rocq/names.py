@@ -16,14 +16,14 @@ _RESERVED = frozenset((_KEYWORDS + _TAKEN).split())
 
 
 def usable(text: str, /) -> str:
-    """A name of letters, digits and underscores that shadows nothing."""
+    """Return a name of letters, digits and underscores that shadows no other name."""
     name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "x"
     name = f"x{name}" if name[0].isdigit() else name
     return f"{name}_" if name in _RESERVED else name
 
 
 def comment(text: str, /, indent: str = "   ") -> str:
-    """A comment, whatever the text holds."""
+    """Return a comment, whatever the text holds."""
     safe = text.replace('"', "''").replace("(*", "( *").replace("*)", "* )")
     lines: list[str] = []
     for paragraph in safe.split("\n"):

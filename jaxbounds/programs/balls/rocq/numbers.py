@@ -10,16 +10,18 @@ from jaxbounds.programs.balls.certificate import as_fraction
 from jaxbounds.programs.balls.values import NotSupported, known_nonnegative, nonnegative
 
 LARGEST, SMALLEST = 1000, 300
-"""Powers of ten up to which numbers are written, and below which they are not told from zero."""
+"""Powers of ten up to which numbers are written, and below which they count as zero. Larger powers
+write longer numbers.
+"""
 
 
 def exact_ball(x: Fraction, /) -> arb:
-    """A fraction as a ball."""
+    """Return a fraction as a ball."""
     return arb(fmpq(x.numerator, x.denominator))
 
 
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
-    """Away from the inside, and one unit further, for the roundings of who computes it again."""
+    """Round an end outward, plus one unit, so that a rounded recomputation stays inside."""
     if x == 0:
         return Decimal(0)
     with localcontext(
@@ -37,7 +39,7 @@ def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
 
 
 def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
-    """Two decimal numbers of so many digits around a ball.
+    """Return two decimal numbers of `digits` digits around a ball.
 
     Raises:
         NotSupported: if it is not finite, or too large to be written.
@@ -50,13 +52,13 @@ def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
 
 
 def ball_between(low: Decimal, high: Decimal, /) -> arb:
-    """The ball around two decimal numbers."""
+    """Return the ball around two decimal numbers."""
     ball = exact_ball(Fraction(low)).union(exact_ball(Fraction(high)))
     return known_nonnegative(ball) if low >= 0 else ball
 
 
 def decimal_text(x: Decimal, /) -> str:
-    """A decimal number; plain where that is short."""
+    """Return a decimal number as text; plain where that is short."""
     if x == 0:
         return "0"
     plain = format(x, "f")
@@ -67,12 +69,12 @@ def decimal_text(x: Decimal, /) -> str:
 
 
 def fraction_text(x: Fraction, /) -> str:
-    """A fraction, without parentheses."""
+    """Return a fraction as text, without parentheses."""
     return str(x.numerator) if x.denominator == 1 else f"{x.numerator} / {x.denominator}"
 
 
 def root_of(x: Fraction, /) -> Fraction | None:
-    """Its root, if that is a fraction."""
+    """Return the root, if it is a fraction; else None."""
     if x < 0:
         return None
     a, b = math.isqrt(x.numerator), math.isqrt(x.denominator)

@@ -1,7 +1,7 @@
-"""Scalar operations: how Rocq writes each, what ball arithmetic and exact fractions make of it.
+"""Scalar operations: the text in Rocq, the function on balls, and the function on exact fractions.
 
 Functions that Rocq's library or the tactic `interval` lacks are written out (log1p, tanh, ...), so
-that the argument stands in it once and nothing is lost in enclosing it.
+that the argument stands in the text once and its enclosure stays tight.
 """
 
 from collections.abc import Callable
@@ -18,22 +18,23 @@ from jaxbounds.programs.balls.values import ONE
 
 Exact = Callable[..., Fraction | None]
 DIGITS = 2048
-"""Binary digits up to which fractions are computed exactly."""
+"""Binary digits up to which fractions are computed exactly; a larger number keeps larger fractions.
+"""
 
 
 class Operation(NamedTuple):
     """One operation on real numbers.
 
     Attributes:
-        name: of the primitive.
-        text: with {0}, {1} for its arguments.
-        level: how tightly the text binds.
-        inner: how tightly each argument must.
-        ball: on balls.
-        exact: on fractions; None where the result is none.
-        tactic: that proves the bounds of the result.
-        exactly: that proves the fraction.
-        cost: scalar operations that it counts for.
+        name: the name of the primitive.
+        text: the text in Rocq, with {0}, {1} for its arguments.
+        level: the precedence of the text.
+        inner: the precedence that each argument needs.
+        ball: the function on balls.
+        exact: the function on fractions; None where the result is no fraction.
+        tactic: the tactic that proves the bounds of the result.
+        exactly: the tactic that proves the exact fraction.
+        cost: the number of scalar operations for which it counts.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Operation(NamedTuple):
     cost: int = 1
 
     def written(self, arguments: tuple[tuple[Real, ...], ...]) -> str:
-        """The text with its arguments."""
+        """Return the text with its arguments."""
         return self.text.format(*(a.shown(l) for (a,), l in zip(arguments, self.inner)))
 
 
@@ -92,7 +93,7 @@ UNARY = {
     "tan": _function("tan", "tan {0}", lambda x: None),
     "atan": _function("atan", "atan {0}", lambda x: None),
 }  # fmt: skip
-"""Functions of one argument by their primitive."""
+"""The functions of one argument, by their primitive."""
 
 _LARGER = "apply Rmax_case_strong; intros; lra"
 _SMALLER = "apply Rmin_case_strong; intros; lra"
@@ -114,11 +115,11 @@ BINARY = {
     ),
     "pow": Operation("pow", "Rpower {0} {1}", APPLIED, (ATOM, ATOM), _b["pow"], cost=3),
 }  # fmt: skip
-"""Functions of two arguments by their primitive."""
+"""The functions of two arguments, by their primitive."""
 
 
 def power(n: int, /) -> Operation:
-    """The n-th power for a whole n."""
+    """Return the n-th power for a whole n."""
     size = abs(n)
     exact = lambda x: x**n if (x or n > 0) and size * _length(x) <= DIGITS else None
     ball = lambda x: functions.integer_power(x, n)
@@ -145,7 +146,7 @@ HALF_FACTORIAL = Operation(
 
 
 def whole(name: str, text: str, exact: Exact, tactic: str) -> Operation:
-    """A function to the integers, of which the result is known exactly."""
+    """Return the operation of an integer-valued function, where the result is one integer."""
     return Operation(name, text, APPLIED, (ATOM,), lambda x: ONE, exact, exactly=tactic, cost=2)
 
 
@@ -174,7 +175,7 @@ def _of_terms(fold: Callable, times: Callable) -> Callable:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of products, as `Operation`."""
+    """A sum of products, as an `Operation`."""
 
     cost: int
     name: str = "sum"
@@ -182,7 +183,7 @@ class Sum:
     exactly: str = "lra"
 
     def written(self, arguments: tuple[tuple[Real, ...], ...]) -> str:
-        """The text with its arguments."""
+        """Return the text with its arguments."""
         one = lambda term: " * ".join(x.shown(MINUS if i else TIMES) for i, x in enumerate(term))
         return " + ".join(map(one, arguments))
 

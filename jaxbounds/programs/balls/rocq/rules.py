@@ -32,7 +32,7 @@ _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
 
 
 def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
-    """An array of numbers or facts from its entries in order."""
+    """Return an array of numbers or facts from its entries in order."""
     out = np.empty(math.prod(shape), dtype=object)
     for position, entry in enumerate(entries):
         out[position] = entry
@@ -40,7 +40,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """An array of numbers and facts from what a rule was given."""
+    """Return an array of numbers and facts from a rule's operand."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:
@@ -63,7 +63,7 @@ def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
 
 
 def as_number(x: Any, ledger: Ledger) -> Real:
-    """A number, also of a fact."""
+    """Return a number, also for a fact."""
     return ledger.literal(int(bool(x))) if isinstance(x, Fact) else x
 
 
@@ -87,7 +87,7 @@ def _facts(x: Any, run: Any) -> np.ndarray:
 
 
 def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A function of one argument."""
+    """Record a function of one argument."""
     name = eqn.primitive.name
     function = _SPECIAL.get(name) or (lambda ledger, a, i: ledger.unary(name, a, i))
     x = _numbers(xs[0], run)
@@ -110,7 +110,7 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 
 
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
-    """Log Gamma: at n the log of (n - 1)!, at n + 1/2 the log of (2n)! sqrt(pi) / (4^n n!)."""
+    """Record log Gamma: at n the log of (n-1)!, at n + 1/2 the log of (2n)! sqrt(pi) / (4^n n!)."""
     if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
         return ledger.undefined("lgamma of what is no half of a whole number from 1/2 to 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))
@@ -143,25 +143,27 @@ _SPECIAL: dict[str, Callable[[Ledger, Real, Any], Real]] = {
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """To the nearest integer, halves to the even one.
+    """Round to the nearest integer, halves to the even one.
 
     Raises:
         NotSupported: for the other rule of halves.
     """
     if eqn.params["rounding_method"] != RoundingMethod.TO_NEAREST_EVEN:
-        raise NotSupported("round away from zero")
+        raise NotSupported(
+            f"round away from zero, rounding_method={eqn.params['rounding_method']}. Try jnp.round"
+        )
     return [_entrywise(lambda i, a: _whole(NEAREST)(run.ledger, a, i), _numbers(xs[0], run))]
 
 
 def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A function of two arguments."""
+    """Record a function of two arguments."""
     name = eqn.primitive.name
     a, b = (_numbers(x, run) for x in xs)
     return [_entrywise(lambda i, u, v: run.ledger.binary(name, u, v, i), a, b)]
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A comparison, of numbers or of facts."""
+    """Record a comparison, of numbers or of facts."""
     name, ledger = eqn.primitive.name, run.ledger
     a, b = (lifted(x, ledger) for x in xs)
 
@@ -178,13 +180,13 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """True of every number of the record."""
+    """Return true for every finite number of the record."""
     x = _numbers(xs[0], run)
     return [_entrywise(lambda i, a: Fact(bool(a.ball.is_finite()), (), run.ledger), x)]
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """The conjunction (where no is decisive) or disjunction of facts."""
+    """Return the conjunction (where no is decisive) or disjunction of facts."""
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:
@@ -204,12 +206,12 @@ def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Not."""
+    """Negate facts."""
     return [_entrywise(lambda i, a: a.negated(), _facts(xs[0], run))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`select_n`: what decides it is noted, where the cases differ."""
+    """Apply `select_n`; note the deciding fact where the cases differ."""
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
 
@@ -229,23 +231,23 @@ def _integer(x: Any) -> int:
 
 
 def clamp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """min(max(x, low), high)."""
+    """Record min(max(x, low), high)."""
     ledger, (low, x, high) = run.ledger, (_numbers(x, run) for x in xs)
     lower = _entrywise(lambda i, a, b: ledger.binary("max", a, b, i), x, low)
     return [_entrywise(lambda i, a, b: ledger.binary("min", a, b, i), lower, high)]
 
 
 def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """x^y for a static integer y."""
+    """Record x^y for a static integer y."""
     y = eqn.params["y"]
     return [_entrywise(lambda i, a: run.ledger.power(a, y, i), _numbers(xs[0], run))]
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """To another type: exact, or refused.
+    """Convert to another type exactly, or refuse.
 
     Raises:
-        NotSupported: if it rounds.
+        NotSupported: if the conversion rounds.
     """
     new, old, ledger = eqn.params["new_dtype"], dtype_of(eqn.invars[0]), run.ledger
     x = lifted(xs[0], ledger)
@@ -267,7 +269,7 @@ def _is_whole(a: Real) -> bool:
 
 
 def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """The shape that stays, and the folded entries as rows."""
+    """Return the shape that stays, and the folded entries as rows."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     width = math.prod(x.shape[i] for i in axes)
@@ -275,7 +277,7 @@ def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.n
 
 
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """A sum along axes."""
+    """Record a sum along axes."""
     shape, rows = rows_of(_numbers(xs[0], run), axes_of(eqn))
     sums = (
         run.ledger.total([(v,) for v in row], index) for index, row in zip(np.ndindex(*shape), rows)
@@ -313,7 +315,10 @@ def _facts_along(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def _position(sign: str) -> Callable[[JaxprEqn, Values, Any], Values]:
-    """The first best entry: it is proved to be better than those before, no worse than others."""
+    """Return the rule for the first best entry.
+
+    The entry is proved better than those before, and no worse than the others.
+    """
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         shape, rows = rows_of(_numbers(xs[0], run), axes_of(eqn))
@@ -346,7 +351,7 @@ def _running(name: str) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """`dot_general`, entry by entry."""
+    """Record `dot_general`, entry by entry."""
     a, b = (_numbers(x, run) for x in xs)
     left, right, shape = laid_out(a, b, eqn.params["dimension_numbers"])
     pairs = ((u, v) for p, q in zip(left, right) for u in p for v in q.T)
@@ -357,7 +362,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Each update is added where the primitive itself puts it.
+    """Add each update at the primitive's own place.
 
     Raises:
         Undecided: if an index is not exact.
@@ -377,10 +382,10 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Singular values, by witnesses; no vectors.
+    """Record singular values, by witnesses; no vectors.
 
     Raises:
-        NotSupported: if vectors are used.
+        NotSupported: if the program uses the vectors.
     """
     if any(map(run.used, eqn.outvars[1:])):
         raise NotSupported("the vectors of svd have no translation")

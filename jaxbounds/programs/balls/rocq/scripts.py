@@ -1,4 +1,4 @@
-"""How each line of a file is proved: from what is known of the numbers that stand in it."""
+"""The proof of each line of a file, from the facts about the numbers in the line."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from jaxbounds.programs.balls.rocq.terms import Comparison, Real
 
 
 def known_as(x: Real, /) -> str:
-    """The name of the lemma about a definition."""
+    """Return the name of the lemma about a definition."""
     return f"{x.name}_{'in' if x.exact is None else 'eq'}"
 
 
 def prepared(parts: Iterable[Real], *unfolded: str) -> str:
-    """Unfold what is given, rewrite what is exact, generalise what lies between bounds."""
+    """Unfold given numbers, rewrite exact ones, and generalise those between bounds."""
     parts = list({id(x): x for x in parts if x.name}.values())
     given = [x.name for x in parts if x.operation is None]
     exact = [known_as(x) for x in parts if x.operation is not None and x.exact is not None]
@@ -26,7 +26,7 @@ def prepared(parts: Iterable[Real], *unfolded: str) -> str:
 
 
 def definition_of(x: Real, /) -> str:
-    """The line that defines it."""
+    """Return the line that defines a number."""
     if x.operation is None:
         assert x.exact is not None
         text = fraction_text(x.exact)
@@ -36,11 +36,11 @@ def definition_of(x: Real, /) -> str:
 
 
 def lemma_of(x: Real, /) -> str:
-    """The lemma that bounds a number, with its proof."""
+    """Return the lemma that bounds a number, with its proof."""
     if x.exact is not None:
         value = fraction_text(x.exact)
         tactic = x.operation.exactly
-        # Of what is multiplied by zero nothing need be known.
+        # A number that is multiplied by zero needs no lemma.
         parts = [p for p in x.parts() if p.exact is not None or tactic != "lra"]
         claim = f"{x.name} = {value}"
     else:
@@ -53,5 +53,5 @@ def lemma_of(x: Real, /) -> str:
 
 
 def comparison_script(c: Comparison, *unfolded: str) -> str:
-    """The steps that prove a comparison."""
+    """Return the steps that prove a comparison."""
     return f"{prepared((c.left, c.right), *unfolded)} lra.".strip()

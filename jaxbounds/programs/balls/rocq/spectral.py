@@ -1,8 +1,8 @@
 """The largest singular value of a matrix, by witnesses: a vector below, a factorisation above.
 
-In the file it is a variable with what defines it as a hypothesis: no vector is stretched by more,
+In the file it is a variable with its definition as a hypothesis: no vector is stretched by more,
 and some vector is stretched by as much. The lower end is the stretch of one vector. The upper end u
-is one of which u^2 I - A^T A has positive pivots: u^2 |t|^2 - |A t|^2 is then a sum of squares.
+makes all pivots of u^2 I - A^T A positive: u^2 |t|^2 - |A t|^2 is then a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from jaxbounds.programs.balls.rocq.terms import ATOM, MINUS, PLUS, TIMES, Real
 from jaxbounds.programs.balls.values import Undecided, midpoints
 
 LARGEST = 8
-"""Columns of the smaller side up to which it is done."""
+"""Columns of the smaller side at most; a larger number writes larger proofs."""
 LEMMAS = """Lemma lower_end s l q n :
   0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
 Proof.
@@ -50,7 +50,7 @@ SCHUR = Operation(
     "schur", "{0} - {1} * {2} / {3}", PLUS, (PLUS, TIMES, MINUS, MINUS),
     lambda r, a, b, p: r - a * b / p, _schur, cost=3,
 )  # fmt: skip
-"""An entry of what is left of a matrix when a row is eliminated."""
+"""An entry of the matrix that remains after the elimination of a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +58,11 @@ class Spectral:
     """The largest singular value of a matrix, as an operation.
 
     Attributes:
-        rows: the entries; transposed where it was wide.
-        vector: that shows the lower end.
+        rows: the entries; transposed where the matrix was wide.
+        vector: the vector that shows the lower end.
         bounds: both ends.
-        squares: for each step of the elimination its matrix.
-        transposed: whether it was.
+        squares: the matrix of each step of the elimination.
+        transposed: whether the matrix was transposed.
     """
 
     rows: list[list[Real]]
@@ -74,7 +74,7 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Scalar operations of both witnesses; the elimination is counted by itself."""
+        """Return the scalar operations of both witnesses; the elimination is counted separately."""
         return 4 * len(self.rows) * len(self.vector)
 
 
@@ -86,7 +86,7 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """The largest as a variable; of the others it is known that they are not larger.
+    """Record the largest singular value as a variable; the others are only known to be no larger.
 
     Raises:
         Undecided: if the bounds are too coarse for the witness of the upper end.
@@ -138,14 +138,14 @@ def _largest(tall: np.ndarray, transposed: bool, ledger: Ledger, index: Sequence
 
 
 def objects_of_balls(x: np.ndarray) -> np.ndarray:
-    """The balls of an array of numbers."""
+    """Return the balls of an array of numbers."""
     out = np.empty(x.shape, object)
     out.flat[:] = [v.ball for v in x.flat]
     return out
 
 
 def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[list[Real]]]:
-    """u^2 I - A^T A, then what is left of it as row after row goes; all pivots are positive."""
+    """Return u^2 I - A^T A, then the remaining matrix after each row; all pivots are positive."""
     n = tall.shape[1]
     above = ledger.literal(high**2)
     first: list[list[Real]] = [[above] * n for _ in range(n)]
@@ -203,7 +203,7 @@ def _defined(matrix: list[list[Real]]) -> list[Real]:
 
 
 def lines_of(x: Real, /) -> Iterator[str]:
-    """The variable, what defines it, both witnesses, and its bounds."""
+    """Yield the variable, its definition, both witnesses, and its bounds."""
     what: Spectral = x.operation
     n, name = len(what.vector), x.name
     t = [f"t{i}" for i in range(n)]

@@ -11,7 +11,7 @@ from flint import arb
 from jaxbounds.programs.balls.rocq.numbers import fraction_text
 
 ATOM, APPLIED, POWER, MINUS, TIMES, PLUS = 0, 10, 30, 35, 40, 50
-"""How tightly texts bind, as in Rocq's scope of the reals."""
+"""Precedences of texts, as in Rocq's scope of the reals."""
 
 
 @dataclass(eq=False)
@@ -19,18 +19,18 @@ class Real:
     """A real number: a literal, or a definition.
 
     Attributes:
-        ball: encloses it; that of a definition holds its decimal bounds.
-        exact: the fraction that it is, where that is known.
-        name: of the definition; none for a literal.
-        operation: what is done to its arguments; none for literals, instances and variables.
+        ball: a ball that encloses it; for a definition the ball of its decimal bounds.
+        exact: its exact fraction, where that is known.
+        name: the name of the definition; empty for a literal.
+        operation: the operation on its arguments; None for literals, instances and variables.
         arguments: its terms, each the factors of a product; other operations have one for each
             argument.
-        bounds: decimal, where it is not exact.
-        order: its place among all that was recorded.
-        place: the line of the program that it comes from.
-        why: of what is undefined, or may be infinite, the reason; nothing may rest on it.
-        below: what it is known not to exceed.
-        samples: where there are parameters: its values at some of their points.
+        bounds: decimal bounds, where it is not exact.
+        order: its place in the record.
+        place: its line of the program.
+        why: the reason why it is undefined, or may be infinite; no result may rest on it then.
+        below: a number that it is known not to exceed.
+        samples: its values at some points of the parameters, where there are parameters.
     """
 
     ball: arb
@@ -47,15 +47,15 @@ class Real:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is written as a number wherever it is used."""
+        """Tell whether the number is written as a literal wherever it is used."""
         return not self.name
 
     def parts(self) -> Iterator["Real"]:
-        """The numbers it is made of, each once, in order."""
+        """Yield the numbers of which it is made, each once, in order."""
         yield from {id(x): x for term in self.arguments for x in term}.values()
 
     def shown(self, level: int = PLUS) -> str:
-        """Its name or number, in parentheses where the level asks for them."""
+        """Return its name or number, in parentheses where the level needs them."""
         if self.name:
             return self.name
         assert self.exact is not None
@@ -68,10 +68,10 @@ class Place(NamedTuple):
     """A line of the program.
 
     Attributes:
-        file: relative to the package, or the name of one's own file.
-        line: its number.
-        function: the function it stands in.
-        code: the line as it stands.
+        file: the file relative to the package, or the name of a user's file.
+        line: the line's number.
+        function: the function that contains the line.
+        code: the text of the line.
     """
 
     file: str
@@ -81,7 +81,7 @@ class Place(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A comparison that is true: of two numbers, one of < <= = <> > >=."""
+    """A true comparison of two numbers by one of < <= = <> > >=."""
 
     left: Real
     sign: str
@@ -93,14 +93,14 @@ class Comparison(NamedTuple):
 
 @dataclass(eq=False)
 class Fact:
-    """A boolean of the program: its value, and the true comparisons that make it so."""
+    """A boolean of the program: its value, and the true comparisons behind it."""
 
     truth: bool
     because: tuple[Comparison, ...] = ()
     ledger: Any = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        """Its value; what it rests on is then part of the program's path."""
+        """Return its value; its comparisons then become part of the program's path."""
         if self.ledger is not None and self.because:
             self.ledger.choose(self)
         return self.truth
@@ -109,12 +109,12 @@ class Fact:
         return int(bool(self))
 
     def negated(self) -> "Fact":
-        """The opposite, for the same reasons."""
+        """Return the opposite, with the same comparisons."""
         return Fact(not self.truth, self.because, self.ledger)
 
 
 class Choice(NamedTuple):
-    """A comparison that decides which way the program goes."""
+    """A comparison that decides the program's path."""
 
     comparison: Comparison
     order: int

@@ -1,4 +1,4 @@
-"""From a JAX program on an exact instance to the ledger of its scalar operations."""
+"""The translation of a JAX program on an exact instance into a ledger of scalar operations."""
 
 import linecache
 import re
@@ -32,7 +32,7 @@ _DATA = movement.DATA | {"scatter-add": (0, 2)}
 
 
 def place_of(eqn: JaxprEqn, /) -> Place | None:
-    """The innermost line of a user's code that an equation comes from."""
+    """Return the innermost line of a user's code behind an equation."""
     found = _FRAME.fullmatch(jax_internals.place_of(eqn))
     if found is None:
         return None
@@ -51,7 +51,7 @@ class Translator(Interpreter):
         self.ledger = ledger
 
     def fork(self, ways: int, what: str) -> int:
-        """No continuation is chosen that is not proved.
+        """Refuse to choose a continuation without a proof.
 
         Raises:
             Undecided: always.
@@ -94,21 +94,23 @@ class Translator(Interpreter):
 
 
 def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
-    """Integers of a program are those of a machine.
+    """Refuse integers beyond their type, since a program's integers are those of a machine.
 
     Raises:
-        NotSupported: if one is not within its type.
+        NotSupported: if an integer is not within its type.
     """
     for v in x.ravel():
         if isinstance(v, Real) and v.exact is not None and not kind.min <= v.exact <= kind.max:
-            raise NotSupported("integers beyond the range of their type")
+            raise NotSupported(
+                f"integers beyond the range of their type, got {v.exact}. Try a wider type"
+            )
 
 
 def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
-    """Integers that are known exactly, as such, of a variable's type.
+    """Return exactly known integers, of a variable's type.
 
     Raises:
-        Undecided: if one is not.
+        Undecided: if a number is not exact.
     """
     entries = []
     for v in x.ravel():
@@ -122,7 +124,7 @@ def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
 
 
 def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
-    """A function of an instance, traced whole or in its floats alone; its argument; which of both.
+    """Trace a function of an instance, whole or in its floats; return program, argument, and which.
 
     Raises:
         NotSupported: if it cannot be traced.
@@ -154,13 +156,13 @@ def translated(
     """Translate the value of a function on an instance into numbers and facts of a ledger.
 
     Args:
-        function: that JAX traces.
+        function: a function that JAX traces.
         instance: a tree of arrays.
-        names: of each leaf that is recorded, its numbers.
+        names: the numbers of each recorded leaf.
         run: the translator.
 
     Raises:
-        NotSupported: if there is no translation; it is named.
+        NotSupported: if there is no translation, with the operation's name.
         Undecided: if a comparison stays open.
     """
     program, argument, whole = program_of(function, instance)
@@ -175,5 +177,5 @@ def translated(
 
 
 def entries_of(x: Any, ledger: Ledger, /) -> list[Any]:
-    """Numbers and facts of a result, in order."""
+    """Return the numbers and facts of a result, in order."""
     return list(lifted(x, ledger).ravel())
