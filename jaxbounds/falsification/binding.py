@@ -435,6 +435,19 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return wrong
 
 
+def _discrete(value: Any) -> Any:
+    """A mistake in integers and truths, which the others leave where real numbers stand by them."""
+    if _is_function(value):
+        return functools.wraps(value)(lambda *given, **named: _discrete(value(*given, **named)))
+
+    def change(leaf: Any) -> Any:
+        if _is(leaf, np.bool_):
+            return not leaf if isinstance(leaf, bool) else ~leaf
+        return leaf + 1 if _is(leaf, np.integer) else leaf
+
+    return jax.tree.map(change, value)
+
+
 ENTRIES = 12
 """Entries of an object, such as a circuit, that are changed one by one; more entries find more."""
 
@@ -458,6 +471,7 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the root": _each(lambda x: x**0.5),
     "the logarithm": _each(lambda x: array_module(x).log1p(x)),
     **OTHER_MISTAKES,
+    "integers one larger, truths negated": _discrete,
     **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
 """Large mistakes; a claim about a function should fail under one of them."""
