@@ -67,8 +67,13 @@ class Work:
         self._groups = Groups(len(self._lane) // group, group, devices)
         self._shared, self._on_devices = shared, ()
         some, common = like(lanes, group), jax.tree.map(_shape, shared)
-        self._like = jax.eval_shape(begin, some, common)
-        self._shapes = jax.eval_shape(advance, some, self._like, ONE, common)[1]
+
+        def shapes() -> tuple[Any, Any]:
+            first = jax.eval_shape(begin, some, common)
+            return first, jax.eval_shape(advance, some, first, ONE, common)[1]
+
+        # A trace of both programs, which takes as long as hundreds of steps of a small lane.
+        self._like, self._shapes = kept(None if mark is None else (mark, group), "shapes", shapes)
         self._parts: Rounds = []
         self._carries: Rounds = []
         self._first: Any = None
