@@ -4,9 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
-MOST = 24
-"""Compiled programs, and sizes of groups, that `kept` holds: three of a sweep. It lets go what was
-not used for longest; a larger number takes more memory."""
+MOST = 32
+"""Compiled programs, shapes and sizes of groups that `kept` holds: four of a sweep. It lets go what
+was not used for longest; a larger number takes more memory."""
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 

@@ -46,9 +46,9 @@ def _values(name: str, tree: Any) -> Identity:
     return found
 
 
-def _traced(name: str, function: Callable, *shapes: Any) -> Identity:
-    """The program of a function, and the values that it closes over."""
-    closed = jax.make_jaxpr(function)(*shapes)
+def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
+    """The program of a function, with the values that it closes over; and the shapes it returns."""
+    closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
         for eqn in equations(closed.jaxpr)
@@ -56,10 +56,11 @@ def _traced(name: str, function: Callable, *shapes: Any) -> Identity:
         if hasattr(atom, "val")
     ]
     tree = str(jax.tree.structure(shapes)).encode()
-    return {
+    found = {
         f"{name}, the program": _sha(program_text(closed).encode(), tree, *literals),
         f"{name}, values that it closes over": _sha(*map(bytes_of, closed.consts)),
     }
+    return found, returned
 
 
 def identity_of(
@@ -90,15 +91,15 @@ def identity_of(
     lane, common = one(like(lanes, 1)), jax.tree.map(_shape, shared)
     begin = lambda lane, shared: start(lane, *shared)
     look = lambda lane, state, shared: measure(lane, state, *shared)
-    state = jax.eval_shape(begin, lane, common)
-    programs = _traced("start", begin, lane, common)
-    programs |= _traced("step", lambda a, b, c: step(a, b, *c), lane, state, common)
-    programs |= _traced("measure", look, lane, state, common)
-    arguments = {"finished": state, "enough": jax.eval_shape(look, lane, state, common)}
+    programs, state = _traced("start", begin, lane, common)
+    programs |= _traced("step", lambda a, b, c: step(a, b, *c), lane, state, common)[0]
+    measured, found = _traced("measure", look, lane, state, common)
+    programs |= measured
+    arguments = {"finished": state, "enough": found}
     for name, function in deciding.items():
         programs |= {f"{name}, the program": "none"}
         if function is not None:
-            programs |= _traced(name, function, arguments[name])
+            programs |= _traced(name, function, arguments[name])[0]
     config = {name: str(jax.config.values.get(name)) for name in SETTINGS}
     used = {name: text for name, text in versions().items() if name in PACKAGES}
     programs |= used | config | {"precision of products": products_used()}

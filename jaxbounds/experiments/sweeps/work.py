@@ -67,14 +67,21 @@ class Work:
         self._groups = Groups(len(self._lane) // group, group, devices)
         self._shared, self._on_devices = shared, ()
         some, common = like(lanes, group), jax.tree.map(_shape, shared)
-        self._like = jax.eval_shape(begin, some, common)
-        self._shapes = jax.eval_shape(advance, some, self._like, ONE, common)[1]
+
+        def shapes() -> tuple[Any, Any]:
+            first = jax.eval_shape(begin, some, common)
+            return first, jax.eval_shape(advance, some, first, ONE, common)[1]
+
+        # A trace of both programs, which takes as long as hundreds of steps of a small lane.
+        self._like, self._shapes = kept(None if mark is None else (mark, group), "shapes", shapes)
         self._parts: Rounds = []
         self._carries: Rounds = []
         self._first: Any = None
         self._program: Any = None
         self._resting: set[int] = set()
         self._last: dict[str, np.ndarray] = {}
+        self._asked: tuple[int, frozenset[int]] | None = None
+        self._numbers: Rounds = []
 
     def compile(self, limit: float, /) -> int:
         """Compile the programs of the start and of `advance`, before any data is on a device.
@@ -160,7 +167,7 @@ class Work:
         """
         groups, program = self._groups, self._program
         self._started()
-        numbers = groups.numbers(lambda i: 0 if i in self._resting else records)
+        numbers = self._records_of(records)
         found: Rounds = []
         for turn, row in enumerate(groups.rounds):
             if all(i in self._resting or i >= groups.count for i in row):
@@ -180,6 +187,14 @@ class Work:
                 every[name][at] = values[self._lane[at]][:, None]
         self._last = {name: values[self._place][:, -1] for name, values in every.items()}
         return {name: values[self._place] for name, values in every.items()}
+
+    def _records_of(self, records: int) -> Rounds:
+        """The number of records of each group, on its device: mostly that of the call before."""
+        asked = records, frozenset(self._resting)
+        if asked != self._asked:
+            self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)
+            self._asked = asked
+        return self._numbers
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
         """Return room for the metrics of a round that rests."""
