@@ -242,7 +242,7 @@ def _at_the_set(
     if statement.project is None:
         return None
     exact = at_projected(statement, instance, size)
-    return exact and referee(exact, exact.form(form.name), instance, size)
+    return None if exact is None else referee(exact, exact.form(form.name), instance, size)
 
 
 def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: float) -> str:

@@ -50,7 +50,7 @@ def _ends_at_zero(one: Any) -> bool:
 def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     """At which instances that count a side is no number; empty where nothing is common to them."""
     m = column.measured
-    lost = m.counted & np.isnan(m.value)
+    lost = np.asarray(m.counted & np.isnan(m.value))
     if not np.any(lost):
         return ""
     places = list(_places(statement, pool, lost))

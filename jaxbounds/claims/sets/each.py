@@ -28,7 +28,7 @@ class Each(Set):
             )
         if not isinstance(self.count, int | str) or isinstance(self.count, bool):
             raise ValueError(
-                f"{self!r}: count={self.count!r}, expected a size by name or a whole number. Try 'n'"
+                f"{self!r}: count={self.count!r}, expected a size or a whole number. Try 'n'"
             )
         self._refuse(self.count)
 
