@@ -255,7 +255,7 @@ def test_stacks_of_a_finite_set_are_enumerated():
     assert words == {"|each w_i|_2 = 1": False}
     with pytest.raises(TypeError, match="Each is of one set"):
         jb.Each("Ball", 2)
-    with pytest.raises(ValueError, match="count is a size by name"):
+    with pytest.raises(ValueError, match="expected a size or a whole number"):
         jb.Each(jb.Ball(1, 2), 2.5)
 
 

@@ -17,7 +17,7 @@ from jaxbounds.claims.statements import Form, Instance, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.second_opinion import Asked, Referee
+from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_set
 
 STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scales that are looked at on each way; more see slower approaches."""
@@ -29,6 +29,9 @@ more approaches for equality cases."""
 FLOOR = 1e-13
 """Relative difference to one that rounding leaves at an end of a set. A larger value takes more
 ends for equality cases."""
+ROUNDED = 1e-12
+"""Relative difference to one that rounding leaves at the point of a set beside the end of a way. A
+larger value takes more such points for equality cases."""
 LEAST = 1e-154
 """The least side, in the units of the claim, whose ratio is trusted on a way: the square root of
 the least normal float64. A larger value trusts fewer instances near zero."""
@@ -116,6 +119,9 @@ def _along(
         ends = way.end is not None and both[last] and ratios[last] >= 1 - CLOSE
         ends = ends and _are_equal(way.end or {}, take(batch, last))
         stuck = _are_equal(instance, take(batch, first))
+        # The set may have its own point there, at which both sides are equal up to rounding.
+        if way.end is not None and both[last] and not ends and ratios[last] >= 1 - ROUNDED:
+            at_ends.insert(0, take(batch, last))
         # Beside other numbers an end of a set may be an equality case that is not met exactly.
         if ends:
             at_ends.append(take(batch, last))
@@ -160,7 +166,10 @@ def approached(
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         words, at_ends = _along(bench, instance, size, index, float(value[row]))
         # An end of another way may be an equality case: the same one, where scales do not matter.
-        strict = lambda end, size=size: referee(statement, form, end, size).strict
+        strict = lambda end, size=size: (
+            referee(statement, form, end, size).strict
+            and not meets_at_the_set(statement, form, end, size, referee)
+        )
         if not words or not all(map(strict, at_ends[:ENDS])):
             return ""
         said.append(referee(statement, form, instance, size))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from jaxbounds.claims.sets import Simplex
 from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.discrete import finite_sets, leaves_of
 from jaxbounds.falsification.evaluation import NO_SLOPES, of_form, projection, read
@@ -43,6 +44,11 @@ PARTS = (3.0, 1.0, 0.3, 0.03)
 """Lengths along a slope, relative to the last one that led downhill."""
 
 
+FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
+"""Exponents of the largest factor that an entry of a simplex is multiplied by; more take longer."""
+TINY = 1e-9
+"""The least entry, relative to the sum, at which a slope on a simplex is taken. A larger value sees
+less of what lies near a vertex."""
 EXACT = 1e-3
 """The part of its tolerance to which an `=` is solved. A larger part leaves larger differences."""
 AGAIN = (0.5, 1.0, 4.0)
@@ -130,7 +136,7 @@ class Descent:
     def __init__(self, given: Any, size: Size, names: tuple[str, ...], index: int) -> None:
         self.given, self.size, self.names, self.index = given, size, names, index
         self.rounds, self._has_slopes = ROUNDS, True
-        self._discrete = frozenset[int]()
+        self._discrete, self._simplices = frozenset[int](), frozenset[int]()
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
@@ -169,6 +175,9 @@ class Descent:
         held, count = _best_of(first), rows_of(batch)
         own = {name: batch[name] for name in self.names}
         self._discrete = leaves_of(finite_sets(self.given.statement, self.size), own)
+        sets = self.given.statement.over or {}
+        of_simplices = [name for name in self.names if isinstance(sets.get(name), Simplex)]
+        self._simplices = leaves_of(of_simplices, own)
         length, past = np.full(held.value.shape, np.nan), [leaf.copy() for leaf in held.leaves]
         left, stale = np.full(count, rounds), np.zeros(count, int)
         met = self.satisfied(np.min(held.value, axis=0))
@@ -266,6 +275,24 @@ class Descent:
                 amount = factor.reshape(*factor.shape, *[1] * (p.ndim - 2))
                 leaves[i] = here[i] - amount * p + by * step
             found.append(_Way(leaves, np.where(far > 0, far, np.nan)))
+        return [*found, *self._by_factors(here, dict(zip(moving, along)))]
+
+    def _by_factors(self, here: list[np.ndarray], along: dict[int, np.ndarray]) -> list["_Way"]:
+        """Points of simplices whose entries are multiplied, by slopes in the exponent.
+
+        A step along a slope moves small entries too far.
+        """
+        found = []
+        for part in FACTORS if self._simplices else ():
+            leaves = list(here)
+            for i in self._simplices & set(along):
+                slope = along[i] - np.mean(along[i], axis=-1, keepdims=True)
+                most = np.max(np.abs(slope), axis=-1, keepdims=True)
+                grown = _inside(here[i]) * np.exp(-part * slope / np.where(most > 0, most, 1.0))
+                total = np.sum(grown, axis=-1, keepdims=True)
+                same = np.sum(here[i], axis=-1, keepdims=True)
+                leaves[i] = grown * same / np.where(total > 0, total, 1.0)
+            found.append(_Way(leaves, np.full(here[0].shape[:2], np.nan)))
         return found
 
     def _slopes(
@@ -274,7 +301,8 @@ class Descent:
         """The distance to a witness, and the slope of the form, of all chains; None without."""
         chains, count = here[0].shape[:2]
         own = {name: some[name] for name in self.names}
-        flat = _joined(own, here, some)
+        inside = [_inside(x) if i in self._simplices else x for i, x in enumerate(here)]
+        flat = _joined(own, inside, some)
         flat = dict(flat) | {ODD: np.repeat(np.arange(chains) % 2 == 1, count)}
         pad = np.minimum(np.arange(CHAINS * AT_ONCE), chains * count - 1)
         run = self.given.mapped(self._along, f"downhill {self.index}", self.size)
@@ -332,6 +360,11 @@ def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, 
     step = jnp.where(jnp.all(jnp.isfinite(step)), step, slopes.T @ amount)
     norm = jnp.sqrt(jnp.sum(step**2))
     return norm**2, back(step)
+
+
+def _inside(leaf: np.ndarray) -> np.ndarray:
+    """Points of simplices without zeros: a slope may be infinite at a zero."""
+    return np.maximum(leaf, TINY * np.sum(leaf, axis=-1, keepdims=True))
 
 
 def _axes(leaf: np.ndarray) -> tuple[int, ...]:

@@ -53,6 +53,7 @@ from jaxbounds.falsification.second_opinion import (
 )
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
+from jaxbounds.falsification.undefined import where_undefined
 
 LESS = 8
 """Smaller violations that are measured again where the largest may be rounding; more take longer.
@@ -428,6 +429,9 @@ def _decided(
         if decision.status == "vacuous" and left_out:
             missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
             decision = decision._replace(reason=f"{decision.reason}: {missed}")
+        if decision.status == "inconclusive" and statement.kind not in ON_AVERAGE:
+            where = where_undefined(statement, pool, column)
+            decision = decision._replace(reason=where or decision.reason)
         decision, column = without_wrapped(statement, index, column, decision, wrapped[index])
         columns[index] = column
         decision, stored_ratio = _with_stored(bench, form, index, decision, referee)
@@ -443,6 +447,9 @@ def _decided(
         if unnamed and along[index]:
             words = f"the ratio comes to one with {along[index]}, and no instance reaches it"
             decision = Decision("holds", decision.ratio, words)
+        elif along[index]:
+            words = f"the ratio comes to one ({form.equality}), and no instance reaches it"
+            decision = decision._replace(reason=words)
         rejected = control.status in REJECTED or refuted
         if decision.status in ("holds", "consistent") and not rejected:
             reason = f"the control was not rejected ({control.status}: {control.reason})"

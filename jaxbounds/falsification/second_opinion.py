@@ -224,10 +224,25 @@ def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
     """Whether the referee clears a violation at the exact point of the set beside the floats."""
+    said = _at_the_set(statement, form, instance, size, referee)
+    return said is not None and said.clears
+
+
+def meets_at_the_set(
+    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
+) -> bool:
+    """Whether both sides agree at the exact point of the set beside the floats."""
+    said = _at_the_set(statement, form, instance, size, referee)
+    return said is not None and (said.equal or said.meeting)
+
+
+def _at_the_set(
+    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked
+) -> Referee | None:
     if statement.project is None:
-        return False
+        return None
     exact = at_projected(statement, instance, size)
-    return exact is not None and referee(exact, exact.form(form.name), instance, size).clears
+    return None if exact is None else referee(exact, exact.form(form.name), instance, size)
 
 
 def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: float) -> str:

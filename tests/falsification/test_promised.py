@@ -57,6 +57,10 @@ TRUE = {
                                 1e-6, {"v": jb.Box(-3, 3, "d")}, {"p": jb.Simplex("d")}),
     "a direction in a ball": (lambda v, y: v @ y, ">=", lambda v: 0.9999 * jnp.linalg.norm(v),
                               {"v": jb.Sphere(2, "d")}, {"y": jb.Ball(1, "d")}),
+    "a law whose small entries matter": (
+        lambda z, t, p: p @ z + jnp.sum(jax.scipy.special.entr(p)) / t, ">=",
+        lambda z, t: jax.nn.logsumexp(t * z) / t - 1e-6,
+        {"z": jb.Box(-5, 5, "d"), "t": jb.Box(0.1, 10)}, {"p": jb.Simplex("d")}),
     "two numbers": (lambda x, y: x * y, ">=", lambda K: K, {"K": jb.Box(0, 99)},
                     {"x": jb.Box(0, 10), "y": jb.Box(0, 10)}),
     "a thin place, where the ratio is flat": (lambda K, x: 1 - 1e3 * jnp.abs(x - K / 7), ">=", 0.0,

@@ -27,7 +27,9 @@ class Each(Set):
                 f"Each is of one set, as Each(jb.Sphere(1, 'd'), 'n'): {self.one!r:.60}"
             )
         if not isinstance(self.count, int | str) or isinstance(self.count, bool):
-            raise ValueError(f"{self!r}: count is a size by name or a whole number")
+            raise ValueError(
+                f"{self!r}: count={self.count!r}, expected a size or a whole number. Try 'n'"
+            )
         self._refuse(self.count)
 
     @property

@@ -1,0 +1,70 @@
+"""Sides that are no numbers at a vertex, and the same sides written so that they are."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.scipy.special import entr, rel_entr, xlogy
+
+import jaxbounds as jb
+
+P = {"p": jb.Simplex("d")}
+FEW = jb.Budget(samples=64, restarts=2, steps=20)
+
+
+@pytest.fixture(autouse=True)
+def as_a_user():
+    """Types and ranks are promoted as in a session of a user."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def _judged(lhs, relation, rhs, over=P, **given):
+    claim = jb.claim("mine.ent", lhs, relation, rhs, over=over, sizes={"d": 3}, budget=FEW, **given)
+    (row,) = jb.verify(jb.Paper(id="mine", title="Mine", statements=(claim,)))
+    return row
+
+
+def _most(d):
+    return jnp.log(1.0 * d)
+
+
+def test_the_reason_names_the_vertex_at_which_evaluate_is_not_finite():
+    found = _judged(lambda p: -jnp.sum(p * jnp.log(p)), "<=", _most, equality="p uniform")
+    assert found.status == "inconclusive"
+    assert "evaluate is not finite at" in found.reason and "Try jax.scipy.special" in found.reason
+    assert "an entry of p is 0, at a vertex or an edge of Simplex" in found.reason
+
+
+def test_an_edge_of_a_box_is_named_and_a_point_inside_of_a_set_is_no_edge():
+    log = lambda x: x * jnp.log(x) ** 2
+    found = _judged(log, "<=", 2.0, {"x": jb.Box(0, 1)})
+    assert "an entry of x is 0, at a vertex or an edge of Box" in found.reason
+    inside = lambda x: jnp.sum(jnp.where(x == 0, x / x, jnp.tanh(x)))
+    found = _judged(inside, "<=", 9.0, {"x": jb.Reals("d")})
+    assert "an entry of x is 0. Try" in found.reason
+
+
+def test_a_form_that_fails_elsewhere_still_fails():
+    naive = lambda p: -jnp.sum(p * jnp.log(p))
+    assert _judged(naive, "<=", lambda d: 0.9 * _most(d)).status == "fails"
+
+
+@pytest.mark.parametrize("entropy", [
+    lambda p: -jnp.sum(xlogy(p, p)), lambda p: jnp.sum(entr(p)),
+], ids=["xlogy", "entr"])  # fmt: skip
+def test_an_entropy_that_is_zero_at_the_vertices_is_attained_at_the_middle(entropy):
+    # The uniform point is no float where d = 3; it is an equality case all the same.
+    found = _judged(entropy, "<=", _most, equality="p uniform")
+    assert (found.status, found.evidence) == ("holds", "attained"), found.reason
+
+
+def test_a_divergence_is_not_negative():
+    over = {"p": jb.Simplex("d"), "q": jb.Simplex("d")}
+    found = _judged(lambda p, q: jnp.sum(rel_entr(p, q)), ">=", 0.0, over, equality="p = q")
+    assert found.status == "holds"
+
+
+def test_a_ratio_that_comes_to_one_is_not_said_to_be_attained():
+    found = _judged(lambda x: jnp.sin(x) / x, "<=", 1.0, {"x": jb.Box(-1, 1)}, equality="x to 0")
+    assert (found.status, found.evidence) == ("holds", "approached")
+    assert "no instance reaches it" in found.reason and "attained" not in found.reason
