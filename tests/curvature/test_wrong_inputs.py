@@ -133,7 +133,7 @@ CASES = {
     "top middle": (asked("top", 1, end="middle"), "greatest, least"),
     "trace 1": (asked("trace", products=1), "at least 2 products"),
     "trace how": (asked("trace", method="x"), "method must be one of"),
-    "probes": (asked("spectrum", probes=0), "must be positive"),
+    "probes": (asked("spectrum", probes=0), "probes=0 is no integer from 1 on"),
     "kappa": (asked("weak_convexity", kappa=0), "kappa=0 is no positive number"),
     "heads": (asked("weak_convexity", heads=0), "heads must be their number"),
     "blocks": (asked("blocks", "a"), "a filter for each name"),

@@ -99,7 +99,8 @@ def weak_convexity_at(
             f"heads must be their number, or the axis of the heads for each pattern of a path, got "
             f"{heads!r}"
         )
-    if kappa is not None and not (np.isfinite(kappa) and kappa > 0):
+    usual = isinstance(kappa, int | float | np.number | jax.Array)
+    if kappa is not None and not (usual and np.isfinite(kappa) and kappa > 0):
         raise ValueError(f"kappa={kappa} is no positive number. Try 1.0, or leave kappa out")
     if tolerance is None:
         tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)

@@ -13,10 +13,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxbounds.ground.tables import Table, number, with_table
+from jaxbounds.networks.curvature.causes import users_line
 from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.lanczos import Operator, _ritz, images_of, started, steps
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
+from jaxbounds.networks.options import function as as_function
+from jaxbounds.networks.options import whole
 
 
 @with_table
@@ -91,7 +94,7 @@ def diagonal_at(
     Raises:
         ValueError: as there.
     """
-    if products < 2:
+    if whole("products", products, least=None) < 2:
         raise ValueError(f"products={products} gives no standard error. Try 2 or more")
     estimate, error, value = run_hosted(
  point,
@@ -119,6 +122,29 @@ def _krylov(
     return norm * late, norm * jnp.linalg.norm(late - early)
 
 
+def _checked(given: Callable) -> Callable:
+    """The function of eigenvalues, which is refused where it fails or gives another shape."""
+    as_function("function", given, "eigenvalues (k,), in jax.numpy")
+
+    def checked(values: Array) -> Array:
+        try:
+            found = jnp.asarray(given(values))
+        except (TypeError, ValueError, AttributeError) as problem:
+            first = (str(problem).splitlines() or ["no message"])[0]
+            raise ValueError(
+                f"the function fails on eigenvalues {values.shape}{users_line(problem)}: {first}. "
+                "Try jax.numpy, on all of them at once"
+            ) from problem
+        if found.shape != values.shape:
+            raise ValueError(
+                f"the function gives shape {found.shape} for eigenvalues {values.shape}. Try one "
+                "number for each"
+            )
+        return found
+
+    return checked
+
+
 def _value(function: Callable, state: Any) -> Array:
     values, vectors, _ = _ritz(state)
     filled = jnp.arange(values.size, dtype=jnp.int32) < state.filled
@@ -141,8 +167,9 @@ def applied_at(
     Raises:
         ValueError: as there.
     """
-    if iterations < 2:
+    if whole("iterations", iterations, least=None) < 2:
         raise ValueError(f"iterations={iterations} gives no error. Try 2 or more")
+    function = _checked(function)
     k = min(iterations, point.selection.size)
     key = as_key(None)
     value, error = run_hosted(

@@ -22,6 +22,7 @@ from jaxbounds.networks.curvature.leaves import Selection
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
 from jaxbounds.networks.curvature.shared import Found, Run, pairs_of
+from jaxbounds.networks.options import number, whole
 
 DENSE_LIMIT = 1000
 """Up to this many parameters the matrix is formed: exact and fast enough."""
@@ -63,6 +64,8 @@ def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Ext
 
 def dense_at(point: Point, /, *, limit_bytes: float = 2**30, columns: int = 64) -> Array:
     """The Hessian as a matrix over the ravelled parameters; see `Curvature.dense`."""
+    whole("columns", columns)
+    limit_bytes = number("limit_bytes", limit_bytes, example="1e9")
     need = float(point.selection.size) ** 2 * point.selection.dtype.itemsize
     what = "the dense Hessian"
     point.refuse(need, limit_bytes, what, "use hessian_extremes, or ")
@@ -84,21 +87,26 @@ def lanczos_options(
     Raises:
         ValueError: if one makes no sense.
     """
-    whole = isinstance(iterations, int | float | np.number | jax.Array)
+    usual = isinstance(iterations, int | float | np.number | jax.Array)
+    usual = usual and not isinstance(iterations, bool)
     traced = isinstance(iterations, jax.core.Tracer)
-    if not whole or not (traced or (iterations >= 1 and iterations == int(iterations))):
+    if not usual or not (traced or (iterations >= 1 and iterations == int(iterations))):
         raise ValueError(f"iterations must be a positive integer, got {iterations!r}")
     size, dtype = selection.size, selection.dtype
     if basis is None:
         # Of a fixed number of rows whatever the iterations, so that one program serves all.
         basis = default_basis(size, max(iterations, 64), dtype)
-    elif basis < min(8, size):
+    elif whole("basis", basis, least=None) < min(8, size):
         raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
     if tolerance is None:
         tolerance = default_tolerance(size, dtype)
-    elif not isinstance(tolerance, jax.core.Tracer) and not tolerance >= 0:
-        raise ValueError(f"tolerance is relative and cannot be negative, got {tolerance}")
-    dense = size <= dense_limit
+    elif not isinstance(tolerance, jax.core.Tracer) and not (
+        0 <= number("tolerance", tolerance, above=-np.inf, example="1e-4") < np.inf
+    ):
+        raise ValueError(
+            f"tolerance is relative and finite and cannot be negative, got {tolerance}"
+        )
+    dense = size <= whole("dense_limit", dense_limit, least=0)
     static = {"dense": dense, "basis": None if dense else min(basis, size)}
     key = as_key(key)
     dynamic = {

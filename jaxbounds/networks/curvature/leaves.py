@@ -33,6 +33,7 @@ from jaxbounds.networks.curvature.paths import (
     sharing_of,
     text,
 )
+from jaxbounds.networks.options import whole
 
 
 class Held:
@@ -372,6 +373,7 @@ def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
     if jnp.issubdtype(dtype, jnp.complexfloating):
         raise ValueError(f"{path} is complex: split it into real and imaginary parts, or filter it")
     if axis is not None:
+        whole(f"the axis of {path}", axis, least=None)
         if not -leaf.ndim <= axis < leaf.ndim:
             raise ValueError(f"{path} of shape {leaf.shape} has no axis {axis} for its heads")
         axis %= leaf.ndim

@@ -14,10 +14,12 @@ from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point
 from jaxbounds.networks.curvature.top import top_at
 from jaxbounds.networks.curvature.trace import trace_at
+from jaxbounds.networks.options import number
 
 Measure = str | Callable[[Any], float]
 """A name ("extremes", "trace", "top5", "gradient_norm"), or a function of the `Curvature`."""
 
+_RATE = "the number or schedule of the optimiser"
 _TOP = re.compile(r"top(\d+)")
 _NAMES = "extremes, trace, top5 (or another number), gradient_norm, or a function of the Curvature"
 
@@ -28,12 +30,13 @@ def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
     Raises:
         ValueError: if one is unknown.
     """
-    given = (measures,) if isinstance(measures, str) or callable(measures) else tuple(measures)
+    single = isinstance(measures, str) or not hasattr(measures, "__iter__")
+    given: tuple[Any, ...] = (measures,) if single else tuple(measures)
     for one in given:
         known = one in ("extremes", "trace", "gradient_norm") or (
             isinstance(one, str) and _TOP.fullmatch(one)
         )
-        if not (callable(one) or known):
+        if not (callable(one) or known) or one == "top0":
             raise ValueError(f"measure={one!r} is unknown. Try one of {_NAMES}")
     return given
 
@@ -56,7 +59,8 @@ def measured(
         key: starts Lanczos and draws probes.
     """
     if callable(measure):
-        return {getattr(measure, "__name__", "measure"): float(measure(operator()))}
+        name, found = getattr(measure, "__name__", "measure"), measure(operator())
+        return {name: number(f"measure {name}", found, example="float(...) of one number")}
     if measure == "trace":
         trace = trace_at(point, memory_limit=memory_limit, key=key)
         return {"trace": float(trace.estimate), "trace_error": float(trace.standard_error)}
@@ -71,12 +75,41 @@ def measured(
     return {f"top_{i}": float(value) for i, value in enumerate(values, 1)}
 
 
-def logged(logger: Any, record: dict[str, float], /) -> None:
-    """Hand a record to a function, or to a logger with `log`, `log_metrics` or `add_scalar`.
+def check_logger(logger: Any, /) -> None:
+    """Refuse a logger that takes no records.
 
     Raises:
-        ValueError: if the logger has none of these.
+        ValueError: then.
     """
+    ways = ("log_metrics", "add_scalar", "info", "log")
+    if logger is not None and not callable(logger) and not any(hasattr(logger, w) for w in ways):
+        raise ValueError(
+            f"logger is a {type(logger).__name__}, which takes no records. Try a function of a "
+            "dictionary"
+        )
+
+
+def rate_at(learning_rate: Any, step: int, /) -> float:
+    """The learning rate at a step, from a number or a schedule.
+
+    Raises:
+        ValueError: if it is no positive number, or the schedule takes no step.
+    """
+    if callable(learning_rate):
+        try:
+            learning_rate = learning_rate(step)
+        except TypeError as problem:
+            raise ValueError(
+                f"learning_rate is a schedule that fails at a step: {problem}. Try a function of "
+                "the step"
+            ) from None
+        # A schedule may begin at 0.
+        return number("learning_rate", learning_rate, above=-5e-324, example=_RATE)
+    return number("learning_rate", learning_rate, above=0, example=_RATE)
+
+
+def logged(logger: Any, record: dict[str, float], /) -> None:
+    """Hand a record to a function, or to a logger with `log`, `log_metrics` or `add_scalar`."""
     step = int(record["step"])
     if hasattr(logger, "log_metrics"):
         logger.log_metrics(record, step=step)
@@ -87,13 +120,8 @@ def logged(logger: Any, record: dict[str, float], /) -> None:
         logger.info(json.dumps(record))
     elif hasattr(logger, "log"):
         logger.log(record, step=step)
-    elif callable(logger):
-        logger(record)
     else:
-        raise ValueError(
-            f"logger is a {type(logger).__name__}, which takes no records. Try a function of a "
-            "dictionary"
-        )
+        logger(record)
 
 
 def stored(path: str | Path, /) -> list[dict[str, Any]]:
@@ -102,16 +130,19 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
     Raises:
         ValueError: if a line is no record.
     """
+    if not isinstance(path, str | Path) or Path(path).is_dir():
+        kind = "a folder" if isinstance(path, str | Path) else f"a {type(path).__name__}"
+        raise ValueError(f"file={path!r} is {kind}. Try the path of a file, as 'curvature.jsonl'")
     if not Path(path).exists():
         return []
     found = []
-    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+    for place, line in enumerate(Path(path).read_text().splitlines(), 1):
         try:
             record = json.loads(line)
             found.append(record | {"step": int(record["step"])})
         except (ValueError, TypeError, KeyError):
             raise ValueError(
-                f"line {number} of {path} is no record of a monitor. Try another file="
+                f"line {place} of {path} is no record of a monitor. Try another file="
             ) from None
     return found
 

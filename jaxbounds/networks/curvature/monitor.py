@@ -19,9 +19,11 @@ from jaxbounds.networks.curvature.lanczos import Extremes
 from jaxbounds.networks.curvature.leaves import select
 from jaxbounds.networks.curvature.measures import (
     Measure,
+    check_logger,
     check_measures,
     logged,
     measured,
+    rate_at,
     store,
     stored,
 )
@@ -30,6 +32,7 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Loss, Of
 from jaxbounds.networks.curvature.programs import Point
 from jaxbounds.networks.curvature.shares import head_shares
+from jaxbounds.networks.options import function, shown, whole
 
 if TYPE_CHECKING:  # slow to import, and needed for results only
     import xarray
@@ -126,8 +129,16 @@ class CurvatureMonitor:
             ValueError: if `every` is below 1, a block takes the name of that of all parameters, a
                 measure is unknown, or the file holds other things than records.
         """
-        if every < 1:
+        function("loss", loss, "the parameters, and the batch")
+        if whole("every", every, least=None) < 1:
             raise ValueError(f"every must be at least 1, got {every}")
+        if not isinstance(blocks or {}, Mapping):
+            raise ValueError(f"blocks={shown(blocks)} is no mapping. Try a filter for each name")
+        if on_record is not None:
+            function("on_record", on_record, "a dictionary of numbers")
+        if learning_rate is not None and not callable(learning_rate):
+            rate_at(learning_rate, 0)
+        check_logger(logger)
         if WHOLE in (blocks or {}):
             raise ValueError(f"no block may be called {WHOLE!r}: that one is always recorded")
         self._loss, self._every = loss, every
@@ -159,6 +170,7 @@ class CurvatureMonitor:
         Raises:
             ValueError: as `hessian_extremes`; a loss that is not finite is recorded as such.
         """
+        step = whole("step", step, least=0)
         if step % self._every:
             return False
         size, batches = None, named(data, batches)
@@ -169,11 +181,16 @@ class CurvatureMonitor:
         at = functools.partial(
             Point, self._loss, params, batches, batch_size=size, of=self._of
         )  # fmt: skip
-        whole = at()
-        self._size = whole.selection.size
-        found[WHOLE] = extremes_at(whole, head=None, finite=False, **self._options)
+        everything = at()
+        if everything.is_traced:
+            raise ValueError(
+                "the monitor is called inside of jit or another transformation, where numbers have "
+                "no values. Try the loop of Python around the compiled step"
+            )
+        self._size = everything.selection.size
+        found[WHOLE] = extremes_at(everything, head=None, finite=False, **self._options)
         for name, block in self._blocks.items():
-            found[name] = block_at(whole, at, block, finite=False, **self._options)
+            found[name] = block_at(everything, at, block, finite=False, **self._options)
         if self._heads:
             for head in range(select(params, heads=self._heads).heads or 0):
                 one = at(heads=self._heads)
@@ -184,7 +201,7 @@ class CurvatureMonitor:
             raise ValueError(f"the blocks changed from {self._names} to {names}")
         self._names = names
         record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
-        streamed = whole.stream is not None
+        streamed = everything.stream is not None
         record["batches"] = 0 if streamed else count(group(batches, size))
         record["single"] = self._data is None and batches is not None and record["batches"] == 1
         for field in (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum"):
@@ -192,7 +209,7 @@ class CurvatureMonitor:
         record["ratio_at_least"] = [_ratio(least, record["loss"]) for least in record["minimum"]]
         if self._heads:
             record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
-        record["more"] = self._more(int(step), whole, params, batches, size)
+        record["more"] = self._more(int(step), everything, params, batches, size)
         # The latest record of a step is the one that counts, in the order of steps.
         others = [one for one in self._records if one["step"] != record["step"]]
         self._records = sorted([*others, record], key=lambda one: one["step"])
@@ -217,7 +234,7 @@ class CurvatureMonitor:
         for one in self._measures:
             more |= measured(one, whole, operator, memory_limit=limit, key=key)
         if self._rate is not None:
-            rate = float(self._rate(step) if callable(self._rate) else self._rate)
+            rate = rate_at(self._rate, step)
             more["two_over_learning_rate"] = 2 / rate if rate else float("inf")
         return more
 

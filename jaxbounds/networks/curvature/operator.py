@@ -25,6 +25,7 @@ from jaxbounds.networks.curvature.programs import Point
 from jaxbounds.networks.curvature.spectrum import Spectrum, spectrum_at
 from jaxbounds.networks.curvature.top import End, Top, top_at
 from jaxbounds.networks.curvature.trace import Method, Trace, trace_at
+from jaxbounds.networks.options import number
 
 
 def _product_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array, " n"]:
@@ -89,7 +90,7 @@ class Curvature:
         of: Of = "hessian",
         memory_limit: float = LIMIT,
     ) -> None:
-        self._limit = memory_limit
+        self._limit = number("memory_limit", memory_limit, example="4e9, in bytes")
         data = named(data, batches)
         self._at = functools.partial(Point, loss, params, data, batch_size=batch_size, of=of)
         self._point = self._at(filter=filter)
@@ -112,7 +113,7 @@ class Curvature:
                 f"v has shape {shape}, and the matrix has {self.size} columns. Try a vector "
                 f"({self.size},), or a pytree like the parameters"
             )
-        vector = jnp.asarray(v) if flat else selection.vector_of(v)
+        vector = self._real(v) if flat else selection.vector_of(v)
         vector = vector.astype(selection.dtype)
         image = run_hosted(
             self._point, _product_kernel, {}, {"vector": vector}, limit=self._limit,
@@ -122,6 +123,14 @@ class Curvature:
         if not isinstance(vector, jax.core.Tracer) and jnp.any(vector != 0):
             self._point.refuse_constant(image)
         return image if flat else selection.tree(image)
+
+    @staticmethod
+    def _real(v: Any) -> Array:
+        """Refuse a vector that is none of real numbers."""
+        vector = jnp.asarray(v)
+        if jnp.issubdtype(vector.dtype, jnp.complexfloating):
+            raise ValueError(f"v has dtype {vector.dtype}. Try its real and imaginary parts")
+        return vector
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -138,7 +147,15 @@ class Curvature:
 
         `scipy.sparse.linalg.aslinearoperator(H)` asks for it.
         """
-        flat = np.asarray(v, self.dtype)
+        try:
+            flat = np.asarray(v, self.dtype)
+        except (TypeError, ValueError):
+            raise ValueError(f"v is a {type(v).__name__}. Try an array ({self.size},)") from None
+        if flat.size != self.size:
+            raise ValueError(
+                f"v has shape {flat.shape}, and the matrix has {self.size} columns. Try a vector "
+                f"({self.size},)"
+            )
         return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
 
     rmatvec = matvec
@@ -176,7 +193,7 @@ class Curvature:
                 fewer than 2 iterations, or v is not like the parameters.
         """
         selection, flat = self._point.selection, getattr(v, "shape", None) == (self.size,)
-        vector = jnp.asarray(v) if flat else selection.vector_of(v)
+        vector = self._real(v) if flat else selection.vector_of(v)
         value, error, k = applied_at(
             self._point, function, vector.astype(selection.dtype), memory_limit=self._limit,
             iterations=iterations,
@@ -377,6 +394,8 @@ class Curvature:
         Raises:
             ValueError: if a block matches nothing (the nearest paths are named).
         """
+        if blocks is None and heads is None:
+            raise ValueError("neither blocks nor heads are given. Try blocks={'name': 'a path'}")
         if not isinstance(blocks or {}, Mapping):
             raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
         found = {

@@ -41,6 +41,8 @@ def as_key(key: Any, /) -> jax.Array:
         jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.dtype == jnp.uint32
     ):
         raise ValueError(f"key={key!r} is no key. Try jax.random.key(0)")
+    if key.ndim != (0 if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else 1):
+        raise ValueError(f"key holds keys of shape {key.shape}. Try one of them, as key[0]")
     return key
 
 

@@ -18,6 +18,9 @@ from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.lanczos import _ritz, _unit, default_basis, started, steps
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
+from jaxbounds.networks.options import function as as_function
+from jaxbounds.networks.options import number as as_number
+from jaxbounds.networks.options import shown, whole
 
 PROBES = 4
 """Random vectors that `spectrum` draws unless given; more of them cost products and lower the error
@@ -65,8 +68,7 @@ class Spectrum(NamedTuple):
         Raises:
             ValueError: if `x` is no number.
         """
-        if np.isnan(x):
-            raise ValueError(f"x={x} has no place among the eigenvalues. Try a number")
+        x = as_number("x", x, example="0.0")
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         residuals = 0.0 if self.residuals is None else np.asarray(self.residuals, np.float64)
         weights = weights / weights.sum(axis=1, keepdims=True)
@@ -101,7 +103,10 @@ class Spectrum(NamedTuple):
 
     def moment(self, power: int) -> tuple[float, float]:
         """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
-        return self._mean(np.asarray(self.nodes, np.float64) ** power)
+        as_number("power", power, example="2")
+        with np.errstate(all="ignore"):
+            values = np.asarray(self.nodes, np.float64) ** power
+        return self._mean(self._finite(values, f"the power {power:g}"))
 
     def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
         """The trace of f(A), and its standard error over the probes.
@@ -116,26 +121,41 @@ class Spectrum(NamedTuple):
         Raises:
             ValueError: if f is not finite at a node with weight.
         """
-        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        nodes = np.asarray(self.nodes, np.float64)
+        as_function("function", function, "nodes, in NumPy")
         with np.errstate(all="ignore"):
-            values = np.where(weights > 0, function(nodes), 0.0)
-        if not np.isfinite(values).all():
-            bad = nodes[~np.isfinite(values)][0]
+            values = np.asarray(function(nodes))
+        if values.shape != nodes.shape:
             raise ValueError(
-                f"f is not finite at the node {bad:.6g}. Try a function that is defined there, as "
-                "lambda x: np.log(x + 1)"
+                f"f gives shape {values.shape} for nodes {nodes.shape}. Try one number for each"
             )
-        mean, error = self._mean(values)
+        mean, error = self._mean(self._finite(values, "f"))
         return self.size * mean, self.size * error
+
+    def _finite(self, values: np.ndarray, name: str) -> np.ndarray:
+        """Refuse values that are not finite at a node with weight."""
+        nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
+        lost = (weights > 0) & ~np.isfinite(values)
+        if lost.any():
+            raise ValueError(
+                f"{name} is not finite at the node {nodes[lost][0]:.6g}. Try a function that is "
+                "defined there, as lambda x: np.log(x + 1)"
+            )
+        return np.where(weights > 0, values, 0.0)
 
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
         """The density on a grid, each node smeared to a normal of standard deviation `width`.
 
         1% of the range of the nodes unless given.
         """
+        if width is not None:
+            as_number("width", width, above=0, example="0.1")
         low, high = jnp.min(self.nodes), jnp.max(self.nodes)
         spread = 0.01 * (high - low) + jnp.finfo(self.nodes.dtype).tiny if width is None else width
-        grid = jnp.asarray(grid, self.nodes.dtype)
+        try:
+            grid = jnp.asarray(grid, self.nodes.dtype)
+        except (TypeError, ValueError):
+            raise ValueError(f"grid={shown(grid)} is no array. Try np.linspace(-1, 1)") from None
         z = (grid[:, None, None] - self.nodes[None]) / spread
         bell = jnp.exp(-(z**2) / 2) / (spread * jnp.sqrt(2 * jnp.asarray(jnp.pi, grid.dtype)))
         return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
@@ -268,8 +288,7 @@ def spectrum_at(
     rows = default_basis(size, 200, dtype)
     probes = (PROBES if size < MANY else 1) if probes is None else probes
     iterations = min(ITERATIONS, rows) if iterations is None else iterations
-    if probes < 1 or iterations < 1:
-        raise ValueError(f"probes and iterations must be positive, got {probes}, {iterations}")
+    probes, iterations = whole("probes", probes), whole("iterations", iterations)
     k = min(iterations, size)
     fits = lambda rows: rows * size * dtype.itemsize <= STORED_BYTES
     stored = fits(k)

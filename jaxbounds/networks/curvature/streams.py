@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from jaxbounds.networks.curvature.batches import Listed
+from jaxbounds.networks.curvature.causes import users_line
 from jaxbounds.networks.curvature.paths import leaves_of
 
 
@@ -25,7 +26,7 @@ class Stream:
 
     def __iter__(self) -> Iterator[Any]:
         """One pass over the batches."""
-        source = self._source() if callable(self._source) else self._source
+        source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
             raise ValueError(
                 f"the function of batches gives a {type(source).__name__}. Try "
@@ -33,6 +34,16 @@ class Stream:
             )
         for batch in source:
             yield jax.tree.map(np.asarray, batch)
+
+    def _made(self) -> Any:
+        try:
+            return self._source()
+        except Exception as problem:
+            first = (str(problem).splitlines() or ["no message"])[0]
+            raise ValueError(
+                f"the function of batches fails{users_line(problem)}: {type(problem).__name__}: "
+                f"{first}. Try a function without arguments that gives an iterator"
+            ) from problem
 
 
 def stream_of(data: Any, /) -> Stream | None:

@@ -27,6 +27,7 @@ from jaxbounds.networks.curvature.lanczos import (
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point
 from jaxbounds.networks.curvature.shared import rayleigh
+from jaxbounds.networks.options import whole
 
 End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
@@ -208,7 +209,7 @@ def top_at(
     selection = point.selection
     if end not in get_args(End):
         raise ValueError(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
-    if not 1 <= k <= selection.size:
+    if not 1 <= whole("k", k, least=None) <= selection.size:
         raise ValueError(f"there are {selection.size} eigenvalues, and {k} were asked for")
     # A stream is read at each product, and fills no matrix.
     limit = 0 if point.stream is not None else dense_limit

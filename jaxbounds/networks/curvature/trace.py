@@ -12,6 +12,7 @@ from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.lanczos import Operator, default_basis, images_of
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
+from jaxbounds.networks.options import whole
 
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
@@ -157,7 +158,7 @@ def trace_at(
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     size = point.selection.size
-    third = products // 3
+    third = whole("products", products, least=None) // 3
     dtype = point.selection.dtype
     small = third * size * dtype.itemsize <= 2**28
     if method == "auto":
