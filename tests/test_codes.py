@@ -92,6 +92,23 @@ def test_a_table_of_forms_names_the_command_that_explains_a_code(capsys):
     assert "codes:" not in capsys.readouterr().out
 
 
+def test_verify_names_the_command_for_forms_and_for_errata(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    verify = ["verify", "--jobs", "1", "--out", str(tmp_path / "out")]
+    assert main([*verify, "multihead.eq42"]) == 0
+    assert "codes: `jaxbounds show multihead.S1` explains S1\n" in capsys.readouterr().out
+    paper = jb.load_paper("seqlength")
+    (erratum, *_) = (e for e in paper.errata if e.changes_main)
+    (shown, *_) = (s for s, form in carrying(paper, erratum.id) if form.erratum == erratum.id)
+    assert main([*verify, shown.id]) == 0
+    assert f"{paper.id}.{erratum.id}` explains {erratum.id}" in capsys.readouterr().out
+
+
+def test_the_list_of_figures_names_the_page_of_codes(capsys):
+    assert main(["run"]) == 0
+    assert "DM1 and 1STR: jaxbounds guide codes" in capsys.readouterr().out
+
+
 def test_the_line_below_a_table_names_a_few_codes_once():
     papers = [jb.load_paper("multihead")]
     forms = [("multihead.thm3", "sharpened S2, S6, S8, S10"), ("multihead.eq42", "printed")]

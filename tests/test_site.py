@@ -54,6 +54,17 @@ def test_each_public_name_has_its_place_in_the_reference(part, links, tmp_path):
     assert all(re.search(rf":: jaxbounds\.{name}\n", text) for name in names)
 
 
+def test_each_judged_function_has_its_place_once(part, tmp_path):
+    papers = load_papers()
+    part("formulas").write_formulas(papers, tmp_path)
+    text = "".join(file.read_text() for file in tmp_path.iterdir())
+    judged = {name for paper in papers for s in paper.statements for name in s.judged}
+    made = re.findall(r":: (jaxbounds\.\S+)\n", text)
+    assert judged <= {*made} and len(made) == len({*made})
+    assert {file.stem for file in tmp_path.iterdir()} == {*part("formulas").pages(papers)}
+    assert re.search(r"automethod:: jaxbounds\.qstr\.layers\.FeedForward\.__call__\n", text)
+
+
 @pytest.mark.parametrize(
     "code, link",
     [

@@ -7,18 +7,23 @@ import re
 from typing import Any
 
 from docutils import nodes
+from jax.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 from sphinx.util import logging
+from sphinx.util.typing import stringify_annotation
 
 import jaxbounds as jb
 from jaxbounds.report.formula import mathml
 
 LOGGER = logging.getLogger(__name__)
+ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
+"""Seven types between bars, as a signature would write them."""
 QUESTION = (
-    "am an can do does for from get have how i is it me mine my of on or our the this to what"
+    "am an can do does for from get have how i is it me mine my of on or our the this to what when "
+    "where which who why with you your"
 )
-QUESTION += " when where which who why with you your"
+"""The words that only make a question of some words."""
 
 
 class SearchQuestions(SearchEnglish):
@@ -69,6 +74,14 @@ def _docstring(app: Sphinx, what: str, name: str, it: Any, options: Any, lines: 
     lines[:] = restructured(lines)
 
 
+def _signature(
+    app: Sphinx, what: str, name: str, it: Any, options: Any, given: str | None, gives: str | None
+) -> tuple[str | None, str | None]:
+    """Write JAX's union of all that is like an array by its name."""
+    short = lambda words: words and words.replace(ARRAY_LIKE, "ArrayLike")
+    return short(given), short(gives)
+
+
 def _skipped(app: Sphinx, what: str, name: str, it: Any, skip: bool, options: Any) -> bool | None:
     """Leave out what Python says of a named tuple's fields; the class describes its fields."""
     alias = str(getattr(it, "__doc__", "")).startswith("Alias for field number")
@@ -101,6 +114,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     app.add_search_language(SearchQuestions)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", _signature)
     app.connect("autodoc-skip-member", _skipped)
     app.connect("missing-reference", _public)
     app.connect("env-check-consistency", _complete)

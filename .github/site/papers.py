@@ -80,7 +80,7 @@ def _statement(statement: Statement, paper: Paper, ratios: Ratios, links: Links)
     notes = [f"{code(form.name)}: {text(form.note)}" for form in statement.forms if form.note]
     if notes:
         yield bullets(notes)
-    names = [code(name) for name in statement.judged]
+    names = [f"{{py:obj}}`{name}`" for name in dict.fromkeys(statement.judged)]
     if names:
         yield f"It judges {', '.join(names)}."
     known = paper.codes

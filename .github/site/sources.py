@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from crosslinks import Links
+from formulas import pages, write_formulas
 from notebooks import write_notebooks
 from papers import write_papers
 from questions import write_questions
@@ -65,15 +66,17 @@ def write_sources(folder: Path, /) -> None:
         _write(folder / "guide" / f"{topic}.md", links.page(text, f"guide-{topic}"))
     write_papers(papers, folder / "papers", links)
     write_reference(folder / "reference", links)
+    write_formulas(papers, folder / "reference")
     shutil.copy(ROOT / ".github" / "looseness.svg", folder)
     front = (ROOT / "README.md").read_text(encoding="utf8")
     front = re.sub(r"\(\.github/looseness\.svg\)", "(looseness.svg)", front)
+    reference = [*(theme.name for theme in themes()), *pages(papers)]
     index = INDEX.format(
         guide="\n".join(f"{topic} <guide/{topic}>" for topic in TOPICS),
         papers="\n".join(
             f"{name} <papers/{name}>\n{name}, errata <papers/{name}-errata>" for name in PAPERS
         ),
-        reference="\n".join(f"reference/{theme.name}" for theme in themes()),
+        reference="\n".join(f"reference/{name}" for name in reference),
         notebooks="\n".join(f"notebooks/{name}" for name in books),
     )
     _write(folder / "index.md", links.page(front, "front") + index)

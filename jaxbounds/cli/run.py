@@ -70,6 +70,7 @@ def list_experiments() -> int:
     console = console_for_output()
     console.print(USAGE, markup=False)
     console.print(table)
+    console.print("short names such as DM1 and 1STR: jaxbounds guide codes")
     return 0
 
 

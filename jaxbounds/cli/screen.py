@@ -14,7 +14,7 @@ from jaxbounds.cli.common import Plain
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
 from jaxbounds.report.codes import pointer
-from jaxbounds.report.headline import NO_ERRATA, headline, plural
+from jaxbounds.report.headline import NO_ERRATA, about, headline, plural
 from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.remarks import left_out, remarks
 from jaxbounds.runs.drift import drifted
@@ -147,8 +147,7 @@ def show(
     aside = list(_notes(run))  # before `record` takes it as known
     _summarize(run, console, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
-    rows = ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
-    if line := pointer(rows, run.selection.papers):
+    if line := pointer(_with_codes(run, every), run.selection.papers):
         console.print(line)
     for line in run.recorded:
         console.print(f"recorded: {line}", markup=False, soft_wrap=True)
@@ -159,6 +158,15 @@ def show(
         console.print(f"more: {'; '.join(more)}")
     for line in _slowest(run, durations):
         console.print(line)
+
+
+def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
+    """The words on the screen that may have codes: forms of the rows, errata of the last line."""
+    yield from ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
+    chosen = {s.id for s in run.selection.statements}
+    for paper in run.selection.papers:
+        named = (erratum.id for erratum in about(paper, chosen) if erratum.changes_main)
+        yield from ((f"{paper.id}.", name) for name in named)
 
 
 def _judge(run: Verification, console: Console, every: bool) -> None:

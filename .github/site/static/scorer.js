@@ -1,8 +1,9 @@
-/* How the search ranks what it found: a question that newcomers ask, then the guide, then the rest.
+/* How the search ranks what it found: a question that newcomers ask, the guide, the papers, the rest.
    The numbers are points; a larger number puts a page nearer to the top. */
 var Scorer = {
   score: ([place, title, anchor, description, points]) =>
-    points + (place.startsWith("questions/") ? 20 : place.startsWith("guide/") ? 4 : 0),
+    points + (place.startsWith("questions/") ? 20 : place.startsWith("guide/") ? 4
+      : place.startsWith("papers/") ? 2 : 0),
   objNameMatch: 40,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
