@@ -262,9 +262,7 @@ places.
 
 
 INNER = 10
-"""Steps of which one is taken where each step runs a search of its own. A larger number tries fewer
-steps.
-"""
+"""To how many steps one is taken where each measures by a search of its own: more take longer."""
 
 
 class Searched(NamedTuple):

@@ -249,14 +249,12 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
 
 
 def promised(statement: Statement, size: Size, index: int, /) -> Callable[[Instance], Instance]:
-    """Return a function that adds the entries of `there_is` to an instance.
-
-    The inner search finds the entries with the best ratio.
+    """An instance with the entries that `there_is` promises, as the inner search finds them best.
 
     Args:
-        statement: a statement with `there_is`.
-        size: the size of the instance.
-        index: the index of the form, or of the control, whose ratio the inner search makes small.
+        statement: with `there_is`.
+        size: of the instance.
+        index: of the form, or of the control, whose ratio is made small.
     """
     sets, given = Over(statement.there_is or {}), measure(statement.as_given(), size)
 
@@ -270,7 +268,7 @@ def promised(statement: Statement, size: Size, index: int, /) -> Callable[[Insta
 
 
 def _with_promised(statement: Statement, size: Size) -> Callable[[Instance], Measured]:
-    """Measure each form, and the control, with the entries that suit it best."""
+    """Each form, and the control, with the entries that suit it best."""
     given, sets = measure(statement.as_given(), size), Over(statement.there_is or {})
     fills = [promised(statement, size, i) for i in range(len(statement.forms) + 1)]
     exact = sets.every(size) is not None

@@ -39,7 +39,7 @@ Slopes = tuple[Any, Any, list[Any]]
 """The score of a form, the reading or measurement, and the slopes along its leaves of floats."""
 
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
-"""The exceptions of JAX where it cannot differentiate (loops of unknown length, callbacks, ...)."""
+"""What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
 LEARNING_RATE = 0.1
 """First step of the ascent, relative to the root mean square of each leaf. A larger step moves
 faster and overshoots narrow maxima.
@@ -47,9 +47,9 @@ faster and overshoots narrow maxima.
 
 
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    """Return a projection onto the hypotheses; it keeps an instance that meets them already.
+    """Back onto the hypotheses; what meets them as it is stays, wherever `project` would put it.
 
-    Without hypotheses, `project` alone says which instances exist.
+    Without hypotheses `project` alone says which instances there are.
     """
     project, xp = statement.project, np if statement.host else jnp
     if project is None:

@@ -166,7 +166,7 @@ class Marked:
             return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
-        """Return the content of a file; None if the file is absent or damaged.
+        """The content of a file; None if the file is absent or damaged.
 
         A damaged file that a run wrote is set aside; a file of the user's stays as it is.
 
@@ -302,11 +302,11 @@ class Marked:
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
 
     def tidy(self) -> None:
-        """Remove names from the mark at which no file stands any more."""
+        """Leave names out of the mark at which nothing stands any more."""
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Remove names from the mark, so that it does not grow from run to run."""
+        """Leave names out of the mark, so that it does not grow from run to run."""
         known = self._read()
 
         def over(name: str) -> bool:

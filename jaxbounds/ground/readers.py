@@ -40,11 +40,11 @@ class Damaged(ValueError):
 
 
 def _plain_file(path: Path) -> BufferedReader:
-    """Open a plain file; refuse a pipe or a device, which may never end."""
+    """The opened file; a pipe or a device, which may never end, is none."""
     file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise Damaged(f"{path} is no plain file, got path={str(path)!r}. Try another folder")
+        raise Damaged(f"{path} is no plain file. Try another folder")
     return file
 
 
