@@ -275,7 +275,7 @@ def _with_promised(statement: Statement, size: Size) -> Callable[[Instance], Mea
 
     def one(instance: Instance) -> Measured:
         columns = [given(fill(instance)).column(i) for i, fill in enumerate(fills)]
-        if not exact:  # a search without a result proves no absence
+        if not exact:  # a search that finds nothing proves no absence
             none = jnp.full((), -jnp.inf)
             columns = [*(column._replace(low=none) for column in columns[:-1]), columns[-1]]
         return jax.tree.map(lambda *fields: jnp.stack(fields), *columns)
