@@ -181,6 +181,7 @@ def crowd(rounds: int = 5, commands: int = 5) -> int:
             wrong += bool(problems)
             for problem in problems:
                 print(f"round {number}, {many} commands: {problem}", flush=True)
+        print(f"round {number} is over: {wrong} went wrong so far", flush=True)
     print(f"{rounds} rounds of 2 and of {commands} commands: {wrong} went wrong", flush=True)
     return int(wrong > 0)
 

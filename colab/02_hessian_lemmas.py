@@ -1,7 +1,10 @@
 # %% [markdown]
 # # Checking Hessian lemmas: from `jax.hessian` to a certified eigenvalue to a sharper constant
 #
-# And then: a statement of your own, and the search for its counterexample.
+# This notebook checks a paper's lemmas on the Hessian of attention against autograd. Choose *Run
+# all*: the first code cell installs the library where it is missing. You get the least eigenvalue
+# with a certificate, the factor by which the printed constant is loose, and a verdict on a statement
+# of your own.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

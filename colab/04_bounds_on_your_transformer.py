@@ -1,8 +1,10 @@
 # %% [markdown]
 # # Bounds on your own Flax Transformer
 #
-# Train a small attention classifier, read its norms, and ask what norm-based theory says about it:
-# which bounds apply, whether they are certified, and from how many samples on they say anything.
+# This notebook trains a small attention classifier and asks norm-based theory about it. Choose *Run
+# all*: the first code cell installs the library where it is missing. You get the norms of the
+# network, the bounds that apply to it, and the number of samples from which on a bound says
+# anything.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

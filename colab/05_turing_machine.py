@@ -1,9 +1,11 @@
 # %% [markdown]
 # # Compile a Turing machine to a Transformer and look inside
 #
-# Wei, Chen and Ma show that Transformers approximate Turing machines *statistically meaningfully*:
-# with weights that a learner could find. Here is the construction: a machine of yours becomes an
-# encoder-decoder Transformer whose every step can be read.
+# This notebook compiles a Turing machine of yours to an encoder-decoder Transformer, as Wei, Chen
+# and Ma construct it: they show that Transformers approximate Turing machines *statistically
+# meaningfully*, with weights that a learner could find. Choose *Run all*: the first code cell
+# installs the library where it is missing. You get each layer by name, the network beside the
+# simulator step by step, and the answers on all short inputs.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

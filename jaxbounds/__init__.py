@@ -1,7 +1,19 @@
 """Learning theory on Transformers that runs.
 
-`import jaxbounds as jb` gives the names that `__init__.pyi` lists. Each is imported when it is
-first asked for: the package itself touches no device and changes no setting of JAX.
+The package measures the claims of learning-theory papers, searches for their worst case, and stores
+a counterexample where a claim fails. Try it on a claim of yours:
+
+    import jaxbounds as jb
+
+    ball = {"x": jb.Ball(1, "d")}
+    print(jb.find_violation(lambda x: abs(x).sum(), 1.9, over=ball, sizes={"d": (2, 4)}))
+
+A violation comes out: the ratio of the two sides, the instance, and its size. Next type
+`print(jb.verify("multihead.cor1.3"))` for a verdict on a claim of a paper, or `jaxbounds guide` in
+a shell for pages to read.
+
+`dir(jb)` lists the public names. Each name is imported when it is first asked for: the package
+itself touches no device and changes no setting of JAX.
 """
 
 from typing import Any

@@ -1,5 +1,8 @@
 """Every test runs with strict promotion rules, on several fake CPU devices, compiled cheaply.
 
+The variable `JAXBOUNDS_TEST_DEVICES` says on how many devices, 4 unless it is set. A test that
+needs more is marked `devices(N)`, and skipped where there are fewer.
+
 Most of a test's time goes into compiling programs that run for milliseconds. Types are checked at
 run time where shapes are annotated; everywhere, which takes twice the time, once a week by
 `--jaxtyping-packages=jaxbounds,...`.
@@ -11,6 +14,7 @@ import gc
 import os
 import shutil
 import sys
+import time
 
 import jax
 import jaxtyping
@@ -26,7 +30,8 @@ CHEAP += " --xla_cpu_parallel_codegen_split_count=1 --xla_cpu_prefer_vector_widt
 if jax.__version_info__ < (0, 11):
     CHEAP += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{CHEAP} {os.environ.get('XLA_FLAGS', '')}"
-jax.config.update("jax_num_cpu_devices", 4)
+DEVICES = int(os.environ.get("JAXBOUNDS_TEST_DEVICES", "4"))
+jax.config.update("jax_num_cpu_devices", DEVICES)
 jax.config.update("jax_cpu_enable_async_dispatch", False)  # as the commands do, for their reason
 jax.config.update("jax_traceback_filtering", "off")  # as the commands do, for their reason
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -47,14 +52,32 @@ SHAPED = (
 )
 MUCH, MORE = 2**30, 2**27
 """Bytes that a worker may hold; and those that come together before it gives back again."""
+KEPT = 7 * 24 * 3600.0
+"""Seconds that a compiled program is kept for later runs of the tests; more takes more disk."""
+WORTH = 0.03
+"""Seconds of compiling from which a program is kept; a larger value keeps fewer programs."""
 LIBC = ctypes.CDLL(None) if os.name == "posix" else None
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
 
 def pytest_configure(config):
     """Before anything of the library is imported."""
+    config.addinivalue_line("markers", "devices(count): needs so many devices")
     if not config.getoption("jaxtyping_packages"):
         jaxtyping.install_import_hook([f"jaxbounds.{name}" for name in SHAPED], CHECKER)
+    if (cache := getattr(config, "cache", None)) is not None:
+        _keep_programs(cache.mkdir("programs"))
+
+
+def _keep_programs(folder):
+    """Let the next run of the tests load what this run compiles."""
+    for file in folder.iterdir():
+        with contextlib.suppress(OSError):  # another worker may remove it at this moment
+            if time.time() - file.stat().st_mtime > KEPT:
+                file.unlink()
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -77,6 +100,13 @@ def pytest_collection_finish():
     """What was imported stays, and compiled programs make millions of objects: look less often."""
     gc.freeze()
     gc.set_threshold(20_000, 50, 1000)
+
+
+def pytest_runtest_setup(item):
+    """Tests that need more devices than there are say nothing."""
+    needed = max((mark.args[0] for mark in item.iter_markers("devices")), default=1)
+    if needed > 1 and needed > len(jax.devices()):
+        pytest.skip(f"{needed} devices are needed, and there are {len(jax.devices())}")
 
 
 @contextlib.contextmanager

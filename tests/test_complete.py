@@ -1,5 +1,6 @@
 """Completeness: a thing that is exported, declared or documented in one place is there in all."""
 
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ from jaxbounds.claims.sets import Set
 from jaxbounds.claims.sets.reading import sets_in
 from jaxbounds.cli.guide import TOPICS
 from jaxbounds.falsification.decide import ON_AVERAGE
+from jaxbounds.papers import load_papers
 from jaxbounds.programs.balls.coverage import coverage
 from jaxbounds.programs.primitives import PRIMITIVES
 from jaxbounds.report.terminal import PAPER_COLUMNS, paper_rows
@@ -122,3 +124,16 @@ def test_contributing_names_files_that_exist():
     given = [name for name in named if "<" not in name and name not in WRITTEN_BY_RUNS]
     lost = [name for name in given if not any((room / name).exists() for room in rooms)]
     assert given and lost == []
+
+
+@pytest.mark.parametrize("paper", load_papers(), ids=lambda p: p.id)
+def test_each_tuple_of_statements_stands_in_a_section_of_its_paper(paper):
+    package = importlib.import_module(f"jaxbounds.{paper.id}.statements")
+    named = {entry for names in package.SECTIONS.values() for entry in names}
+    for file in Path(package.__file__).parent.glob("[!_]*.py"):
+        module = importlib.import_module(f"{package.__name__}.{file.stem}")
+        for name in re.findall(r"^([A-Z]+) = \(", file.read_text(), flags=re.MULTILINE):
+            found = getattr(module, name)
+            if found and all(isinstance(one, jb.Statement) for one in found):
+                entry = file.stem if name == "STATEMENTS" else f"{file.stem}.{name}"
+                assert entry in named, f"{entry}: SECTIONS of {paper.id}"

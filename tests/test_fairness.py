@@ -4,10 +4,14 @@ The numbers are judged elsewhere (`test_papers`); here the words about them are 
 """
 
 import dataclasses
+import importlib
 import re
+import warnings
+from pathlib import Path
 
 import pytest
 
+import jaxbounds
 from jaxbounds.claims.statements import Erratum
 from jaxbounds.falsification import problems_of
 from jaxbounds.papers import find_statement, load_paper, load_papers, select
@@ -90,6 +94,15 @@ def named(item, text):
     return bool(re.search(rf"{kind} {end}|{many} [\w., ]*?\b{end}", text))
 
 
+def of_the_claim(item, cites):
+    """Whether a citation is of the item itself: a step of its proof is not what the item claims."""
+    if not named(item, cites):
+        return False
+    item = re.escape(item)
+    beside = rf"{item},? proof|proof of {item}(?!\d|\.\d)|(?:after|above|below) {item}"
+    return not re.search(beside, cites)
+
+
 def printed_forms(paper, about):
     ids = {part.strip() for part in about.split(",")}
     return [
@@ -104,7 +117,7 @@ def printed_forms(paper, about):
 @pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
 def test_a_numbered_item_has_a_printed_form_that_cites_it_or_is_unchecked(paper):
     covered = {
-        item: any(named(item, form.cites) for _, form in printed_forms(paper, about))
+        item: any(of_the_claim(item, form.cites) for _, form in printed_forms(paper, about))
         for item, about in paper.items.items()
         if NUMBERED.match(item)
     }
@@ -163,6 +176,23 @@ def test_an_erratum_says_in_three_sentences_what_is_printed_why_it_is_false_and_
         assert len(re.split(r"(?<!\.)\.\s+", erratum.text)) == 3, (erratum.id, erratum.text)
 
 
+PRONOUNS = re.compile(r"\b(it|its|they|them|their|this|these|those)\b", re.IGNORECASE)
+QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"")
+PRINTED = re.compile(r"\b(prints?|bounds|calls|concludes|fixes|lets|replaces|restates)\b")
+
+
+@pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
+def test_an_outsider_reads_an_erratum_without_looking_back(paper):
+    """The first sentence says what is printed, and no sentence has a pronoun for its subject."""
+    for erratum in paper.errata:
+        sentences = re.split(r"(?<!\.)\.\s+", QUOTED.sub("''", erratum.text))
+        assert PRINTED.search(sentences[0]), (erratum.id, sentences[0])
+        for sentence in sentences:
+            assert not PRONOUNS.search(sentence), (erratum.id, sentence)
+            assert not re.match(r"(What|Of|By|Where|With)\b", sentence), (erratum.id, sentence)
+            assert len(sentence.split()) <= 75, (erratum.id, sentence)
+
+
 @pytest.mark.parametrize("paper", ALL, ids=lambda paper: paper.id)
 def test_slips_and_single_glyphs_change_no_main_theorem(paper):
     """The rule of `jaxbounds guide papers`, as far as a class decides."""
@@ -191,3 +221,37 @@ def test_the_plain_id_of_a_result_includes_its_printed_claim(paper):
         for base in bases:
             chosen = {s.id for s in select(paper.statements, [base])}
             assert not cites or chosen & cites, (item, base, cites)
+
+
+def _renamed_functions():
+    """The rows of the guide's table of functions named after a result: module, was, is."""
+    page = (Path(jaxbounds.__file__).parent / "guide" / "changes.md").read_text(encoding="utf8")
+    table = page.split("## Functions named after a result")[1].split("\n## ")[0]
+    for row in re.findall(r"^\| (`.*`) \| `(\w+)` \| `(\w+)` \|$", table, re.MULTILINE):
+        for module in re.findall(r"`([\w/]+)`", row[0]):
+            yield "jaxbounds." + module.replace("/", "."), *row[1:]
+
+
+def test_a_name_that_changed_its_meaning_says_so_and_every_other_old_name_warns():
+    rows = [*_renamed_functions()]
+    taken = {(module, now) for module, _, now in rows}
+    changed = {(module, was): now for module, was, now in rows if (module, was) in taken}
+    assert {was for _, was in changed} == {"theorem_4_1", "alpha_4_1_1", "attention_expectation"}
+    for module, was, now in rows:
+        holder = importlib.import_module(module)
+        if (module, was) in changed:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                function = getattr(holder, was)
+            assert f"ormerly the name of `{now}`" in " ".join(function.__doc__.split()), was
+        else:
+            with pytest.warns(DeprecationWarning, match=now):
+                assert getattr(holder, was) is getattr(holder, now)
+
+
+@pytest.mark.parametrize("id", ["multihead.onset", "qstr.lem20", "qstr.prop28"])
+def test_a_form_that_rested_on_samples_alone_is_searched(id):
+    """A search reaches worse instances than those drawn, or an equality case is attained."""
+    for verdict in jaxbounds.falsify(find_statement(id)):
+        assert verdict.status == "holds", verdict.form
+        assert verdict.evidence in ("searched", "attained"), (verdict.form, verdict.evidence)

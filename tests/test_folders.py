@@ -127,6 +127,17 @@ def test_set_aside_under_the_next_free_name(tmp_path):
     assert sorted(content(tmp_path)) == ["a.aside-1.json", "a.aside-2.json"]
 
 
+def test_a_folder_in_the_place_of_a_file_of_the_runs_is_set_aside(tmp_path, capsys):
+    run = Marked(tmp_path)
+    run.write("ours.json", "[1]")
+    (tmp_path / "ours.json").unlink()
+    (tmp_path / "ours.json").mkdir()
+    (tmp_path / "ours.json/mine").write_text("x")
+    assert run.read("ours.json", lambda path: json_in(path, of=list)) is None
+    assert (tmp_path / "ours.aside-1.json/mine").read_text() == "x"
+    assert "no plain file" in capsys.readouterr().err
+
+
 def test_a_damaged_file_is_set_aside_where_a_run_wrote_it(tmp_path, capsys):
     run = Marked(tmp_path)
     run.write("ours.json", "[1]")

@@ -37,6 +37,7 @@ LOOSE = {
 }  # fmt: skip
 """The files that stand beside the rooms; `testing` may still come."""
 BY_NAME = {
+    "claims/statements/sections.py",
     "ground/moved.py",
     "papers/loading.py",
     "papers/lookup.py",

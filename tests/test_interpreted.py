@@ -197,6 +197,23 @@ def test_functions_of_integers():
             _agree(function, jnp.asarray(N))
 
 
+def test_singular_values_of_a_matrix_that_is_not_finite_are_nan_and_lapack_is_not_asked(
+    monkeypatch,
+):
+    """LAPACK prints a line for such a matrix; the compiler's NaN is what it returns."""
+    bad = np.stack([np.eye(3), np.full((3, 3), np.nan), np.diag([1, np.inf, 1.0]),
+                    np.full((3, 3), -np.inf), np.arange(9.0).reshape(3, 3)])  # fmt: skip
+    _agree(lambda x: jnp.linalg.svd(x, compute_uv=False), bad)
+    asked, real = [], np.linalg.svd
+    watched = lambda a, **given: (asked.append(a), real(a, **given))[1]
+    monkeypatch.setattr(np.linalg, "svd", watched)
+    with float64_on_cpu():
+        norms = lambda x: jnp.linalg.norm(x, 2, axis=(1, 2))
+        (found,) = interpreted(jax.make_jaxpr(norms)(bad))(bad)
+    assert asked and all(np.all(np.isfinite(a)) for a in asked)
+    assert np.isnan(found).tolist() == [False, True, True, True, False]
+
+
 @pytest.mark.parametrize("function, words", [
     (lambda x: jnp.fft.fft(x), "(fft|jit) of complex128|no rule for fft"),
     (lambda x: jnp.linalg.eigvalsh(x.T @ x / 0), "infinite entries"),

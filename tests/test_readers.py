@@ -118,9 +118,14 @@ def test_what_is_no_json_of_ours(text, tmp_path):
 
 def test_a_file_that_never_ends_is_none(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", "/dev/zero"):
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+        before = os.open(os.devnull, os.O_RDONLY)
+        os.close(before)
         with pytest.raises(Damaged, match="no plain file"):
             bytes_in(path)
+        after = os.open(os.devnull, os.O_RDONLY)
+        os.close(after)
+        assert after == before  # no descriptor stays open
     (tmp_path / "large").write_bytes(bytes(11))
     with pytest.raises(Damaged, match="more than 10 bytes"):
         bytes_in(tmp_path / "large", limit=10)

@@ -19,6 +19,7 @@ from jaxbounds.cli import run as running
 from jaxbounds.experiments.results import load
 from jaxbounds.papers import experiments, load_papers
 from jaxbounds.qstr import architectures
+from jaxbounds.report.codes import explained
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf8")
@@ -120,6 +121,7 @@ def test_ids_are_there(name):
     """Statements, patterns of them, experiments; what follows "jaxbounds." is a module."""
     known = {s.id for s, _ in FORMS} | set(experiments())
     known |= set(STATEMENTS) if name == "changes" else set()
+    known |= {f"{paper.id}.{code}" for paper in PAPERS for code in explained(paper)}
     found = re.findall(rf"(?<![\w./])(?:{'|'.join(p.id for p in PAPERS)})\.[\w.-]+", TEXTS[name])
     for given in {one.rstrip(".") for one in found}:
         assert any(one.startswith(given) for one in known), given

@@ -383,6 +383,7 @@ def test_a_domain_from_sets_is_proved():
     ({"relation": "=", "estimates": {"lhs": "below"}}, "declare <= and >= by themselves"),
     ({"there_is": {"x": jb.Ball(1, "d")}}, "both name x"),
     ({"there_is": {"y": jb.Ball(1, "d")}, "host": True}, "evaluate must be JAX's"),
+    ({"kind": "construction", "there_is": {"y": jb.Ball(1, "d")}}, "kind is 'construction'"),
     ({"kind": "probability", "level": 0.1}, "a set has no law"),
 ])  # fmt: skip
 def test_what_cannot_be_meant_is_refused_where_it_is_declared(options, says):

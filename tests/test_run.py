@@ -12,8 +12,10 @@ import xarray as xr
 
 from jaxbounds.cli import main, plot
 from jaxbounds.cli.plot import print_result
+from jaxbounds.experiments import results
 from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.results import load, save
+from jaxbounds.ground.folders import MARK
 from jaxbounds.papers import experiments
 
 MACHINE = """
@@ -238,6 +240,7 @@ def test_a_flipped_byte_is_noticed(tmp_path):
     coords = {"seed": [0, 1], "rule": ("seed", ["gd", "adam"])}
     path = save(xr.Dataset(values, coords=coords), tmp_path / "result.nc", note="a")
     assert load(path).attrs == {"note": "a"}
+    (tmp_path / MARK).unlink()  # as where it came without its folder
     content = path.read_bytes()
     place = content.index(np.ones(3, "<f4").tobytes())
     path.write_bytes(content[:place] + b"\x01" + content[place + 1 :])
@@ -247,6 +250,19 @@ def test_a_flipped_byte_is_noticed(tmp_path):
     path.write_bytes(content[:attribute] + b'"b"' + content[attribute + 3 :])
     with pytest.raises(ValueError, match="checksum"):
         load(path)
+
+
+def test_what_was_changed_since_it_was_written_is_not_even_looked_at(tmp_path, monkeypatch):
+    """Some damage makes the library of the format look for ever."""
+    path = save(xr.Dataset({"loss": ("step", [1.0, 2.0])}), tmp_path / "result.nc")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    opened = []
+    monkeypatch.setattr(results, "check_netcdf", lambda *_, **__: opened.append(1))
+    with pytest.raises(ValueError, match="is damaged"):
+        load(path)
+    assert not opened
 
 
 def test_every_type_survives_and_files_of_before_are_read(tmp_path):

@@ -25,6 +25,7 @@ from jaxbounds.experiments.sweeps import (
     sweep,
 )
 from jaxbounds.experiments.sweeps.shares import mine, only, own
+from jaxbounds.ground.folders import Marked
 from jaxbounds.papers import experiments
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
@@ -207,9 +208,12 @@ def test_shards_that_make_no_run_are_refused(tmp_path, undrawn, capsys):
     assert "overlap" in refused(a, tmp_path / "e")
     assert share("2/3", a) == 0
     file = a / "shard-2-of-3" / "shard.json"
-    file.write_text(file.read_text().replace('"numpy": "', '"numpy": "0.'))
+    text = file.read_text()
+    file.write_text(text.replace('"numpy": "', '"numpy": "0.'))
+    assert "damaged" in refused(a)  # nobody believes what no run wrote
+    Marked(file.parent).write(file.name, text.replace('"numpy": "', '"numpy": "0.'))
     assert "versions.numpy differs" in refused(a)
-    file.write_text(file.read_text().replace('"numpy": "0.', '"numpy": "')[:-9])
+    file.write_text(text[:-9])
     assert "damaged" in refused(a)
 
 

@@ -3,6 +3,7 @@ second command, damage."""
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,34 @@ def test_certificates_never_vanish(damaged, claims, capsys):
     assert [one["id"] for one in json.loads(file.read_text())] == ["mine.a"]
 
 
+@pytest.mark.parametrize("command", ["certify", "constant"])
+@pytest.mark.parametrize("change", ["", "helper.py", "NAME"])
+def test_entries_of_an_earlier_state_stand_aside(command, change, claims, monkeypatch, capsys):
+    """As a claim's helper, or a variable, was another one when they were made."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("helper.py").write_text("C = 2\n")
+    Path("mine.py").write_text("import helper\n" + Path("mine.py").read_text())
+    name = {"certify": "certificates", "constant": "constants"}[command]
+    more = ["--jobs", "1", *claims, "--seconds", "1"]
+    assert main([command, "mine.b", *more]) in (0, 1)
+    before = Path(f"out/{name}.json").read_text()
+    if change == "NAME":
+        monkeypatch.setenv(change, "1")
+    elif change:
+        Path(change).write_text("C = 3\n")
+    capsys.readouterr()
+    assert main([command, "mine.a", *more]) in (0, 1)
+    ids = [one["id"] for one in json.loads(Path(f"out/{name}.json").read_text())]
+    said, aside = capsys.readouterr().err, Path(f"out/{name}.aside-1.json")
+    if not change:
+        assert ids == ["mine.b", "mine.a"] and not aside.exists()
+        return
+    assert ids == ["mine.a"] and aside.read_text() == before
+    why = {"NAME": "an environment variable changed", "helper.py": "the file {}/helper.py changed"}
+    words = f"holds mine.b printed of an earlier state ({why[change].format(Path.cwd())}"
+    assert words in said and aside.name in said
+
+
 def test_links_lead_nowhere(claims, tmp_path, capsys):
     far = tmp_path / "far"
     before = planted(far, ["a.npz", "b/c.npz", "probe"])
@@ -199,6 +228,56 @@ def test_a_verdict_that_was_edited_is_not_believed(judged, capsys):
     assert main(["verify", "mine.b", "--jobs", "1", *judged]) == 1
     assert "it was changed" in capsys.readouterr().err
     assert {v["status"] for v in json.loads(file.read_text())} == {"fails"}
+
+
+def test_a_comparison_leaves_out_verdicts_that_were_edited(judged, capsys):
+    shutil.copytree("out", "other")
+    assert main(["diff", "out", "other"]) == 0
+    file = Path("other/verdicts.json")
+    file.write_text(file.read_text().replace('"fails"', '"holds"', 1))
+    capsys.readouterr()
+    assert main(["diff", "out", "other"]) == 2
+    said = capsys.readouterr()
+    assert "it was changed" in said.err and "holds" not in said.out
+    Path("other/.jaxbounds").write_text("?")
+    shutil.copy("out/verdicts.json", "other/verdicts.json")
+    assert main(["diff", "out", "other"]) == 0
+    assert "the settings of other are left out" in capsys.readouterr().err
+    Path("other/.jaxbounds").unlink()
+    file.write_text(file.read_text().replace('"fails"', '"holds"', 1))
+    about = json.loads(Path("other/run.json").read_text())
+    del about["files"]  # as an earlier version left it
+    Path("other/run.json").write_text(json.dumps(about))
+    assert main(["diff", "out", "other"]) == 1
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (["--seed", "1"], "seed was 0 and is 1"),
+        (["--thorough", "--seed", "2"], "seed was 0 and is 2, and 1 more"),
+        (["NAME"], "an environment variable changed"),
+        (["helper.py"], "the file {here}/helper.py changed"),
+        (["mine.py"], "the file {here}/mine.py changed, and "),
+    ],
+)
+def test_another_run_is_told_by_what_differs(change, words, claims, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    Path("helper.py").write_text("C = 2\n")
+    file = Path("mine.py")
+    file.write_text("import helper\n" + file.read_text())
+    assert main(["verify", "mine", "--jobs", "1", *claims]) == 1
+    if change == ["NAME"]:
+        monkeypatch.setenv("NAME", "2")
+    elif change[0].endswith(".py"):
+        with open(change[0], "a") as one:
+            one.write("D = 3\n")
+    flags = change if change[0].startswith("--") else []
+    assert main(["verify", "mine.b", "--jobs", "1", *claims, *flags]) == 1
+    words = words.format(here=Path.cwd())
+    said = capsys.readouterr().err
+    assert f"out holds another run, since {words}" in said
+    assert ": the results go to out-mine.b" in said
 
 
 def test_wrong_types_are_no_verdicts(judged):

@@ -83,7 +83,9 @@ def _mixed(group, finished, devices):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("devices", [2, 3, 4])
+@pytest.mark.parametrize(
+    "devices", [pytest.param(count, marks=pytest.mark.devices(count)) for count in (2, 3, 4)]
+)
 @pytest.mark.parametrize("group", [1, 3, 8])
 def test_the_number_of_devices_does_not_change_the_bits(devices, group):
     """Also where lanes fill no group, groups no device, and some lanes end before others."""
@@ -320,11 +322,19 @@ def test_the_memory_of_a_group_is_asked_of_the_program_that_will_run(monkeypatch
 
     module = importlib.import_module("jaxbounds.experiments.sweeps.sweep")
     monkeypatch.setattr(module, "fitting", choose)
+    compiled.forget()
     chosen = sweep(_start, _step, _measure, _lanes(), 20)
     _same(chosen.metrics, sweep(_start, _step, _measure, _lanes(), 20, group=2).metrics)
-    assert asked["count"] == 10
+    assert asked.pop("count") == 10
     # A lane holds its key and rate, five weights, and for each step the loss and the weights.
     assert asked[4] - asked[2] >= 2 * (20 * 6 + 5) * 4 and asked[2] > asked[1] > 0
+    asked.clear()
+    again = sweep(_start, _step, _measure, _lanes(), 20)
+    _same(again.metrics, chosen.metrics)
+    assert not asked  # each time would be a compilation
+    sweep(_start, _step, _measure, _lanes(), 20, memory_limit=1e8)
+    assert asked
+    compiled.forget()  # nobody else shall have the group of this test
 
 
 def test_what_a_device_says_of_its_memory():

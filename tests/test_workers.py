@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -157,6 +158,15 @@ def test_sigterm_waits_for_work_that_listens_until_its_deadline():
         with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(20)
+
+
+def test_no_thread_of_the_clock_outlives_its_command():
+    """The end of Python would find the thread's file open, and say so."""
+    for _ in range(50):
+        before = set(threading.enumerate())
+        with interruption.interruptible():
+            pass
+        assert set(threading.enumerate()) <= before
 
 
 BUSY = """

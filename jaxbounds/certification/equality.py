@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.falsification.evaluation import NO_SLOPES
 from jaxbounds.falsification.programs import compiled
-from jaxbounds.falsification.search import NO_SLOPES
 from jaxbounds.ground.jax_internals import ClosedJaxpr
 from jaxbounds.programs.balls.boxes import Box
 from jaxbounds.programs.balls.contact import Number, Place, Region, candidates, rational, touching

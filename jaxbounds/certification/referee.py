@@ -15,7 +15,28 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
         return Referee("undecided", str(problem))
     smaller, larger = (found.lhs, found.rhs)[:: -1 if statement.relation == ">=" else 1]
     equal = found.lhs is not None and len({*found.lhs, *(found.rhs or ())}) == 1
-    return Referee(found.word, found.reason, strict=_are_apart(smaller, larger), equal=equal)
+    return Referee(
+        found.word, found.reason, strict=_are_apart(smaller, larger), equal=equal,
+        meeting=_meet(smaller, larger),
+    )  # fmt: skip
+
+
+SHORT = Decimal("1e-25")
+"""The length, relative to the largest end and to one, of enclosures that overlap at an equality. A
+larger value takes wider enclosures for an equality."""
+
+
+def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
+    """Whether short enclosures overlap."""
+    if not smaller or not larger:
+        return False
+    try:
+        ends = [Decimal(end) for end in (*smaller, *larger)]
+        whole = max(ends) - min(ends)
+        overlap = ends[2] <= ends[1] and ends[0] <= ends[3]
+        return overlap and whole <= SHORT * max(Decimal(1), *map(abs, ends))
+    except InvalidOperation:
+        return False
 
 
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:

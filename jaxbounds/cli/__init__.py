@@ -10,6 +10,7 @@ from collections.abc import Callable
 import tyro
 
 from jaxbounds.cli import printed
+from jaxbounds.cli.first import FIRST
 from jaxbounds.cli.limits import shortage
 from jaxbounds.cli.streams import Stream, say, usable_streams
 from jaxbounds.ground.extras import PACKAGES
@@ -110,6 +111,9 @@ def _answered(arguments: list[str]) -> int:
         if answers.asked(arguments):
             return int(answers.answered(arguments, _answered))
     try:
+        if not arguments:
+            print(FIRST, end="")
+            return 0
         if arguments == ["--version"]:
             print(f"jaxbounds {__version__} jax {importlib.metadata.version('jax')}")
             return 0

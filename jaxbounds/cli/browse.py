@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from rich.text import Text
 
 from jaxbounds import report
 from jaxbounds.claims.renamed import current_form
@@ -19,9 +22,11 @@ from jaxbounds.cli.common import (
     console_for_output,
     print_json,
 )
+from jaxbounds.cli.figures import about_figure
 from jaxbounds.falsification import hypothesis_names, load_instance, replay
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import find_statement, judges_of, load_papers, named_in_print, selected
+from jaxbounds.report.codes import carrying, describe_code, legend, papers_with, pointer
 from jaxbounds.report.headline import in_brief
 from jaxbounds.report.schemas import paper_json, statement_json
 from jaxbounds.report.source import declaration
@@ -46,7 +51,8 @@ def list_statements(
         json: as JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = selected(patterns, imports=imports, kinds=kind).statements
+    selection = selected(patterns, imports=imports, kinds=kind)
+    chosen = selection.statements
     if judging:
         chosen = judges_of(chosen, judging)
     if json:
@@ -54,6 +60,8 @@ def list_statements(
         return 0
     console = console_for_output()
     console.print(report.statement_table(chosen, width=console.width))
+    if line := pointer(((s.id, form.name) for s in chosen for form in s.forms), selection.papers):
+        console.print(line)
     return 0
 
 
@@ -68,22 +76,64 @@ def show(
 ) -> int:
     """Show one statement: claim, hypotheses, forms with their proofs or errata, source.
 
+    A code ("multihead.S6") gets its explanation, a figure ("multihead Figure 2") the command that
+    draws it.
+
     Args:
-        name: its id or a pattern, or an item as the papers number it ("seqlength Theorem 4.1").
+        name: its id or a pattern, or an item as the papers number it ("seqlength Theorem 4.1"); a
+            code of a paper; a figure.
         code: print the code behind it, too: the declaration, and what is run to judge it.
         kind: only statements of this kind; may be repeated.
         json: as JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
-    chosen = selected(named_in_print(name), imports=imports, kinds=kind).statements
+    explained = papers_with(name, _papers(name, imports))
+    figures = list(about_figure(name))
+    chosen, papers = _statements(name, explained, figures, imports, kind)
     if json:
         print_json([statement_json(s) | _shown(s) for s in chosen])
         return 0
-    for statement in chosen:
-        console_for_output().print(report.describe(statement))
+    for text in (*figures, *(describe_code(paper, one) for paper, one in explained)):
+        console_for_output().print(text)
+    for statement in () if explained else chosen:
+        text = report.describe(statement)
+        text.append_text(_legend(text, papers[statement.paper]))
+        console_for_output().print(text)
     if code:
         console_for_output().print(report.source(chosen), soft_wrap=True)
     return 0
+
+
+def _papers(name: str, imports: Imports) -> tuple[Paper, ...]:
+    """The papers among which a code is looked for; none where the name cannot be a code."""
+    first = name.replace(" ", ".").partition(".")[0]
+    return load_papers(imports, patterns=[first]) if re.search(r"[A-Z]", name) else ()
+
+
+def _statements(
+    name: str,
+    explained: Sequence[tuple[Paper, str]],
+    figures: Sequence[Text],
+    imports: Imports,
+    kind: Kinds,
+) -> tuple[tuple[Statement, ...], dict[str, Paper]]:
+    """The statements that a name means, and their papers by id."""
+    if explained:
+        carriers = {s.id: s for paper, code in explained for s, _ in carrying(paper, code)}
+        return tuple(carriers.values()), {}
+    try:
+        selection = selected(named_in_print(name), imports=imports, kinds=kind)
+    except ValueError:
+        if figures:
+            return (), {}
+        raise
+    return selection.statements, {paper.id: paper for paper in selection.papers}
+
+
+def _legend(shown: Text, paper: Paper) -> Text:
+    """The codes of a text that was shown, explained below it."""
+    text = legend(shown.plain, paper)
+    return Text("\n").append_text(text) if text else text
 
 
 def _shown(statement: Statement) -> dict[str, Any]:
@@ -135,13 +185,17 @@ def errata(
     for paper in chosen:
         if paper.survives:
             console.print(f"{paper.title}: {paper.survives}\n", markup=False)
-        for erratum in paper.by_weight:
-            console.print(report.describe_erratum(erratum, paper))
+        shown = [report.describe_erratum(erratum, paper) for erratum in paper.by_weight]
+        for text in shown:
+            console.print(text)
         for place, remark in paper.remarks.items() if not kind else ():
             console.print(f"{paper.id}: remark: {place}: {remark}", markup=False)
         for label, reason in paper.unchecked.items() if not kind else ():
             words = f"{paper.id}: not checked: {label}: {reason}"
             console.print(words, style="dim", markup=False)
+        own = dataclasses.replace(paper, errata=())  # errata explain themselves
+        if codes := legend("\n".join(text.plain for text in shown), own):
+            console.print(Text(f"\n{paper.id}: its codes\n").append_text(codes))
     return 0
 
 

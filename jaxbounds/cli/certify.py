@@ -14,6 +14,7 @@ from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.certificates import certificates_table, counted
+from jaxbounds.report.codes import pointer
 from jaxbounds.runs.certify import (
     SECONDS,
     Certificates,
@@ -101,6 +102,8 @@ def certify(
     console, certificates = console_for_output(), Certificates(made)
     console.print(certificates_table(certificates, console.width))
     console.print(counted(certificates), markup=False)
+    if line := pointer(((one.id, one.form) for one in certificates), selection.papers):
+        console.print(line)
     write_certificates(made, selection, out)
     held.release()
     answer(folder=str(out), certificates=[to_json(one) for one in certificates])

@@ -13,8 +13,10 @@ from jaxbounds.constants.result import SECONDS
 from jaxbounds.experiments import plotting
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.states import Depends
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import selected
+from jaxbounds.report.codes import pointer
 from jaxbounds.report.constants import constant_figure, constant_table, constant_text
 from jaxbounds.runs.constants import Search, finding, with_constants
 from jaxbounds.runs.engines import HERE, On
@@ -82,13 +84,15 @@ def constant(
     try_to_write(out)
     given = {"on": on, "jobs": jobs, "folder": Marked(out).scratch("jobs")}
     console, found, broken = console_for_output(), list[SharpConstant](), 0
+    rests = list[Depends | None]()
     try:
-        for what, one in finding(forms, search, selection.catalogue, **given):  # type: ignore[arg-type]
+        for what, (one, depends) in finding(forms, search, selection.catalogue, **given):  # type: ignore[arg-type]
             if isinstance(one, str):
                 say(f"{what[0]} ({what[1]}): {one}")
                 broken += 1
                 continue
             found.append(one)
+            rests.append(depends)
             best = one.largest
             say(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}")
             if one.fails and what in claimed:
@@ -100,6 +104,8 @@ def constant(
                 console.print(f"\n{one.id}  {one.label}  {one.form}: {one.formula}", markup=False)
                 console.print(constant_table(one, width=console.width))
                 console.print(constant_text(one), markup=False)
+                if line := pointer([(one.id, one.form)], selection.papers):
+                    console.print(line)
     except ValueError:  # bad usage leaves no folder behind
         held.discard()
         raise
@@ -108,14 +114,16 @@ def constant(
         say("interrupted: what was found is written")
     if json:
         print(json_module.dumps(to_json(found), indent=1))
-    written = list(_written(out, found))
+    written = list(_written(out, found, rests))
     held.release()
     say(f"written to {out}: {', '.join(written)}")
     return int(bool(broken))
 
 
-def _written(out: Path, found: Sequence[SharpConstant]) -> Iterator[str]:
-    add_to(out, CONSTANTS, to_json(found))
+def _written(
+    out: Path, found: Sequence[SharpConstant], rests: Sequence[Depends | None]
+) -> Iterator[str]:
+    add_to(out, CONSTANTS, list(zip(to_json(found), rests, strict=True)))
     yield CONSTANTS
     if importlib.util.find_spec("matplotlib") is None:
         return

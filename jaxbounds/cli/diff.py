@@ -1,6 +1,5 @@
 """`jaxbounds diff`: what changed between two runs of `verify`, by form."""
 
-import json as json_format
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxbounds.cli.common import console_for_output, print_json
+from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
+from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.readers import json_in
 from jaxbounds.ground.to_json import to_json
+from jaxbounds.papers import PAPERS, load_paper
+from jaxbounds.report.codes import pointer
 from jaxbounds.runs.drift import differences, ratios_of
 from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
@@ -93,10 +97,11 @@ def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
             "verify` left"
         )
     try:
-        settings = json_format.loads((path / "run.json").read_text(encoding="utf8"))
-        return forms, {name: v for name, v in dict(settings).items() if name not in FRESHNESS}
-    except (OSError, *UNREADABLE):
-        return forms, {}
+        settings = Marked(path).read("run.json", lambda file: json_in(file, of=dict)) or {}
+    except (OSError, *UNREADABLE) as problem:
+        say(f"jaxbounds: {problem}; the settings of {path} are left out")
+        settings = {}
+    return forms, {name: value for name, value in settings.items() if name not in FRESHNESS}
 
 
 def diff(
@@ -136,6 +141,10 @@ def diff(
         table.add_row(*map(Text, (c.id, c.form, c.what, c.before)), Text(c.after, style))
     if found:
         console.print(table)
+        named = {c.id.partition(".")[0] for c in found}
+        papers = [load_paper(name) for name in PAPERS if name in named]
+        if line := pointer(((c.id, c.form) for c in found), papers):
+            console.print(line)
     both = len(before.keys() & after.keys())
     counts = {w: sum(c.what == w for c in found) for w in dict.fromkeys(c.what for c in found)}
     words = ", ".join(f"{count} {what}" for what, count in counts.items()) or "no change"

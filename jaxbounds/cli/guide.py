@@ -6,10 +6,12 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.answers import answer
+from jaxbounds.cli.first import GUIDE
 
 TOPICS = (
-    "start", "say", "verdicts", "source", "papers", "certify", "kernel", "constants", "curvature",
-    "figures", "sweeps", "engines", "evidence", "files", "programs", "changes",
+    "start", "questions", "say", "verdicts", "codes", "source", "papers", "certify", "kernel",
+    "constants", "curvature", "figures", "sweeps", "engines", "evidence", "files", "programs",
+    "changes",
 )  # fmt: skip
 """The pages in reading order; each is `jaxbounds/guide/<topic>.md`, which begins with "# topic:
 ...".
@@ -39,7 +41,7 @@ def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
         print(text, end="")
         return 0
     answer(topics=list(TOPICS))
-    print("jaxbounds guide TOPIC, where TOPIC is one of\n")
+    print(GUIDE, end="")
     for name in TOPICS:
         _, about = topic_text(name).partition("\n")[0].split(": ", 1)
         print(f"  {name:<10} {about}")

@@ -19,10 +19,9 @@ from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.results import load
 from jaxbounds.ground.files import Place
 from jaxbounds.ground.folders import Marked
-from jaxbounds.ground.readers import json_in
 from jaxbounds.papers import find_experiment, load_papers, select
 from jaxbounds.report.headline import plural
-from jaxbounds.runs.folder import verdicts_of
+from jaxbounds.runs.folder import published_in
 
 if TYPE_CHECKING:  # slow to import
     import xarray
@@ -63,7 +62,7 @@ def plot(
 def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
     if not _can_draw():
         raise ValueError(MISSING)
-    verdicts = json_in(Path(folder) / "verdicts.json", of=verdicts_of)
+    verdicts = published_in(Path(folder))
     judged = {verdict.id for verdict in verdicts}
     known = [s for p in load_papers(imports) for s in p.statements if s.id in judged]
     console, place = console_for_output(), folder / "slack"

@@ -13,6 +13,7 @@ from jaxbounds import report
 from jaxbounds.cli.common import Plain
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
+from jaxbounds.report.codes import pointer
 from jaxbounds.report.headline import NO_ERRATA, headline, plural
 from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.remarks import left_out, remarks
@@ -146,6 +147,9 @@ def show(
     aside = list(_notes(run))  # before `record` takes it as known
     _summarize(run, console, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
+    rows = ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
+    if line := pointer(rows, run.selection.papers):
+        console.print(line)
     for line in run.recorded:
         console.print(f"recorded: {line}", markup=False, soft_wrap=True)
     more = [] if every else ["--all prints every row"]

@@ -11,10 +11,9 @@ import numpy as np
 from jaxbounds.claims.statements import CONTROL, Instance, Sides, Size, Statement
 from jaxbounds.falsification import UNKEPT
 from jaxbounds.falsification.bench import Bench
-from jaxbounds.falsification.evaluation import in_order, pick
+from jaxbounds.falsification.evaluation import NO_SLOPES, in_order, pick
 from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
-from jaxbounds.falsification.search import NO_SLOPES
 
 NUDGES = (0.0, 1e-15, 1e-13)
 """Relative moves to a point that has a slope."""

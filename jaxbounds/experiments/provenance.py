@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -17,13 +18,18 @@ import jax
 from jaxbounds.version import __version__
 
 
+@functools.cache
+def _packages() -> dict[str, str]:
+    """The versions of packages as this process found them first; to find them takes a while."""
+    names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
+    return {name: importlib.metadata.version(name) for name in names}
+
+
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that decide the numbers."""
-    names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
-    packages = {name: importlib.metadata.version(name) for name in names}
     return (
         {"jaxbounds": __version__}
-        | packages
+        | _packages()
         | {"python": platform.python_version(), "machine": platform.machine()}
     )
 

@@ -5,7 +5,13 @@ decides.
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes
-from jaxbounds.falsification.binding import bindings, can_fail, is_bound_to, planted
+from jaxbounds.falsification.binding import (
+    bindings,
+    can_fail,
+    forms_that_cannot_fail,
+    is_bound_to,
+    planted,
+)
 from jaxbounds.falsification.decide import ON_AVERAGE
 from jaxbounds.falsification.engine import replay, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import Examples
@@ -34,6 +40,7 @@ __all__ = [
     "fitted",
     "fitted_exponent",
     "float64_on_cpu",
+    "forms_that_cannot_fail",
     "hypothesis_names",
     "is_bound_to",
     "load_instance",

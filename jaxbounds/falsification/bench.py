@@ -15,6 +15,7 @@ from jaxbounds.falsification.evaluation import Reading, all_finite, joined, met,
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
 from jaxbounds.falsification.noted_values import NotedAt, Row, noted, of_judged, rows_of
 from jaxbounds.falsification.programs import MANY, Programs, compiled
+from jaxbounds.falsification.promised import Promises
 from jaxbounds.falsification.trace_watch import TraceWatch
 from jaxbounds.programs.interpreted import once
 
@@ -24,6 +25,9 @@ compiling worth its time sooner.
 """
 
 
+WIDE = 8
+"""Instances with promised entries that are measured at once, relative to a batch: each instance of
+a batch has many. A larger value takes more memory."""
 BESIDE = 32
 """Batches, about, that a claim about a mean measures beside its draws. A larger number makes
 compiling worth its time sooner.
@@ -263,6 +267,7 @@ class Bench:
         self.batch = batch
         self._runs: dict[tuple[str, Size], Callable] = {}
         self.traces: dict[tuple[str, Size], Any] = {}
+        self._promises: dict[Size, Promises] = {}
         self._read: tuple[Any, Any] = None, None  # the last batch, and what was read of it
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
@@ -283,9 +288,19 @@ class Bench:
         """Measure instances of one size, stacked along a leading axis."""
         statement = self.statement
         # On the host the sides of an identity may be of another shape for each instance.
-        if statement.there_is is not None or (statement.host and not statement.is_bound):
+        if statement.there_is is not None:
+            return self.promises(size)(batch)
+        if statement.host and not statement.is_bound:
             return self._run(measure(statement, size), size, batch)
         return measured(statement, self.reading(batch, size), batch, axes=1)
+
+    def promises(self, size: Size) -> Promises:
+        """Finds the entries that `there_is` promises, of instances of one size."""
+        if size not in self._promises:
+            given = Bench(self.statement.as_given(), WIDE * self.batch, self.programs)
+            given.watch = self.watch
+            self._promises[size] = Promises(self.statement, given, size)
+        return self._promises[size]
 
     def reading(self, batch: Instance, size: Size) -> Reading:
         """Return the sides from `evaluate` and the hypotheses, without a comparison."""
@@ -410,6 +425,8 @@ class Column(NamedTuple):
         reach: the least and the largest difference of the sides beside the draws; NaN where nobody
             looked.
         scale: the size of the terms of both sides; NaN where nobody looked, None before.
+        rounding: the amount by which floats violate a bound where the size of the terms explains
+            it, -inf elsewhere; None before anybody looked.
     """
 
     measured: Measured
@@ -418,6 +435,7 @@ class Column(NamedTuple):
     labels: np.ndarray
     reach: tuple[float, float] = (np.nan, np.nan)
     scale: np.ndarray | None = None
+    rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
         """Return the row with the largest value that counts, among these rows; NaN is worst."""

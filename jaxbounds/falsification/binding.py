@@ -6,6 +6,7 @@ A verdict is about the function that people call only if a slightly wrong functi
 import contextlib
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import (
+    FITTED,
     Budget,
     Instance,
     Judged,
@@ -22,6 +24,7 @@ from jaxbounds.claims.statements import (
     full_name,
     owner_of,
 )
+from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -56,7 +59,7 @@ def off(value: Any, factor: Any, /) -> Any:
     Raises:
         TypeError: if the result holds no number and no boolean.
     """
-    if callable(value) and not dataclasses.is_dataclass(value):
+    if _is_function(value):
         return functools.wraps(value)(lambda *given, **named: off(value(*given, **named), factor))
     leaves, structure = jax.tree.flatten(value)
     for kind, change in (
@@ -76,38 +79,52 @@ def off(value: Any, factor: Any, /) -> Any:
     return changed
 
 
+def _is_function(value: Any) -> bool:
+    """Whether a value is a function, and not an object with fields that can be called."""
+    fields = dataclasses.is_dataclass(value) or isinstance(value, tuple)
+    return callable(value) and not fields
+
+
 def _is(leaf: Any, kind: type) -> bool:
     if isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)):
         return jax.numpy.issubdtype(jax.numpy.result_type(leaf), kind)
     return False
 
 
-def _with_one_entry_off(value: Any) -> Any:
-    """A copy of an object in which one entry is another, or None if it has no entry."""
+def _with_one_entry_off(value: Any, at: int = 0) -> Any:
+    """A copy of an object in which one entry is another, or None if it has no such entry.
+
+    Args:
+        value: any object.
+        at: how many entries are left as they are before the one that is changed.
+    """
+    return next(itertools.islice(_copies(value), at, None), None)
+
+
+def _copies(value: Any) -> Iterator[Any]:
+    """For each entry of an object, in turn, a copy in which it is another; none that is refused."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)
         array[at] = ~array[at] if array.dtype == bool else array[at] + 1
-        return array if isinstance(value, np.ndarray) else jax.numpy.asarray(array)
-    if isinstance(value, bool | np.bool_):
-        return not value
-    if isinstance(value, int | float | np.number):
-        return value + 1
-    if isinstance(value, dict):
+        yield array if isinstance(value, np.ndarray) else jax.numpy.asarray(array)
+    elif isinstance(value, bool | np.bool_):
+        yield not value
+    elif isinstance(value, int | float | np.number):
+        yield value + 1
+    elif isinstance(value, dict):
         for name, entry in value.items():
-            if (changed := _with_one_entry_off(entry)) is not None:
-                return type(value)({**value, name: changed})
+            yield from (type(value)({**value, name: changed}) for changed in _copies(entry))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
-            changed = _with_one_entry_off(getattr(value, field.name)) if field.init else None
-            if changed is not None:
-                return dataclasses.replace(value, **{field.name: changed})
+            for changed in _copies(getattr(value, field.name)) if field.init else ():
+                with contextlib.suppress(ValueError, TypeError):  # the object refuses it
+                    yield dataclasses.replace(value, **{field.name: changed})
     elif isinstance(value, tuple | list):
         for index, entry in enumerate(value):
-            if (changed := _with_one_entry_off(entry)) is not None:
+            for changed in _copies(entry):
                 entries = [*value[:index], changed, *value[index + 1 :]]
-                return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
-    return None
+                yield type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
@@ -256,6 +273,14 @@ def _few(statement: Statement, budget: Budget) -> Bench:
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 
+def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
+    """The instances of one size, with the entries that `there_is` promises the first form."""
+    batch = take(pool.of_size(index)[0], slice(None))
+    if bench.statement.there_is is None:
+        return batch
+    return bench.promises(Size(bench.statement.sizes[index])).filled(batch, 0)
+
+
 def bindings(
     statement: Statement,
     functions: Sequence[Judged],
@@ -283,10 +308,7 @@ def bindings(
         )
         draw(bench, pool, budget, 0)
         at = {i: Size(size) for i, size in enumerate(statement.sizes)}
-        parts = [
-            _variants(statement, at[i], take(pool.of_size(i)[0], slice(None)), functions, factor)
-            for i in at
-        ]
+        parts = [_variants(statement, at[i], _whole(bench, pool, i), functions, factor) for i in at]
         sizes = np.repeat(list(at), [len(p[0].counted) for p in parts if p[0] is not None])
         stored = [
             _variants(
@@ -332,7 +354,7 @@ def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make a mistake in the arrays of real numbers, as large as moving entries allows."""
 
     def wrong(value: Any) -> Any:
-        if callable(value) and not dataclasses.is_dataclass(value):
+        if _is_function(value):
             return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
         arrays = lambda leaf: _is(leaf, np.inexact) and getattr(leaf, "ndim", 0) > 0
         return jax.tree.map(lambda leaf: change(leaf) if arrays(leaf) else leaf, value)
@@ -405,10 +427,26 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Make a mistake in every real number that keeps its sign: another order of growth."""
 
     def wrong(value: Any) -> Any:
-        if callable(value) and not dataclasses.is_dataclass(value):
+        if _is_function(value):
             return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
         signed = lambda x: array_module(x).sign(x) * change(abs(x))
         return jax.tree.map(lambda x: signed(x) if _is(x, np.inexact) else x, value)
+
+    return wrong
+
+
+ENTRIES = 12
+"""Entries of an object, such as a circuit, that are changed one by one; more entries find more."""
+
+
+def _of_an_object(at: int) -> Callable[[Any], Any]:
+    """A mistake in one entry of an object that holds no arrays of its own, as a circuit's wires."""
+
+    def wrong(value: Any) -> Any:
+        if any(_is(leaf, np.number) for leaf in jax.tree.leaves(value)):
+            return value
+        changed = _with_one_entry_off(value, at)
+        return value if changed is None else changed
 
     return wrong
 
@@ -420,6 +458,7 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the root": _each(lambda x: x**0.5),
     "the logarithm": _each(lambda x: array_module(x).log1p(x)),
     **OTHER_MISTAKES,
+    **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
 """Large mistakes; a claim about a function should fail under one of them."""
 
@@ -429,7 +468,8 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 
     A form of a rate fails also where its exponent leaves the band that it states. A statement that
     survives every one of `LARGE_MISTAKES` compares sides that its construction fixes, such as a
-    lower bound with a width that is chosen above it.
+    lower bound with a width that is chosen above it. The first size is tried before all of them,
+    for one size costs a fraction of all.
 
     Args:
         statement: a statement, or its id.
@@ -439,17 +479,40 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
         The function, the mistake and the form; empty if the statement cannot fail.
     """
     statement = the_statement(statement)
-    for wrong_by, wrong in LARGE_MISTAKES.items():
-        for function in statement.judges:
-            if form := _fails_with(statement, function, wrong, budget):
-                return f"{full_name(function)} {wrong_by}: {form}"
+    several = len(statement.sizes) > 1 and statement.kind not in FITTED
+    first = [dataclasses.replace(statement, sizes=statement.sizes[:1])] if several else []
+    for part in (*first, statement):
+        for wrong_by, wrong in LARGE_MISTAKES.items():
+            for function in part.judges:
+                if failing := _failing(part, function, wrong, budget):
+                    return f"{full_name(function)} {wrong_by}: {failing[0]}"
     return ""
 
 
-def _fails_with(
+def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
+    """The forms that survive every one of `LARGE_MISTAKES` in every judged function.
+
+    `can_fail` asks for one form of a statement; a form beside it may compare two sides that no
+    judged function moves. Forms that are expected to fail are left out.
+
+    Args:
+        statement: or its id.
+        budget: of draws.
+    """
+    statement = the_statement(statement)
+    left = [form.name for form in statement.forms if form.expected not in REJECTED]
+    for wrong in LARGE_MISTAKES.values():
+        for function in statement.judges:
+            if left:
+                failing = _failing(statement, function, wrong, budget)
+                left = [name for name in left if name not in failing]
+    return tuple(left)
+
+
+def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
-) -> str:
-    """The first form that fails with this mistake and is expected not to."""
+) -> list[str]:
+    """The forms that fail with this mistake and are expected not to."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = _few(statement, budget), Pool()
@@ -457,13 +520,13 @@ def _fails_with(
             columns = pool.columns()
             found = [decide(statement, f, c).status for f, c in zip(statement.forms, columns)]
     except Exception:  # the mistake breaks the evaluation, which is no verdict
-        return ""
-    failed = ("fails", "inconsistent")
-    for form, status in zip(statement.forms, found):
-        left = statement.kind == "rate" and status != form.expected
-        if form.expected not in failed and (status in failed or left):
-            return form.name
-    return ""
+        return []
+    outside = lambda form, status: statement.kind == "rate" and status != form.expected
+    return [
+        form.name
+        for form, status in zip(statement.forms, found)
+        if form.expected not in REJECTED and (status in REJECTED or outside(form, status))
+    ]
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:

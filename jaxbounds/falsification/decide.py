@@ -120,6 +120,9 @@ def _equal(statement: Statement, m: Measured) -> Decision:
     worst = _worst(m.value)
     if np.all(m.high <= statement.tolerance):
         return Decision("holds", worst, "both sides agree to the tolerance")
+    searched = (m.value > statement.tolerance) & np.isneginf(m.low)
+    if np.any(searched):
+        return Decision("inconclusive", worst, _unsupported(statement, searched))
     reason = (
         f"the sides differ by a relative {worst:.1g}, more than rounding should allow (tolerance "
         f"{statement.tolerance:.0e}): if it is cancellation, say how much in Sides(..., error=...)"

@@ -16,9 +16,11 @@ from jaxbounds.falsification.bench import (
     Bench,
     Column,
     Pool,
+    batch_of,
     calls_of,
     counterexample_of,
     refuse_other_shapes,
+    take,
 )
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.deadline import OutOfTime
@@ -28,7 +30,7 @@ from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_cou
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember
 from jaxbounds.falsification.explore import agreeing
 from jaxbounds.falsification.judging import OUT_OF_TIME, Findings, judge
-from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names, promised
+from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names
 from jaxbounds.falsification.noted_values import values_of
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
@@ -234,7 +236,7 @@ def _save(
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:
-        instance = jax.tree.map(np.asarray, promised(bench.statement, size, index)(instance))
+        instance = take(bench.promises(size).filled(batch_of(instance), index), 0)
         given = bench.statement.as_given()
         bench, ratio = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget)), None
     if ratio is None:

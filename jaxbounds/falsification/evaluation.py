@@ -21,6 +21,8 @@ Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
 
 
+NO_SLOPES = (NotImplementedError, TypeError, ValueError)
+"""What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
 SCALED_BY = 0.01
 """Relative amount by which the engine's control of an `=` scales the right side. A larger value
 makes a control that is easier to reject.
@@ -172,6 +174,25 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
         if is_floating(leaf.dtype):
             found = found & xp.all(xp.isfinite(leaf), axis=tuple(range(axes, leaf.ndim)))
     return xp.asarray(found)
+
+
+def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
+    """Back onto the hypotheses; what meets them as it is stays, wherever `project` would put it.
+
+    Without hypotheses `project` alone says which instances there are.
+    """
+    project, xp = statement.project, np if statement.host else jnp
+    if project is None:
+        return lambda instance: instance
+    if statement.hypotheses is None:
+        return lambda instance: project(instance, size)
+
+    def onto(instance: Instance) -> Instance:
+        projected = project(instance, size)
+        meets = xp.all(xp.stack(list(met(statement.hypotheses, instance, size, xp).values())))
+        return jax.tree.map(lambda own, new: xp.where(meets, own, new), dict(instance), projected)
+
+    return onto
 
 
 def read(

@@ -30,7 +30,7 @@ from jaxbounds.falsification.close_moves import look_between, search_close
 from jaxbounds.falsification.deadline import is_limited
 from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
-from jaxbounds.falsification.evaluation import form_names
+from jaxbounds.falsification.evaluation import NO_SLOPES, form_names
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.move_search import (
     FoundByMoves,
@@ -46,7 +46,6 @@ from jaxbounds.falsification.noted_values import NotedAt
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.scales import traced_reading
 from jaxbounds.falsification.search import (
-    NO_SLOPES,
     Found,
     gradient_search,
     host_search,
@@ -261,7 +260,7 @@ places.
 """
 
 
-INNER = 10
+INNER = 20
 """To how many steps one is taken where each measures by a search of its own: more take longer."""
 
 
@@ -423,7 +422,7 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
         every = [climb(rng, take(instances, i), int(f), batch) for i, f in enumerate(targets)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
-    if statement.search == "gradient":
+    if statement.search == "gradient" and statement.there_is is None:
         along = bench.mapped(slopes(statement, size), "slopes", size)
         ascent = gradient_search(leading(statement, along), projected(bench, size), steps)
         try:

@@ -19,6 +19,7 @@ from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
 from jaxbounds.falsification.decide import (
+    NAME_EQUALITY,
     ON_AVERAGE,
     UNNAMED,
     Decision,
@@ -35,7 +36,7 @@ from jaxbounds.falsification.extrapolation import (
     extrapolate,
     without_rounding,
 )
-from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.measure import Measured, float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
 from jaxbounds.falsification.scales import (
@@ -43,7 +44,13 @@ from jaxbounds.falsification.scales import (
     measured_again,
     second_look,
 )
-from jaxbounds.falsification.second_opinion import Asked, no_referee, remembering, stands
+from jaxbounds.falsification.second_opinion import (
+    Asked,
+    clears_at_the_set,
+    no_referee,
+    remembering,
+    stands,
+)
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 
@@ -205,7 +212,8 @@ def _looked_again(
         index = [f.name for f in statement.forms].index(form.name)
         looked = look_at_large_violations(bench, pool, column, index)
         again = decide(statement, form, looked)
-        if again.status in ("holds", "vacuous"):
+        asked = _asked(bench, pool, looked, form, referee)
+        if again.status in ("holds", "vacuous") and not asked.doubt and asked.row is None:
             return again, looked
     for row in _smaller(violating):
         if not stands(bench, form, _at_row(bench, pool, column, row), referee):
@@ -214,6 +222,51 @@ def _looked_again(
             column = column._replace(measured=measured._replace(counted=counted))
             return decide(statement, form, column), column
     return Decision("inconclusive", decision.ratio, doubt), column
+
+
+class _Asked(NamedTuple):
+    """The referee's words on violations that the size of the terms explains.
+
+    Attributes:
+        row: one that the referee confirms; None without one.
+        doubt: why one of them may be more than rounding; empty without such a one.
+    """
+
+    row: int | None
+    doubt: str
+
+
+def _asked(
+    bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
+) -> _Asked:
+    """Ask about the largest violations that may be rounding: an undecided one is no evidence."""
+    amount, doubt = column.rounding, ""
+    if rows is None:
+        if amount is None or not np.any(amount > 0):
+            return _Asked(None, "")
+        rows = np.argsort(-amount, kind="stable")[: int(np.sum(amount > 0))]
+    for row in rows[:ASKED]:
+        instance, size, _ = found = _at_row(bench, pool, column, int(row))
+        said = referee(bench.statement, form, instance, size)
+        if said.word.startswith("disproved") and not stands(bench, form, found, referee):
+            return _Asked(int(row), "")
+        if not said.clears and not clears_at_the_set(
+            bench.statement, form, instance, size, referee
+        ):
+            doubt = doubt or (
+                "floats violate it where both sides differ by no more than their terms round, and "
+                f"ball arithmetic does not clear that: {said.reason}"
+            )
+    return _Asked(None, doubt)
+
+
+def _confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
+    """The column with a violation that the referee confirms, as it was measured."""
+    own = Measured(*(field[row] for field in pool.columns()[index].measured))
+    fields = [np.array(field) for field in column.measured]
+    for measured, value in zip(fields, own):
+        measured[row] = value
+    return column._replace(measured=Measured(*fields))
 
 
 def _beside_zero(
@@ -228,10 +281,15 @@ def _beside_zero(
     if decision.reason != UNNAMED or not np.all(zero[m.counted]):
         return decision
     value = np.where(m.counted, m.value, -np.inf)
-    for row in np.argsort(-value, kind="stable")[:ASKED]:
+    order = np.argsort(-value, kind="stable")
+    for row in order[:ASKED]:
         instance, size, _ = _at_row(bench, pool, column, int(row))
         if referee(statement, form, instance, size).word.startswith("disproved"):
             return decision
+    with np.errstate(invalid="ignore"):
+        above = [row for row in order if m.counted[row] and m.lhs[row] > m.rhs[row]]
+    if doubt := _asked(bench, pool, column, form, referee, above).doubt:
+        return Decision("inconclusive", decision.ratio, f"{doubt}{NAME_EQUALITY}")
     words = "one side is zero, and the other differs from it by no more than its terms round"
     return Decision("holds", decision.ratio, words)
 
@@ -360,6 +418,13 @@ def _decided(
         if statement.kind not in ON_AVERAGE:
             column = columns[index] = _beyond_floats(bench, pool, column, form, referee)
         decision = decide(statement, form, column)
+        if decision.status == "holds" or decision.reason == UNNAMED:
+            asked = _asked(bench, pool, column, form, referee)
+            if asked.row is not None:
+                column = columns[index] = _confirmed(pool, column, index, asked.row)
+                decision = decide(statement, form, column)
+            elif asked.doubt and form.name not in doubts:
+                doubts[form.name] = asked.doubt
         if decision.status == "vacuous" and left_out:
             missed = ", ".join(f"{count} missed {name!r}" for name, count in left_out.items())
             decision = decision._replace(reason=f"{decision.reason}: {missed}")

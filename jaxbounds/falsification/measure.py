@@ -15,8 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.sets import Over
-from jaxbounds.claims.sets.inner import best_point
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.evaluation import (
     Flags,
@@ -236,51 +234,15 @@ def counts_for(
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
     """Return the function from an instance of that size to its `Measured`.
 
-    Pure; `jit` and `vmap` it, unless the statement is run on the host.
+    Pure; `jit` and `vmap` it, unless the statement is run on the host. Entries that `there_is`
+    promises are measured as the instance has them: nothing is sought.
 
     Raises:
         ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
         TypeError: at trace time, if it returns complex numbers.
     """
-    if statement.there_is is not None:
-        return _with_promised(statement, size)
     reading, xp = read(statement, size), np if statement.host else jnp
     return lambda instance: measured(statement, reading(instance), instance, xp)
-
-
-def promised(statement: Statement, size: Size, index: int, /) -> Callable[[Instance], Instance]:
-    """An instance with the entries that `there_is` promises, as the inner search finds them best.
-
-    Args:
-        statement: with `there_is`.
-        size: of the instance.
-        index: of the form, or of the control, whose ratio is made small.
-    """
-    sets, given = Over(statement.there_is or {}), measure(statement.as_given(), size)
-
-    def filled(instance: Instance) -> Instance:
-        outer = jax.lax.stop_gradient(dict(instance))
-        smallness = lambda point: -jnp.asarray(given(outer | point).column(index).value)
-        found = best_point(smallness, sets, size, given=outer)
-        return dict(instance) | jax.lax.stop_gradient(found.point)
-
-    return filled
-
-
-def _with_promised(statement: Statement, size: Size) -> Callable[[Instance], Measured]:
-    """Each form, and the control, with the entries that suit it best."""
-    given, sets = measure(statement.as_given(), size), Over(statement.there_is or {})
-    fills = [promised(statement, size, i) for i in range(len(statement.forms) + 1)]
-    exact = sets.every(size) is not None
-
-    def one(instance: Instance) -> Measured:
-        columns = [given(fill(instance)).column(i) for i, fill in enumerate(fills)]
-        if not exact:  # a search that finds nothing proves no absence
-            none = jnp.full((), -jnp.inf)
-            columns = [*(column._replace(low=none) for column in columns[:-1]), columns[-1]]
-        return jax.tree.map(lambda *fields: jnp.stack(fields), *columns)
-
-    return one
 
 
 def hypothesis_names(

@@ -11,6 +11,7 @@ from jaxbounds.claims.statements import Budget, Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.discrete import finite_sets, leaves_of
+from jaxbounds.falsification.evaluation import projection
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.moves import (
     can_move,
@@ -22,7 +23,6 @@ from jaxbounds.falsification.moves import (
     vertex,
     wide,
 )
-from jaxbounds.falsification.search import projection
 
 STEPS = {False: 3, True: 6}
 """Steps along slopes for each step of a chain: before the slopes are climbed, and again afterwards.

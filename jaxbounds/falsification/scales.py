@@ -18,7 +18,7 @@ import numpy as np
 from jaxbounds.claims.statements import Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length, take
 from jaxbounds.falsification.cancellation import largest_entry
-from jaxbounds.falsification.decide import ON_AVERAGE, edge
+from jaxbounds.falsification.decide import ON_AVERAGE, edge, violation
 from jaxbounds.falsification.evaluation import Reading, of_form, read
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.summands import has_jumps, shaken, terms
@@ -316,7 +316,12 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
             old[here] = other
         known = np.full(len(column.sizes), np.nan) if column.scale is None else column.scale.copy()
         known[here] = np.where(np.isnan(scale), known[here], scale)
-        column = column._replace(measured=Measured(*fields), scale=known)
+        rounding = np.full(len(column.sizes), -np.inf) if column.rounding is None else (
+            column.rounding.copy())  # fmt: skip
+        if bench.statement.is_bound:
+            before, after = violation(bench.statement, measured), violation(bench.statement, new)
+            rounding[here] = np.where((before > 0) & ~(after > 0), before, rounding[here])
+        column = column._replace(measured=Measured(*fields), scale=known, rounding=rounding)
     return column
 
 

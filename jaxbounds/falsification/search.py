@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.claims.statements import Instance, Size, Statement
 from jaxbounds.falsification.cancellation import is_cancellation, is_noise, largest_entry
 from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.evaluation import Reading, is_floating, met, read
+from jaxbounds.falsification.evaluation import Reading, is_floating, projection, read
 from jaxbounds.falsification.measure import Measured, counts_for, measure, ratio
 from jaxbounds.falsification.moves import Score, climb
 
@@ -38,31 +38,10 @@ class Found(NamedTuple):
 Slopes = tuple[Any, Any, list[Any]]
 """The score of a form, the reading or measurement, and the slopes along its leaves of floats."""
 
-NO_SLOPES = (NotImplementedError, TypeError, ValueError)
-"""What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
 LEARNING_RATE = 0.1
 """First step of the ascent, relative to the root mean square of each leaf. A larger step moves
 faster and overshoots narrow maxima.
 """
-
-
-def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    """Back onto the hypotheses; what meets them as it is stays, wherever `project` would put it.
-
-    Without hypotheses `project` alone says which instances there are.
-    """
-    project, xp = statement.project, np if statement.host else jnp
-    if project is None:
-        return lambda instance: instance
-    if statement.hypotheses is None:
-        return lambda instance: project(instance, size)
-
-    def onto(instance: Instance) -> Instance:
-        projected = project(instance, size)
-        meets = xp.all(xp.stack(list(met(statement.hypotheses, instance, size, xp).values())))
-        return jax.tree.map(lambda own, new: xp.where(meets, own, new), dict(instance), projected)
-
-    return onto
 
 
 def _is_float(leaf: Any) -> bool:
@@ -91,7 +70,7 @@ def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
 
     For a bound, only the form's own sides are compared.
     """
-    bound = statement.is_bound and statement.there_is is None
+    bound = statement.is_bound
     look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)
 
     def side(part: Sequence[Array], form: Int[Array, ""]) -> Float[Array, ""]:

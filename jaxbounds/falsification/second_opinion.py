@@ -55,17 +55,25 @@ class Referee(NamedTuple):
         reason: the reason, in one sentence.
         strict: the sides are certainly apart, in the order that the claim says.
         equal: both sides are certainly one number.
+        meeting: the enclosures of both sides overlap, and are so short that nothing else than an
+            equality explains it.
     """
 
     word: str
     reason: str
     strict: bool = False
     equal: bool = False
+    meeting: bool = False
 
     @property
     def is_true(self) -> bool:
         """Tell whether the claim is certainly true on the instance."""
         return self.reason == TRUE
+
+    @property
+    def clears(self) -> bool:
+        """Whether a violation that floats show there is rounding: true, or an equality."""
+        return self.is_true or self.equal or self.meeting
 
 
 Asked = Callable[[Statement, Form, Instance, Size], Referee]
@@ -210,6 +218,16 @@ def _exactly_there(
     said = referee(exact, exact.form(form.name), instance, size)
     words = "it is certain of these floats only, which meet the hypotheses up to rounding: "
     return said if said.word.startswith("disproved") else said._replace(reason=words + said.reason)
+
+
+def clears_at_the_set(
+    statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
+) -> bool:
+    """Whether the referee clears a violation at the exact point of the set beside the floats."""
+    if statement.project is None:
+        return False
+    exact = at_projected(statement, instance, size)
+    return exact is not None and referee(exact, exact.form(form.name), instance, size).clears
 
 
 def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: float) -> str:

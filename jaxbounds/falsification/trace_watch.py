@@ -109,9 +109,9 @@ class TraceWatch:
             self.returned = {}
             awaited.clear()
             awaited.update(self._own.values() if self.notes else ())
-            level[0] = current_trace()
             if not self.never and not awaited:
                 return function(*arguments)
+            level[0] = current_trace()
             if sys.getprofile() is not None:
                 self.blind = True
                 return function(*arguments)

@@ -63,7 +63,7 @@ def set_aside(path: Place, why: str, /) -> Place:
     """Give a file another name in its folder, and tell the user both; nothing is lost.
 
     Args:
-        path: the file.
+        path: the file, or a folder that stands in its place.
         why: what the user is told about it.
 
     Returns:
@@ -78,7 +78,10 @@ def set_aside(path: Place, why: str, /) -> Place:
                 path.rename(target)
             break
         try:
-            open(target, "xb").close()
+            if path.is_dir() and not path.is_symlink():
+                target.mkdir()
+            else:
+                open(target, "xb").close()
         except FileExistsError:
             continue
         os.replace(path, target)
@@ -166,9 +169,10 @@ class Marked:
             return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
-        """The content of a file; None if the file is absent or damaged.
+        """The content of a file; None if the file is absent, or damaged.
 
-        A damaged file that a run wrote is set aside; a file of the user's stays as it is.
+        A file that a run wrote counts as damaged, too, if it was changed since. The damaged file is
+        set aside if a run wrote it; a file of the user's stays as it is.
 
         Args:
             name: the name of the file.
@@ -176,7 +180,9 @@ class Marked:
         """
         path = self.place(name)
         try:
-            return read(path)
+            found = read(path)
+            self.refuse_changed(name)
+            return found
         except (FileNotFoundError, NotADirectoryError):
             return None
         except Damaged as problem:
@@ -186,6 +192,22 @@ class Marked:
             else:
                 say(f"{path} {words}; no run wrote it, and it stays as it is")
             return None
+
+    def refuse_changed(self, name: str, /) -> None:
+        """Refuse a file of a run's whose content is not what a run wrote.
+
+        Raises:
+            Damaged: if the mark knows the name with other contents only.
+            OSError: if the file cannot be read.
+        """
+        path = self.place(name)
+        if not _local(path):  # whose content would have to come here once more
+            return
+        now = {self._digest(path), f"head {_head_of(path)}"}
+        self._digests = None  # another process may have written the file, and the mark before it
+        known = self._read().get(name)
+        if known and not known & now:
+            raise Damaged(f"{path} was changed since a run wrote it")
 
     def owns(self, name: str, /) -> bool:
         """Tell whether a run wrote the file of this name, and the file did not change since."""
@@ -307,6 +329,7 @@ class Marked:
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
         """Leave names out of the mark, so that it does not grow from run to run."""
+        self._digests = None  # another process may have added a name
         known = self._read()
 
         def over(name: str) -> bool:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import multihost_utils, serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
+from jax.extend import core as extended
 from jax.extend import source_info_util
 from jax.extend.core import (
     ClosedJaxpr,
@@ -76,7 +77,9 @@ else:
 
 def current_trace() -> Any:
     """The trace that JAX writes to now; two at one depth of one trace are equal."""
-    from flax.core import tracers  # Flax follows JAX from release to release
+    if ask := getattr(extended, "get_opaque_trace_state", None):  # from JAX 0.10 on
+        return ask(convention="flax")
+    from flax.core import tracers  # slow to import, and follows JAX from release to release
 
     return tracers.current_trace()
 

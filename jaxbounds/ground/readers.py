@@ -41,11 +41,12 @@ class Damaged(ValueError):
 
 def _plain_file(path: Path) -> BufferedReader:
     """The opened file; a pipe or a device, which may never end, is none."""
-    file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    # A file object refuses the descriptor of a folder, and leaves it open.
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise Damaged(f"{path} is no plain file. Try another folder")
-    return file
+    return open(descriptor, "rb")
 
 
 def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:

@@ -84,6 +84,7 @@ class _Watch:
         self.depth = self.loading = 0
         self.hooked = False
         self.ignored: set[str] = set()
+        self.told: list[Callable[[str, str], None]] = []
         self.entries: set[CodeType] = set()
         self.lock = threading.RLock()
         self.inside = threading.local()
@@ -99,7 +100,19 @@ class _Watch:
             return
         key = f"{word}: {name}"
         if key not in self.depends:
-            self.depends[key] = state(key)
+            self.keep(key, state(key))
+
+    def keep(self, key: str, value: str) -> None:
+        """Keep a state, unless one is kept already, and tell whoever wants to know at once."""
+        if key in self.depends:
+            return
+        self.depends[key] = value
+        busy, self.inside.busy = getattr(self.inside, "busy", False), True
+        try:
+            for tell in self.told:
+                tell(key, value)
+        finally:
+            self.inside.busy = busy
 
     def _is_made(self, name: str) -> bool:
         return name in self.made or any(str(p) in self.made for p in Path(name).parents)
@@ -171,7 +184,7 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
     elif event == "sqlite3.connect":
         act = lambda: _watch.note("file", given[0])
     elif event in _STARTS:
-        act = lambda: _watch.depends.setdefault(f"{UNKNOWN}: {event}", UNKNOWN)
+        act = lambda: _watch.keep(f"{UNKNOWN}: {event}", UNKNOWN)
     else:
         return
     frame = sys._getframe(1)
@@ -256,7 +269,7 @@ class _Finder:
             return None
         spec = found_by(name, path, [f for f in sys.meta_path if f is not self])
         origin = os.path.abspath(spec.origin) if spec and spec.has_location and spec.origin else ""
-        _watch.depends.setdefault(f"module: {name}", whence(spec))
+        _watch.keep(f"module: {name}", whence(spec))
         if spec is None:
             return None
         file = origin if os.path.isfile(origin) else getattr(spec.loader, "archive", "")
@@ -315,6 +328,20 @@ def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
                 for name, (usual, look) in _looks.items():
                     if getattr(os, name) is look:
                         setattr(os, name, usual)
+
+
+@contextlib.contextmanager
+def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
+    """For the length of a `with` block, hear of each dependency when it is recorded.
+
+    Args:
+        tell: called as tell(dependency, state); what it opens itself is not recorded.
+    """
+    _watch.told.append(tell)
+    try:
+        yield
+    finally:
+        _watch.told.remove(tell)
 
 
 def ignore(folder: str | Path, /) -> None:

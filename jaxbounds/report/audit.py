@@ -94,6 +94,7 @@ def markdown(audit: Audit, /) -> str:
     parts += _items(audit)
     parts += _by_place("Remarks", "Worth knowing, and no erratum.", paper.remarks, audit)
     parts += _by_place("Not checked", "And why.", paper.unchecked, audit)
+    parts += _by_place("Short names", "They stand in forms and notes.", paper.codes, audit)
     parts += _by_place(
         "Where each numbered item is", "What judges it, or why nothing does.", paper.items, audit
     )

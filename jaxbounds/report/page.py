@@ -16,6 +16,7 @@ from jaxbounds.report.items import items_section
 from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.rows import MARKS, statement_rows
 from jaxbounds.report.sections import (
+    codes_section,
     errata_section,
     reading_section,
     remarks_section,
@@ -33,6 +34,7 @@ _NAMES = (
     ("items", "Items of the source"),
     ("remarks", "Remarks"),
     ("unchecked", "Not checked"),
+    ("codes", "Short names"),
     ("reading", "How to read it"),
     ("cite", "Cite this"),
 )
@@ -179,6 +181,7 @@ def html_page(
         "items": items_section(chosen, verdicts),
         "remarks": remarks_section(chosen),
         "unchecked": unchecked_section(chosen),
+        "codes": codes_section(chosen),
         "reading": reading_section(provenance),
         "cite": cite_section([p for p in chosen if p.id in judged], verdicts, provenance),
     }

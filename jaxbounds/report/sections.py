@@ -130,6 +130,11 @@ def remarks_section(papers: Sequence[Paper], /) -> Html | None:
     return _by_place("Remarks", "remarks", {paper.title: paper.remarks for paper in papers})
 
 
+def codes_section(papers: Sequence[Paper], /) -> Html | None:
+    """The short names of the papers' forms and notes ("S6"), each explained."""
+    return _by_place("Short names", "codes", {paper.title: paper.codes for paper in papers})
+
+
 def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
     """Return the items that the library does not check, with the reasons."""
     return _by_place("Not checked", "unchecked", {p.title: p.unchecked for p in papers})

@@ -236,7 +236,8 @@ def behind(statement: Statement, /) -> list[Piece]:
     tests = [getattr(f, "meets", f) for f in of_forms if f]
     sides = [side for side in getattr(statement.evaluate, "sides", ()) if callable(side)]
     first = [statement.evaluate, *sides, *statement.judges, statement.hypotheses, *tests]
-    last = [statement.project, statement.cases, *statement.samplers.values()]
+    witness = statement.witness if callable(statement.witness) else None
+    last = [statement.project, statement.cases, witness, *statement.samplers.values()]
     found: dict[str, Piece] = {}
     roots = [_declared(statement), *(_piece(thing) for thing in (*first, *last) if thing)]
     waiting = [piece for piece in roots if piece]

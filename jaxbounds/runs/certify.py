@@ -17,6 +17,7 @@ from jaxbounds.claims.statements import Domain, Statement
 from jaxbounds.ground.files import Place, try_to_write
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import Held
+from jaxbounds.ground.states import Depends
 from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.ground.text import shortened
 from jaxbounds.ground.to_json import to_json
@@ -26,6 +27,7 @@ from jaxbounds.runs.driver import drive
 from jaxbounds.runs.engines import On, Where, engine_of
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.merged_files import add_to, taken
+from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
@@ -42,12 +44,14 @@ class Certified(NamedTuple):
         witness: of a disproof.
         theorem: the file for Rocq, where it was asked for and there is one.
         refused: why there is none.
+        depends: the files and modules that a user's code read for it; None where nobody can say.
     """
 
     certificate: Certificate | Proof
     witness: dict[str, Any] | None = None
     theorem: RocqFile | None = None
     refused: str = ""
+    depends: Depends | None = None
 
 
 def _without(name: str, form: str, reason: str) -> Certified:
@@ -98,9 +102,13 @@ def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> 
 def _certified_somewhere(
     operations: int, slack: str, seconds: float, catalogue: Catalogue, name: str
 ) -> list[Certified]:
-    statement = catalogue.statement(name)
-    title = catalogue.paper(statement.paper).title
-    return _certified(statement, seconds, title, operations, slack)
+    def work() -> list[Certified]:
+        statement = catalogue.statement(name)
+        title = catalogue.paper(statement.paper).title
+        return _certified(statement, seconds, title, operations, slack)
+
+    made, depends = watched(work, own=bool(catalogue.imports))
+    return [one._replace(depends=None if catalogue.own else depends) for one in made]
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
@@ -184,7 +192,8 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
         if witness is not None:
             file = f"{certificate.id}.{form[certificate.id](certificate.form).file_name}.json"
             Marked(out).write(f"witnesses/{file}", json.dumps(witness, indent=1) + "\n")
-    add_to(out, CERTIFICATES, [one.certificate.to_json() for one in made], instead=set(form))
+    found = [(one.certificate.to_json(), one.depends) for one in made]
+    add_to(out, CERTIFICATES, found, instead=set(form))
 
 
 def write_theorems(

@@ -13,10 +13,12 @@ from jaxbounds.constants.result import SECONDS
 from jaxbounds.constants.sizes import grown
 from jaxbounds.falsification import ON_AVERAGE
 from jaxbounds.ground.files import Place
+from jaxbounds.ground.states import Depends
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.cache import examples, restoring
 from jaxbounds.runs.driver import drive
 from jaxbounds.runs.engines import On, Where, engine_of
+from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
@@ -70,6 +72,24 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     return [(s, f.name) for s in chosen for f in forms_named(s, form)]
 
 
+class Found(NamedTuple):
+    """The answer about one form.
+
+    Attributes:
+        constant: the sharp constant, or why there is none.
+        depends: the files and modules that a user's code read for it; None where nobody can say.
+    """
+
+    constant: SharpConstant | str
+    depends: Depends | None = None
+
+
+def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Found:
+    work = functools.partial(_found, search, catalogue, what)
+    found, depends = watched(work, own=bool(catalogue.imports))
+    return Found(found, None if catalogue.own else depends)
+
+
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
     """The constant, or why there is none: one broken statement must not cost the others."""
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
@@ -98,7 +118,7 @@ def finding(
     on: On,
     jobs: int,
     folder: Place | Path,
-) -> Iterator[tuple[OfForm, SharpConstant | str]]:
+) -> Iterator[tuple[OfForm, Found]]:
     """Each form with its constant, or with why there is none, as they come.
 
     Raises:
@@ -112,9 +132,9 @@ def finding(
         jobs = 1
     else:
         catalogue = catalogue.absolute()
-    work = functools.partial(_found, search, catalogue)
+    work = functools.partial(_found_somewhere, search, catalogue)
     for what, found in drive(work, forms, on=on, jobs=jobs, folder=folder):
-        yield what, str(found) if isinstance(found, Died) else found
+        yield what, Found(str(found)) if isinstance(found, Died) else found
 
 
 @restoring
@@ -152,4 +172,5 @@ def constants_of(
     search = Search(axes, seed, seconds, grow, len(selection.statements) == 1)
     given: dict[str, Any] = {"on": engine_of(on), "jobs": jobs}
     with tempfile.TemporaryDirectory() as scratch:
-        return dict(finding(forms, search, selection.catalogue, folder=Path(scratch), **given))
+        found = finding(forms, search, selection.catalogue, folder=Path(scratch), **given)
+        return {what: one.constant for what, one in found}

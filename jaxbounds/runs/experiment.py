@@ -13,10 +13,12 @@ import jax
 from jaxbounds.experiments.provenance import asked_for, products_used
 from jaxbounds.experiments.results import save
 from jaxbounds.experiments.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
+from jaxbounds.ground import recording
 from jaxbounds.ground.files import Place, is_there, locate, reaching, try_to_write
 from jaxbounds.ground.folders import say
 from jaxbounds.ground.occupied import Held, take
 from jaxbounds.ground.stopping import Stopped
+from jaxbounds.runs import ledger
 from jaxbounds.runs import request as requests
 from jaxbounds.runs import shards as shard_files
 from jaxbounds.runs.cache import prepare_jax, restoring
@@ -62,7 +64,7 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
         )
 
 
-NAMES = ("result.nc", "figure.svg", "figure.png")
+NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
 """What a run writes into its folder, besides checkpoints."""
 
 
@@ -88,21 +90,29 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     """The data set of a run, or of a share of one; its progress is kept in the folder.
 
     Raises:
-        ValueError: if the folder holds a run that was cut, and is not to be continued.
+        ValueError: if the folder holds a run that was cut, and is not to be continued; or if a file
+            or module changed since that the run to be continued rests on.
         KeyboardInterrupt: saying how to continue, where it can be.
     """
     prepare_jax()
     chosen, more = request.experiment, dict[str, Any]()
+    own, first = bool(request.imports) and chosen.resumable, jax.process_index() == 0
     if chosen.resumable:
         more = {"folder": folder / "checkpoints", "resume": resume}
         refuse_to_lose(folder, resume)
-        if not resume and jax.process_index() == 0:
+        if resume:
+            ledger.refuse_changes(folder)
+        elif first:
             _discard(folder / "checkpoints")
     unknown = set(more) - set(inspect.signature(chosen.run).parameters)
     if unknown:
         raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
     try:
-        with asked_for(request.precision):
+        with (
+            asked_for(request.precision),
+            ledger.recorded(folder, resume=resume) if own and first else contextlib.nullcontext(),
+            recording.watching(compute.__code__) if own else contextlib.nullcontext(),
+        ):
             dataset = chosen.run(request.config, request.key, **more)
             return dataset.assign_attrs(
                 {"matmul_precision_used": products_used()} | dict(dataset.attrs)
@@ -118,7 +128,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
     """Compute one share, for `merge`; the folder that holds it."""
     folder = shard_files.folder_of(out, share)
-    held = taken(request, folder, (), resume=True)
+    held = taken(request, folder, (ledger.LEDGER,), resume=True)
     prepare_jax()
     one = shard_files.shard_of(request, share)
     refuse_to_lose(folder, resume)
@@ -138,7 +148,10 @@ def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> d
 
 
 def _is_done(folder: Place) -> bool:
-    return is_there(folder / shard_files.NAME) and shard_files.read(folder).done
+    if not is_there(folder / shard_files.NAME) or not shard_files.read(folder).done:
+        return False
+    ledger.refuse_mixture([folder])
+    return True
 
 
 def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE) -> None:
@@ -182,6 +195,7 @@ def merged(
         ValueError: if shards are missing, overlap, or are of different runs, or of another version.
     """
     shards = shard_files.complete(tuple(map(locate, folders)))
+    ledger.refuse_mixture([place for place, _ in shards.values()])
     folder, one = next(iter(shards.values()))
     file = folder / shard_files.NAME
     request = requests.from_file(one.experiment, one.flags, imports=imports, file=file)

@@ -21,11 +21,21 @@ from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.verdict import beside
 from jaxbounds.ground.folders import Marked, say, set_aside
 from jaxbounds.ground.occupied import Held, take
-from jaxbounds.ground.readers import UNREADABLE, Damaged, fits, is_inside, json_in, lines_in, parsed
+from jaxbounds.ground.readers import (
+    UNREADABLE,
+    Damaged,
+    fits,
+    is_inside,
+    json_in,
+    lines_in,
+    parsed,
+    sha256_of,
+)
 from jaxbounds.ground.states import Depends, changed
 from jaxbounds.ground.to_json import fields_of
+from jaxbounds.runs.other_run import what_differs
 
-__all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "verdicts_of"]
+__all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "published_in", "verdicts_of"]
 
 INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
@@ -151,8 +161,42 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
     return settings, judged, wrong
 
 
+def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
+    """The verdicts in a file whose digest is given.
+
+    Raises:
+        Damaged: if the file has another digest, or holds no verdicts.
+        OSError: if it is not there or cannot be read.
+    """
+    found = json_in(file, of=verdicts_of)
+    if sha256_of(file) != digest:
+        raise Damaged(f"{file} is not what run.json says: it was changed, or a run was cut")
+    return found
+
+
+def published_in(folder: Path, /) -> tuple[Verdict, ...]:
+    """The published verdicts of a folder, as its run.json vouches for them where it has one.
+
+    Raises:
+        Damaged: if the verdicts were changed since, or a file is damaged.
+        OSError: if there are no verdicts, or a file cannot be read.
+    """
+    file = folder / "verdicts.json"
+    try:
+        about = json_in(folder / "run.json", of=dict)
+    except FileNotFoundError:
+        about = {}
+    if "files" not in about:  # an earlier version wrote no digests
+        return json_in(file, of=verdicts_of)
+    return _unchanged(file, json_in(folder / "run.json", of=_settings)["files"].get(file.name))
+
+
 def verdicts_in(*folders: Path) -> ById:
-    """The latest verdicts on each statement that folders hold, of whatever settings."""
+    """The latest verdicts on each statement that folders hold, of whatever settings.
+
+    Verdicts that are damaged, or that were changed since a run published them, are left out, and
+    the user is told.
+    """
     found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
     for folder in folders:
         for file in (folder / "verdicts.json", folder / JOURNAL):
@@ -160,7 +204,7 @@ def verdicts_in(*folders: Path) -> ById:
                 parts = (
                     [kept.verdicts for kept in _journal_in(file)[1]]
                     if file.suffix == ".jsonl"
-                    else [json_in(file, of=verdicts_of)]
+                    else [published_in(folder)]
                 )
                 found.append((file.stat().st_mtime, parts))
             except (FileNotFoundError, NotADirectoryError):
@@ -210,25 +254,35 @@ class Folder:
         depends on. Verdicts that are damaged, or that were changed since they were published, are
         set aside, and none are there then.
         """
+        found = self._published()
+        return None if isinstance(found, str) else found
+
+    def other_run(self) -> str:
+        """The difference of the run whose verdicts are there, in words; empty for this run's."""
+        found = self._published()
+        return found if isinstance(found, str) else ""
+
+    def _published(self) -> dict[str, Kept] | str:
+        """The verdicts that are there, or the difference of the run that left them."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
-        if about is None or {name: about.get(name) for name in self.settings} != self.settings:
-            return None
+        if about is None:
+            return "its run.json is missing or damaged"
+        now = json.loads(json.dumps(self.settings))
+        if {name: about.get(name) for name in now} != now:
+            return self._difference(about, about["records"].values())
         digest = about["files"].get("verdicts.json")
 
-        def read(file: Path) -> tuple[Verdict, ...]:
-            found = json_in(file, of=verdicts_of)
-            if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
-                raise Damaged(f"{file} is not what run.json says: it was changed, or a run was cut")
-            return found
-
-        found = self.marked.read("verdicts.json", read)
+        found = self.marked.read("verdicts.json", lambda file: _unchanged(file, digest))
         if found is None:
             return {}
         judged, records = about["judged"], about["records"]
-        if any(v.id not in judged or changed(records[judged[v.id]["record"]]) for v in found):
-            return None
+        if any(v.id not in judged for v in found):
+            return "its run.json names no record of a verdict"
+        used = {judged[v.id]["record"] for v in found}
+        if any(changed(records[name]) for name in used):
+            return self._difference(about, [records[name] for name in used])
         groups = itertools.groupby(found, lambda v: v.id)
         return {
             name: Kept(tuple(group), judged[name]["when"], records[judged[name]["record"]])
@@ -250,16 +304,17 @@ class Folder:
                 self._write_journal(head, judged)
         elif found is not None and found[1]:
             count = len({kept.verdicts[0].id for kept in found[1]})
-            say(f"{count} judged before in {self.path}: judged again, {self._difference(found[0])}")
+            why = self._difference(found[0], [kept.depends for kept in found[1]])
+            say(f"{count} judged before in {self.path}: judged again, since {why}")
         if not judged:
             self.marked.sweep_up("unfinished")
             self._write_journal(head, {})
         return judged
 
-    def _difference(self, settings: Any) -> str:
-        now = json.loads(json.dumps(self.settings))
-        names = [name for name in now if settings.get(name) != now[name]]
-        return f"since other settings were in force ({', '.join(names) or 'format'})"
+    def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
+        """The first difference of another run, in words, from its settings and its records."""
+        different = dict.fromkeys(one for record in records for one in changed(record))
+        return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
     def _fresh(self, judged: dict[str, Kept]) -> dict[str, Kept]:
         """Those of which nothing changed since."""
@@ -431,12 +486,12 @@ def folder_for(
     names = [*NAMES, *(name for one in instances for name in (one, f"unfinished/{one}"))]
     held = take(out, dict(settings), names, look=look)
     folder = Folder(held.path, settings, held)
-    if part and folder.published() is None:
+    if part and (why := folder.other_run()):
         folder.release()
         words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in part)
         words = re.sub(r"[^\w.\-]+", "-", words)[:60]
         other = out.with_name(f"{out.name}-{words}")
-        say(f"{out} holds another run (version, source, seed or settings differ): to {other}")
+        say(f"{out} holds another run, since {why}: the results go to {other}")
         asked, held = folder.asked, take(other, dict(settings), names, look=look)
         folder = Folder(held.path, settings, held, asked)
     return folder

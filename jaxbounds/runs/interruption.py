@@ -22,6 +22,9 @@ AGAIN = 0.05
 """Seconds after which an interruption that was dropped comes again."""
 DEADLINE = 10.0
 """Seconds that SIGTERM leaves unless told otherwise: as long as `docker stop` waits."""
+JOINED = 1.0
+"""Seconds that the end of a command waits for its clock; `_Clock` needs far less on a free core. A
+larger number lets a stuck clock hold the command up for longer."""
 EARLIER = 0.8, 0.95
 """At these parts of it work is interrupted, and the process ended."""
 
@@ -40,20 +43,25 @@ class _Clock:
         bell, self._rope = os.pipe()
         os.set_blocking(self._rope, False)
         self._before = signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)
-        threading.Thread(target=self._run, args=(bell,), daemon=True).start()
+        self._thread = threading.Thread(target=self._run, args=(bell,), daemon=True)
+        self._thread.start()
         return self
 
     def __exit__(self, *problem: object) -> None:
         self.over.set()
         signal.set_wakeup_fd(self._before)
         os.close(self._rope)
+        # The end of the process must not find the thread between its last look and its last word.
+        self._thread.join(JOINED)
 
     def _run(self, bell: int) -> None:
-        with open(bell, "rb", buffering=0) as rung:
-            while number := rung.read(1):
+        try:
+            while number := os.read(bell, 1):
                 # Asked from here, too: work may look before Python comes to the handler.
                 if number[0] == signal.SIGTERM and (stopping.ask() or self.granted):
                     self._count()
+        finally:
+            os.close(bell)
 
     def _count(self) -> None:
         self.began = True

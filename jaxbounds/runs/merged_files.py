@@ -1,16 +1,19 @@
 """Files of results that keep what they hold of other forms."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxbounds.experiments.provenance import versions
-from jaxbounds.ground.folders import Marked
+from jaxbounds.ground.folders import Marked, set_aside
 from jaxbounds.ground.occupied import Held, take
-from jaxbounds.ground.readers import json_in
+from jaxbounds.ground.readers import fits, json_in
+from jaxbounds.ground.states import Depends, changed
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.runs.digest import digest_of
+from jaxbounds.runs.other_run import what_differs
+from jaxbounds.runs.watched import Rests, rests_in, settings_of
 
 Entry = dict[str, Any]
 
@@ -47,24 +50,70 @@ def _entries(stored: Any) -> list[Entry]:
     return stored
 
 
+def _rests(stored: Any) -> dict[str, Rests]:
+    """The dependencies of each entry, by `_name`.
+
+    Raises:
+        ValueError: if it holds something else.
+    """
+    if not fits(stored, dict[str, dict]):
+        raise ValueError("it is no object with an entry for each form")
+    return {name: rests_in(one) for name, one in stored.items()}
+
+
+def _name(entry: Entry) -> str:
+    return f"{entry['id']} {entry['form']}"
+
+
+def _since(rests: Rests | None) -> str:
+    """The first change since an entry was made, in words; empty where nothing changed."""
+    if rests is None:
+        return "it does not say on what it depends"
+    now, different = settings_of(own=bool(rests.depends)), changed(rests.depends)
+    same = not different and rests.settings == now
+    return "" if same else what_differs(rests.settings, now, different)
+
+
 def add_to(
-    folder: Path, name: str, found: list[Entry], /, *, instead: Collection[str] = ()
+    folder: Path,
+    name: str,
+    found: Sequence[tuple[Entry, Depends | None]],
+    /,
+    *,
+    instead: Collection[str] = (),
 ) -> None:
     """Write what was found into a JSON file, after what the file holds of other forms.
 
-    A damaged file is set aside, and the user is told its new name.
+    Nothing of an earlier state stands beside what was found: where something changed that an
+    earlier entry depends on, the earlier file is set aside. So is a damaged file. The user is told
+    its new name.
 
     Args:
         folder: that holds the file.
-        name: of the file.
-        found: each with its id and form.
+        name: of the file. A file with the ending `.rests.json` beside it says on what each entry
+            depends.
+        found: each with its id and form, and the files and modules that it depends on: none for a
+            shipped statement, None where nobody can say.
         instead: ids of statements of which nothing earlier is kept.
     """
-    marked = Marked(folder)
+    marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"
     earlier = marked.read(name, lambda file: json_in(file, of=_entries)) or []
-    new = {(one["id"], one["form"]) for one in found}
-    old = lambda one: one["id"] in instead or (one["id"], one["form"]) in new
-    kept = [one for one in earlier if not old(one)]
-    text = json.dumps(to_json(kept + found), indent=1, allow_nan=False)
+    known = (marked.read(beside, lambda file: json_in(file, of=_rests)) or {}) if earlier else {}
+    new = {
+        _name(one): Rests(settings_of(own=bool(depends)), depends)
+        for one, depends in found
+        if depends is not None
+    }
+    made = {_name(one) for one, _ in found}
+    kept = [one for one in earlier if one["id"] not in instead and _name(one) not in made]
+    why = {_name(one): _since(known.get(_name(one))) for one in kept}
+    if old := [one for one in why if why[one]]:
+        more = f" and {len(old) - 1} more entries" if old[1:] else ""
+        set_aside(marked.place(name), f"holds {old[0]}{more} of an earlier state ({why[old[0]]})")
+    fresh = [one for one in kept if not why[_name(one)]]
+    text = json.dumps(to_json(fresh + [one for one, _ in found]), indent=1, allow_nan=False)
+    rests = {_name(one): known[_name(one)] for one in fresh} | new
+    # Entries without dependencies count as old: they are never written after their dependencies.
+    marked.write(beside, json.dumps({k: one._asdict() for k, one in rests.items()}) + "\n")
     marked.write(name, text + "\n")
     marked.tidy()

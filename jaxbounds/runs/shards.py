@@ -96,6 +96,7 @@ def read(folder: Place, /) -> Shard:
     try:
         with here(folder / NAME) as file:
             shard = json_in(file, of=_shard)
+        Marked(folder).refuse_changed(NAME)
     except Unreachable:
         raise
     except (OSError, ValueError) as problem:

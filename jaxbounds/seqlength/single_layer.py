@@ -118,7 +118,7 @@ def attention_expectation(
     """The last display of Appendix C: b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     Negative, or the logarithm of a negative number, where the minimum over delta is not inside
-    (erratum E5).
+    (erratum E5). Formerly the name of `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -129,7 +129,8 @@ def theorem_4_1(
 ) -> Values | Array:
     """B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)), the constant in O(.) hidden.
 
-    `product` is B_w B_Wc L_sigma B_Wv. Not clipped: it may be negative (erratum E5).
+    `product` is B_w B_Wc L_sigma B_Wv. Not clipped: it may be negative (erratum E5). Formerly
+    the name of `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -159,7 +160,10 @@ def theorem_4_1_corrected(
 
 
 def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7)."""
+    """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7).
+
+    Formerly the name of `alpha_4_1_1_corrected`.
+    """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return B_QK * xp.sqrt(2.0 * xp.log(2.0 * d**2 + 1.0))

@@ -1,10 +1,12 @@
 """Disproofs and proofs as files for Rocq; with `coqc` the kernel itself is asked."""
 
+import functools
 import json
 import pickle
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +18,18 @@ from jaxbounds.numerics.norms import spectral_norm
 
 SIZE = {"n": 2}
 INSTANCE = {"A": [[3.0, 1.0], [0.0, 1.0]], "x": [0.6, 0.8], "logits": [0.5, -0.25]}
-needs_coqc = pytest.mark.skipif(shutil.which("coqc") is None, reason="no coqc on this machine")
+
+
+@functools.cache
+def _has_coqc():
+    """Whether the kernel and the library Interval are installed, on which the files rest."""
+    if shutil.which("coqc") is None:
+        return False
+    where = subprocess.run(["coqc", "-where"], capture_output=True, text=True).stdout.strip()
+    return (Path(where) / "user-contrib" / "Interval" / "Tactic.vo").is_file()
+
+
+needs_coqc = pytest.mark.skipif(not _has_coqc(), reason="no coqc with coq-interval here")
 
 
 def statement(evaluate, hypotheses=None, relation="<=", **form):

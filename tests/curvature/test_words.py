@@ -83,17 +83,19 @@ def ends(low, high, residual=0.0, noise=0.0, products=5, **more):
 
 
 @pytest.mark.parametrize(
-    "products, size, method, sketch, probes",
+    "products, size, method, sketch, probes, traced",
     [
-        (14, 50, "auto", 0, 14), (15, 50, "auto", 5, 5), (16, 50, "auto", 5, 6),
-        (30, 10, "auto", 10, 10), (30, 9, "auto", 0, 30), (6, 50, "hutch++", 2, 2),
-        (2, 50, "hutchinson", 0, 2), (30, 50, "hutchinson", 0, 30),
+        (14, 50, "auto", 0, 14, True), (15, 50, "auto", 5, 5, True), (16, 50, "auto", 5, 6, True),
+        (30, 10, "auto", 10, 10, True), (30, 9, "auto", 0, 30, False),
+        (6, 50, "hutch++", 2, 2, False), (14, 50, "auto", 0, 14, False),
+        (2, 50, "hutchinson", 0, 2, False), (30, 50, "hutchinson", 0, 30, False),
         # Ten rows of eight bytes fill 2^28 at 3,355,443 numbers.
-        (30, 3_355_443, "auto", 10, 10), (30, 3_355_444, "auto", 0, 30),
+        (30, 3_355_443, "auto", 10, 10, True), (30, 3_355_444, "auto", 0, 30, False),
     ],
 )  # fmt: skip
-def test_a_sketch_where_it_pays_and_fits(products, size, method, sketch, probes):
-    point = Known(size, (jnp.asarray(5.0), jnp.array([1.0, 2.0, 6.0]), jnp.asarray(0.5)))
+def test_a_sketch_where_it_pays_and_fits(products, size, method, sketch, probes, traced):
+    result = (jnp.asarray(5.0), jnp.array([1.0, 2.0, 6.0]), jnp.asarray(0.5))
+    point = Known(size, result, is_traced=traced)
     found = trace_at(point, memory_limit=VAST, products=products, method=method)
     assert point.asked[0][0] == {"sketch": sketch, "probes": probes}
     # The exact part and the mean of the rest; the error of a mean of three: sqrt(7 / 3).
@@ -103,20 +105,38 @@ def test_a_sketch_where_it_pays_and_fits(products, size, method, sketch, probes)
 
 
 @pytest.mark.parametrize(
+    "products, size, method, rows, probes",
+    [(15, 50, "auto", 12, 3), (30, 3_355_443, "auto", 24, 6), (30, 10, "auto", 10, 6),
+     (10, 50, "krylov", 8, 2)],
+)  # fmt: skip
+def test_a_krylov_space_takes_four_fifths_of_the_products(products, size, method, rows, probes):
+    result = (np.float64(5), np.array([1.0, 2.0, 6.0]), np.float64(12), jnp.asarray(0.5))
+    point = Known(size, result)
+    found = trace_at(point, memory_limit=VAST, products=products, method=method)
+    assert (point.asked[0][0]["rows"], point.asked[0][0]["probes"]) == (rows, probes)
+    # The variance of a sample stands in the result: 12 for each of three.
+    assert (float(found.estimate), float(found.standard_error)) == (8, 2)
+    assert (found.method, found.products) == ("krylov", products)
+
+
+@pytest.mark.parametrize(
     "options, words",
     [
-        ({"products": 1}, "at least 2"), ({"products": 5, "method": "hutch++"}, "at least 6"),
+        ({"products": 1}, "at least 2"),
+        ({"products": 9, "method": "krylov"}, "at least 10"),
+        ({"products": 5, "method": "hutch++"}, "at least 6"),
         ({"products": 33, "method": "hutch++"}, "more than the 10"),
     ],
 )  # fmt: skip
 def test_traces_that_make_no_sense(options, words):
-    point = Known(10, (jnp.asarray(0.0), jnp.ones(2), jnp.asarray(0.5)))
+    point = Known(10, (np.float64(0), np.ones(2), np.float64(0), jnp.asarray(0.5)))
     with pytest.raises(ValueError, match=words):
         trace_at(point, memory_limit=VAST, **options)
-    point.result = (jnp.asarray(math.nan), jnp.ones(2), jnp.asarray(0.5))
+    point.result = (np.float64(math.nan), np.ones(2), np.float64(0), jnp.asarray(0.5))
     with pytest.raises(ValueError, match="not finite"):
         trace_at(point, memory_limit=VAST)
     point.is_traced = True
+    point.result = (jnp.asarray(math.nan), jnp.ones(2), jnp.asarray(0.5))
     assert math.isnan(trace_at(point, memory_limit=VAST).estimate)
 
 
@@ -160,14 +180,19 @@ def test_an_exhausted_recurrence_ends():
 
 
 @pytest.mark.parametrize(
-    "size, iterations, k, stored",
-    [(10, 60, 10, True), (100, 60, 60, True), (2**25, 1, 1, True), (2**25 + 1, 1, 1, False),
-     (2**24, 3, 3, False)],
+    "size, iterations, k, stored, rows, probes",
+    [(10, 60, 10, True, 10, 4), (100, 60, 60, True, 100, 4), (2**25, 1, 1, True, 1, 1),
+     (2**25 + 1, 1, 1, False, 1, 1), (2**24, 3, 3, False, 3, 1), (2**20, None, 32, True, 32, 1),
+     (99_999, None, 32, True, 32, 4), (100_000, None, 32, True, 32, 1),
+     (10_000, None, 60, True, 104, 4), (2**20, 40, 40, False, 40, 1)],
 )  # fmt: skip
-def test_the_basis_of_a_spectrum_is_kept_up_to_256_megabytes(size, iterations, k, stored):
-    point = Known(size, (*[jnp.ones((4, k))] * 3, jnp.asarray(1.0)))
+def test_the_basis_of_a_spectrum_is_kept_up_to_256_megabytes(
+    size, iterations, k, stored, rows, probes
+):
+    point = Known(size, (*[jnp.ones((probes, k))] * 3, jnp.asarray(1.0)))
     found = spectrum_at(point, memory_limit=VAST, iterations=iterations)
-    assert point.asked[0][0] == {"probes": 4, "k": k, "stored": stored} and found.size == size
+    wanted = {"probes": probes, "k": k, "stored": stored, "rows": rows}
+    assert point.asked[0][0] == wanted and found.size == size
 
 
 @pytest.mark.parametrize("bad", [0, 3])

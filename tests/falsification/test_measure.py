@@ -1,8 +1,6 @@
 """What is measured on one instance: every ratio, discrepancy and flag by hand, at each border."""
 
 import math
-import sys
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +8,6 @@ import numpy as np
 import pytest
 from stubs import TENTH, statement
 
-import jaxbounds as jb
 from jaxbounds.claims.sets import inner
 from jaxbounds.claims.statements import Form, Sides, Size
 from jaxbounds.falsification.evaluation import form_names, in_order, met, pick, read
@@ -22,7 +19,6 @@ from jaxbounds.falsification.measure import (
     hypothesis_names,
     measure,
     measured,
-    promised,
     ratio,
 )
 from jaxbounds.ground.jax_internals import enable_x64
@@ -316,49 +312,6 @@ def test_what_counts_for_one_form_is_what_counts_among_all(shared):
     each = np.arange(200), which
     assert counts.tolist() == table.counted[each].tolist() and 20 < counts.sum() < 180
     assert lhs.tolist() == table.lhs[each].tolist() and rhs.tolist() == table.rhs[each].tolist()
-
-
-# What is only promised
-
-
-def _signs(monkeypatch, exact, tried):
-    """x s >= 1 for some s of -1, 1: `best_point` looks at both, and `exact` says that it is all."""
-
-    def evaluate(instance, size):
-        x, s = instance["x"], instance["s"]
-        return Sides(1.0, {"printed": x * s, "derived": -2 * x * s, "control": 0.0 * x + 0.25})
-
-    def best_point(objective, sets, size, *, given):
-        values = [float(objective({"s": jnp.asarray(s)})) for s in (-1.0, 1.0)]
-        tried.append((sorted(sets), dict(size), sorted(given)))
-        return SimpleNamespace(point={"s": jnp.asarray([-1.0, 1.0][int(np.argmax(values))])})
-
-    monkeypatch.setattr(sys.modules[measure.__module__], "best_point", best_point)
-    promise = jb.Signs(()) if exact else jb.Box(-1, 1)
-    return statement(
-        evaluate, host=False, over={"x": jb.Box(1, 3)}, there_is={"s": promise}, cases=None,
-        forms=(Form(name="printed"), Form(name="derived")),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_each_form_has_the_promised_entry_that_suits_it_best(monkeypatch, exact):
-    tried = []
-    claim = _signs(monkeypatch, exact, tried)
-    m = measure(claim, ONE)({"x": jnp.asarray(2.0)})
-    assert np.asarray(m.value).tolist() == [0.5, 0.25, 4.0]
-    # What was looked for among all there are may violate, else nothing but the control does.
-    assert np.asarray(m.low).tolist() == ([0.5, 0.25, 4.0] if exact else [-INF, -INF, 4.0])
-    assert tried == [(["s"], {"d": 1}, ["x"])] * 3
-    for index, sign in ((0, 1.0), (1, -1.0)):
-        found = promised(claim, ONE, index)({"x": jnp.asarray(2.0)})
-        assert {k: float(v) for k, v in found.items()} == {"x": 2.0, "s": sign}
-
-
-# Names of hypotheses
-
-
-POSITIVE = lambda i, s: {"x > 0": i["x"] > 0}
 
 
 def test_hypotheses_have_names_without_a_measurement():

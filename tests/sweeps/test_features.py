@@ -46,7 +46,9 @@ def test_shared_data_are_an_argument_and_no_constant(tmp_path):
     assert alone.metrics["s"].tobytes() == found.metrics["s"].tobytes()
 
 
-@pytest.mark.parametrize("devices", [1, 3, 4])
+@pytest.mark.parametrize(
+    "devices", [pytest.param(count, marks=pytest.mark.devices(count)) for count in (1, 3, 4)]
+)
 def test_a_lane_stops_when_its_metric_is_enough(devices, tmp_path):
     more = {"enough": lambda found: found["sum"] >= 8, "devices": jax.devices()[:devices]}
     found = count(**more)

@@ -72,6 +72,7 @@ def test_the_shapes_of_a_group():
     assert found["n"].shape == (4,)
 
 
+@pytest.mark.devices(3)
 def test_groups_are_dealt_over_devices_in_turn():
     devices = jax.devices()[:3]
     groups = Groups(7, 2, devices)
@@ -84,6 +85,7 @@ def test_groups_are_dealt_over_devices_in_turn():
     assert Groups(2, 2, devices).local == tuple(devices[:2])
 
 
+@pytest.mark.devices(2)
 def test_lanes_go_to_devices_and_come_back():
     groups = Groups(2, 2, jax.devices()[:2])
     keys = jax.random.split(jax.random.key(0), 3)

@@ -12,6 +12,7 @@ import pytest
 from jaxbounds.experiments.sweeps import Checkpoints, compiled, lanes_of, records_in, sweep
 from jaxbounds.experiments.sweeps.checkpoint import leaves_of
 from jaxbounds.experiments.sweeps.swept import swept_of
+from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import LOCK
 
 pytestmark = pytest.mark.usefixtures("kept_programs")
@@ -161,7 +162,7 @@ def test_another_version_device_or_precision_is_another_run(what, tmp_path, monk
     if what == "device":
         monkeypatch.setattr(identity, "versions", dict)
         text = (tmp_path / "sweep.json").read_text().replace('"cpu cpu"', '"gpu H100"')
-        (tmp_path / "sweep.json").write_text(text)
+        Marked(tmp_path).write("sweep.json", text)
     else:
         name, value = names[what]
         monkeypatch.setattr(identity, name, lambda: value)

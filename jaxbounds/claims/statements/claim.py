@@ -10,9 +10,10 @@ from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.judged import Judged
 from jaxbounds.claims.statements.line import Axes, sizes_of
 from jaxbounds.claims.statements.refused import REFUSALS, alone, is_collecting
-from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement
+from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement, Witness
 from jaxbounds.claims.statements.two_sides import (
     PRINTED,
+    ByName,
     Side,
     TwoSides,
     owned,
@@ -68,6 +69,7 @@ def claim(
     assumptions: str = "",
     hypotheses: Hypotheses | None = None,
     there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None,
+    witness: Witness | None = None,
     estimates: Mapping[Literal["lhs", "rhs"], Estimate] | None = None,
     error: Side = 0.0,
     tolerance: float = _BY_KIND,
@@ -109,6 +111,8 @@ def claim(
         assumptions: as in `Statement`.
         hypotheses: as in `Statement`.
         there_is: as in `Statement`.
+        witness: where the search for the entries of `there_is` starts: a function of entries of
+            `over` and sizes, by name, or the value itself; a dict if there are several entries.
         estimates: as in `Statement`.
         error: how far lhs - rhs may be off: a number, or a function as the sides are.
         tolerance: as in `Statement`.
@@ -134,6 +138,9 @@ def claim(
             pairs[name] = twin if isinstance(twin, tuple) else (lhs, twin)
         named = [sets for sets in (over, there_is) if isinstance(sets, Mapping)]
         _refuse_sides(pairs, error, {*found[0], *(name for sets in named for name in sets)})
+        if callable(witness):
+            known = {*found[0], *(over if isinstance(over, Mapping) else ())}
+            refuse_other_arguments("witness", witness, known)
         printed = Form(
             name=PRINTED, expected=expected, cites=source, equality=equality, note=note,
             erratum=erratum, counterexample=counterexample,
@@ -156,6 +163,7 @@ def claim(
         judges=every if callable(every) else tuple(dict.fromkeys(every)),
         over=over,
         there_is=there_is,
+        witness=ByName(witness) if callable(witness) else witness,
         estimates={} if estimates is None else estimates,
         sizes=found,
         assumptions=assumptions,

@@ -113,6 +113,8 @@ class Paper:
         unchecked: what is not checked, by its label in print, each with the reason.
         unjudged: public functions of the paper's modules that no statement judges: for each reason
             their full names within the paper ("model.head_norm").
+        codes: a sentence or two for each short name in names of forms and in notes ("S6", "DM1");
+            `jaxbounds show <paper>.S6` prints them. Errata explain their own ids.
         edition: the text that was read, as errata rest on words ("AISTATS 2024").
         links: where it can be read, by name ("arXiv", "DOI").
         bibtex: an entry, to cite it.
@@ -131,6 +133,7 @@ class Paper:
     contents: Items = field(default_factory=Items)
     unchecked: Mapping[str, str] = field(default_factory=dict)
     unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    codes: Mapping[str, str] = field(default_factory=dict)
     edition: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""

@@ -33,6 +33,8 @@ Estimate = Literal["below", "above"]
 FEWEST = 3
 """Values of the parameter that a limit needs."""
 Search = Literal["gradient", "random", "none"]
+Witness = Callable[..., Any] | Mapping[str, Any] | float
+"""Entries that a claim promises, or a function that gives them."""
 
 FITTED = ("rate", "limit")
 """Kinds of which a trend over sizes is looked at: they never hold."""
@@ -48,7 +50,7 @@ WIDEST = 1e-3
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
-    "assumptions", "source", "tex", "horizon", "enumerates", "depends",
+    "assumptions", "source", "tex", "horizon", "enumerates", "depends", "witness",
 )  # fmt: skip
 """Fields whose types are checked as they are declared; the other fields have words of their own."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
@@ -109,8 +111,13 @@ class Statement(metaclass=Careful):
             claim is about its sizes alone, one instance each.
         there_is: sets of the entries that a claim only promises: "for each instance of `over`
             there is ... such that". Whatever is drawn, an inner search looks for the best such
-            entries, for each form; they are stored with the instance. Where it finds none the form
-            is inconclusive, unless the sets are finite and small, and all of them were tried.
+            entries, for each form; they are stored with the instance. If it finds none the form
+            is inconclusive, unless the sets are finite and small, and all of them were tried. An
+            `=` compares its control at the entries that were found.
+        witness: where that inner search starts, beside starts of its own: a function
+            `witness(instance, size)`, or the entries themselves. It gives entries of `there_is` by
+            name; of a single one the value will do. A witness that is wrong costs no more than its
+            trial.
         estimates: sides that `jb.supremum` or `jb.infimum` (or another search) only estimates:
             {"rhs": "below"}, "lhs" or "rhs", from "below" or "above". What an estimate could not
             refute is never said to fail.
@@ -156,6 +163,7 @@ class Statement(metaclass=Careful):
     host: bool = False
     over: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
     there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None
+    witness: Witness | None = None
     estimates: Mapping[Literal["lhs", "rhs"], Estimate] = field(default_factory=dict)
     towards: Mapping[str, float] = field(default_factory=dict)
     sample: Sampler | Mapping[str, Sampler] = field(default_factory=dict)
@@ -264,7 +272,8 @@ class Statement(metaclass=Careful):
         """The claim about an instance that has the promised entries already: nothing is sought."""
         if self.there_is is None:
             return self
-        return replace(self, over={**(self.over or {}), **self.there_is}, there_is=None)
+        sets = {**(self.over or {}), **self.there_is}
+        return replace(self, over=sets, there_is=None, witness=None)
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -440,11 +449,16 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
         yield from _limit_problems(s)
     if s.relation == ">=" and s.kind == "rate":
         yield "a rate is compared by its sense: relation '>=' is that of other kinds"
-    if (s.there_is or s.estimates) and not (s.is_bound and s.kind in ("inequality", "trajectory")):
+    bound = s.is_bound and s.kind in ("inequality", "trajectory")
+    if s.estimates and not bound:
         yield (
-            "a supremum, an infimum and 'there is' are for inequalities, since a search supports "
-            "one side only: of an = declare <= and >= by themselves"
+            "a supremum and an infimum are for inequalities, since a search supports one side "
+            "only: of an = declare <= and >= by themselves"
         )
+    if s.there_is and not bound and s.kind != "identity":
+        yield f"there_is promises entries of inequalities and identities, and kind is {s.kind!r}"
+    if s.witness is not None and not s.there_is:
+        yield "witness is where the search for the entries of there_is starts. Try there_is={...}"
     if s.there_is and s.host:
         yield "there_is looks for entries along slopes: evaluate must be JAX's, not the host's"
     if set(s.estimates) - {"lhs", "rhs"} or set(s.estimates.values()) - set(get_args(Estimate)):

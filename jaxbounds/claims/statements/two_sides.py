@@ -92,6 +92,21 @@ class TwoSides:
         return Sides.pairs(pairs, error=value(self._error))
 
 
+class ByName:
+    """A function of entries and sizes by name, as one of an instance and its size.
+
+    Args:
+        function: of entries and sizes by name.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__wrapped__ = function
+
+    def __call__(self, instance: Instance, size: Size) -> Any:
+        """The value of the function at one instance."""
+        return _value(self.__wrapped__, {**size, **instance})
+
+
 LIBRARIES = ("jax", "jaxlib", "numpy", "jaxbounds")
 """Packages whose functions tell nothing about where a claim is written."""
 

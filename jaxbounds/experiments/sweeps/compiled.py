@@ -4,9 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
-MOST = 16
-"""Compiled programs that `kept` holds; it lets go the one that was not used for longest. A larger
-number takes more memory."""
+MOST = 24
+"""Compiled programs, and sizes of groups, that `kept` holds: three of a sweep. It lets go what was
+not used for longest; a larger number takes more memory."""
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 

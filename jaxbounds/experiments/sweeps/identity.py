@@ -138,6 +138,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
             raise ValueError("it has another structure")
+        marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:
         raise Damaged(
             f"{path} is damaged ({problem}). Try fresh=True, which sets it aside"

@@ -7,6 +7,7 @@ same wherever it is computed on machines of one kind.
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.experiments.sweeps import shares
+from jaxbounds.experiments.sweeps import compiled, shares
 from jaxbounds.experiments.sweeps.checkpoint import with_leaves
 from jaxbounds.experiments.sweeps.grouping import available, fitting, needed
 from jaxbounds.experiments.sweeps.groups import largest
@@ -186,16 +187,18 @@ def _sweep(
         first = jax.eval_shape(begin, some, common)
         return needed(program.lower(some, first, ONE, common).compile())
 
-    if group is None and folder is not None and not fresh:
-        group = stored_group(folder)
-    if group is None:
-        group = fitting(count, limit, used[0], need)
     looked = lambda lane, state, *shared: named(measure(lane, state, *shared))
     identity, mark = identity_of(
         start, step, looked, lanes, common,
         deciding={"finished": finished, "enough": enough}, device=used[0],
-        about={"every": every, "lanes in a group": group, "fingerprint": fingerprint},
+        about={"every": every, "fingerprint": fingerprint},
     )  # fmt: skip
+    if group is None and folder is not None and not fresh:
+        group = stored_group(folder)
+    if group is None:  # an accelerator compiles a program to know its memory, once
+        about = mark, count, limit, chunk // every
+        group = compiled.kept(about, "group", lambda: fitting(count, limit, used[0], need))
+    identity |= {"lanes in a group": json.dumps(group)}
     kept: Kept | None = None
     if folder is not None:
         part = (own.start, own.stop, count) if shares.dealt() else None

@@ -231,7 +231,8 @@ ONSET = Statement(
     ),
     control="above log 2 at n*",
     assumptions="a direction that separates at zero; the population of `realizable` and others",
-    budget=Budget(samples=12, restarts=0, steps=0),
+    search="random",
+    budget=Budget(samples=12, restarts=2, steps=24),
     source="Theorems 2 and 4, Corollaries 2 and 5",
 )
 

@@ -88,7 +88,11 @@ _ITEMS = {
     "multihead.stability.sizes",
     "Section 4, heads that start equal": "multihead.sec4.tied",
     "Section 7, the global margin": "multihead.sec7.global",
+    "Section 1, H >~ ||theta - theta_0||^6 heads": "multihead.eq3, E11",
+    "Section 6.2, the average stability below (22)": "multihead.lem11",
+    "Section 7, Proposition 3 restated": "multihead.prop3.margin, E7",
     "Section 7, the distance from initialization": "none: (3) solved for ||theta - theta_0||",
+    "Section 7, random initialization and other questions": "none: open questions of the paper",
 }
 
 _DISPLAYS = {

@@ -1,10 +1,12 @@
 """Diagonal blocks of a matrix, through the product of the whole where it serves them."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.networks.curvature.engine import product_at
@@ -20,8 +22,10 @@ from jaxbounds.networks.curvature.filters import Filter
 from jaxbounds.networks.curvature.lanczos import Extremes
 from jaxbounds.networks.curvature.leaves import Selection, select
 from jaxbounds.networks.curvature.programs import Point
+from jaxbounds.networks.curvature.shared import Run
 
-_masked = jax.jit(jnp.multiply)
+LEAST = 8
+"""Products at least for a block; more of them find convergence later and pass over less."""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
@@ -29,21 +33,15 @@ def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
         return None
-    own = [
-        jnp.full(entry[1], inside, entry[2])
-        for inside, entry in zip(taken, whole.chosen)
-        if entry
-    ]  # fmt: skip
-    return whole.vector(own)
+    sizes = [math.prod(entry[1]) for entry in whole.chosen if entry]
+    inside = [inside for inside, entry in zip(taken, whole.chosen) if entry]
+    return jnp.asarray(np.repeat(inside, sizes), whole.dtype)
 
 
 def _inside(whole: Selection, block: Selection, vector: Array) -> Any:
     """A vector of the whole as a pytree of a block."""
-    pairs = zip(
-        whole.pieces(vector),
-        [b for b, w in zip(block.chosen, whole.chosen) if w],
-    )
-    return block.tree(block.vector([piece for piece, inside in pairs if inside]))
+    pairs = zip(whole.pieces(vector), [b for b, w in zip(block.chosen, whole.chosen) if w])
+    return block.tree_of([piece for piece, inside in pairs if inside])
 
 
 def block_at(
@@ -95,13 +93,13 @@ def block_at(
         )  # fmt: skip
     dynamic["unit"] = jnp.asarray(point.unit, whole.dtype)
     product = product_at(point, limit=memory_limit, rows=rows, what=WHAT)
-    ends = hosted_extremes(
-        lambda v: _masked(product(v), mask), whole, static, dynamic, mask=mask,
-        dimension=block.size,
-    )  # fmt: skip
+    taken = tuple(bool(inside) for inside, entry in zip(block.chosen, whole.chosen) if entry)
+    operator = product.block(taken, mask)
+    run = Run(operator, dynamic["key"], static["basis"], dtype=whole.dtype, mask=mask)
+    ends = hosted_extremes(run, dynamic, space=block.size, least=LEAST)
     if finite:
         point.refuse_not_finite(product.value, ends.minimum, ends.maximum)
-    if not (jnp.any(ends.minimum != 0) | jnp.any(ends.maximum != 0)):
+    if not (float(ends.minimum) or float(ends.maximum)):
         at(filter=chosen).refuse_constant(ends.minimum)
     low, high = (_inside(whole, block, v) for v in (ends.vector_minimum, ends.vector_maximum))
     return ends._replace(vector_minimum=low, vector_maximum=high), product.value

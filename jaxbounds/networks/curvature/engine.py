@@ -7,18 +7,31 @@ several batches each product differentiates anew, in the memory of one batch.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.jax_internals import Jaxpr, Literal, programs_inside
 from jaxbounds.networks.curvature.batches import count, single
 from jaxbounds.networks.curvature.causes import explained
+from jaxbounds.networks.curvature.lanczos import Operator
+from jaxbounds.networks.curvature.leaves import Selection
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Kernel, Point, Program, bytes_of_program
+from jaxbounds.networks.curvature.shared import Run
 from jaxbounds.networks.curvature.streams import StreamedProduct, shape_of
 from jaxbounds.networks.curvature.traced import Part
+from jaxbounds.programs.traces import equations
+
+SHORT = 8
+"""A block gets a program of its own where that program has this many times fewer equations than
+the whole. A larger number compiles less and multiplies longer."""
+
+
+_masked = jax.jit(jnp.multiply)
 
 
 def _whole(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array]:
@@ -26,34 +39,130 @@ def _whole(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array]
     return problem.image_and_value(dynamic["vector"])
 
 
+def _of_leaves(selection: Selection, linear: Part) -> Callable[..., Array]:
+    """The map of a vector, from one of leaves."""
+
+    def apply(held: list[Any], vector: Array) -> Array:
+        return selection.vector(linear.at(held, _cut(selection, vector)))
+
+    return apply
+
+
+def _cut(selection: Selection, vector: Array) -> list[Array]:
+    dtypes = [entry[2] for entry in selection.chosen if entry]
+    return [piece.astype(d) for piece, d in zip(selection.pieces(vector), dtypes)]
+
+
+def _of_block(selection: Selection, linear: Part, taken: tuple[bool, ...]) -> Callable[..., Array]:
+    """The diagonal block of the map, on vectors of the whole.
+
+    The derivative of a linear map along the leaves of a block is the map itself, without the
+    equations that only other leaves need.
+    """
+
+    def apply(held: list[Any], vector: Array) -> Array:
+        pieces = _cut(selection, vector)
+        own = [piece for piece, inside in zip(pieces, taken) if inside]
+
+        def image(own: list[Array]) -> list[Array]:
+            left = iter(own)
+            leaves = [next(left) if t else jnp.zeros_like(p) for p, t in zip(pieces, taken)]
+            return [x for x, inside in zip(linear.at(held, leaves), taken) if inside]
+
+        found = iter(jax.jvp(image, (own,), (own,))[1])
+        return selection.vector([next(found) if t else jnp.zeros_like(p)
+                                 for p, t in zip(pieces, taken)])  # fmt: skip
+
+    return apply
+
+
 class Linear:
     """The two programs for one batch: what is computed once, and the map of vectors."""
 
     def __init__(self, point: Point) -> None:
         self._map: Part | None = None
+        self._selection = point.selection
 
         def prepare(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, list[Array]]:
-            self._map, held = Part.of(problem.operator(), problem.point)
+            self._map, held = Part.of(problem.leafwise(), problem.own)
             return problem.value(), held
 
         self._prepare = point.program(prepare, ())
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
-    def at(self, arguments: tuple, /) -> tuple[Callable[[Array], Array], Array, int]:
+    def at(self, arguments: tuple, /) -> "Mapped":
         """The map at a point, the loss, and the bytes that one product needs."""
         program, first = self._prepare.compiled(arguments)
         value, held = program(*arguments)
         mark = self._prepare.mark(arguments)
         if mark not in self._compiled:
-            linear = self._map
-            assert linear is not None
-            vector = jax.ShapeDtypeStruct(linear.shape, linear.dtype)
-            with explained(None, differentiated=True):
-                lowered = jax.jit(lambda held, v: linear.at(held, [v])).lower(held, vector)
-            compiled = lowered.compile()
-            self._compiled[mark] = compiled, bytes_of_program(compiled)
+            assert self._map is not None
+            self._compiled[mark] = self._made(_of_leaves(self._selection, self._map), held)
         apply, second = self._compiled[mark]
-        return lambda v: apply(held, v), value, max(first, second)
+        return Mapped(lambda v: apply(held, v), value, max(first, second), mark, held)
+
+    def _vector(self) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((self._selection.size,), self._selection.dtype)
+
+    def _made(self, apply: Callable, held: list[Any]) -> tuple[Any, int]:
+        with explained(None, differentiated=True):
+            lowered = jax.jit(apply).lower(held, self._vector())
+        compiled = lowered.compile()
+        return compiled, bytes_of_program(compiled)
+
+    def block(self, mapped: "Mapped", taken: tuple[bool, ...]) -> Callable[[Array], Array] | None:
+        """The map of a diagonal block where its program is short; None where it is long.
+
+        Args:
+            mapped: what `at` gave.
+            taken: for each leaf of the parameters whether the block has it.
+        """
+        mark = (mapped.mark, taken)
+        if mark not in self._compiled:
+            assert self._map is not None
+            every = (True,) * len(taken)
+            program = self._map.closed.jaxpr
+            short = SHORT * _length(program, taken) < _length(program, every)
+            apply = _of_block(self._selection, self._map, taken)
+            self._compiled[mark] = self._made(apply, mapped.held) if short else (None, 0)
+        run = self._compiled[mark][0]
+        return None if run is None else lambda v: run(mapped.held, v)
+
+
+def _length(program: Jaxpr, taken: tuple[bool, ...]) -> int:
+    """The number of equations that lead from the arguments of a block to its results."""
+    reached = {v for v, inside in zip(program.invars, taken) if inside}
+    named = lambda variables: {v for v in variables if not isinstance(v, Literal)}
+    passed = []
+    for eqn in program.eqns:
+        if reached & named(eqn.invars):
+            passed.append(eqn)
+            reached |= set(eqn.outvars)
+    needed = named(v for v, inside in zip(program.outvars, taken) if inside)
+    found = 0
+    for eqn in reversed(passed):
+        if needed & set(eqn.outvars):
+            needed |= named(eqn.invars)
+            found += 1 + sum(1 for inner in programs_inside(eqn) for _ in equations(inner))
+    return found
+
+
+class Mapped(NamedTuple):
+    """The map of vectors at a point.
+
+    Attributes:
+        apply: the map.
+        value: the loss.
+        bytes: what one product needs.
+        mark: the key of its program.
+        held: the values that the map holds.
+    """
+
+    apply: Callable[[Array], Array]
+    value: Array
+    bytes: int
+    mark: Any
+    held: list[Any]
 
 
 def _streamed(point: Point, zero: Array) -> tuple[Callable[[Array], Array], Array, int]:
@@ -88,13 +197,18 @@ class Product:
 
     def __init__(self, point: Point) -> None:
         zero = jnp.zeros(point.selection.size, point.selection.dtype)
+        self._ones = jnp.ones_like(zero)
+        self._run: tuple[Any, Run] | None = None
+        self._linear: tuple[Linear, Mapped] | None = None
         if point.stream is not None:
             self._apply, self.value, self.bytes = _streamed(point, zero)
             return
         groups = point.arguments[2]
         if groups is None or count(groups) == 1:
             linear: Linear = point.kept("linear", lambda: Linear(point))
-            self._apply, self.value, self.bytes = linear.at(point.program_arguments({}))
+            mapped = linear.at(point.program_arguments({}))
+            self._apply, self.value, self.bytes = mapped.apply, mapped.value, mapped.bytes
+            self._linear = linear, mapped
             return
         program: Program = point.made(_whole, {})
         run, self.bytes = program.compiled(point.program_arguments({"vector": zero}))
@@ -105,6 +219,46 @@ class Product:
     def __call__(self, vector: Float[Array, " n"]) -> Float[Array, " n"]:
         """The matrix times a vector."""
         return self._apply(vector)
+
+    def run(self, key: jax.Array, rows: int, /) -> Run:
+        """The Krylov run from a key that all questions share; the latest one is kept.
+
+        Args:
+            key: of the start.
+            rows: of its basis.
+        """
+        mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
+        kept = self._run
+        if kept is None or kept[0] != mark or kept[1].is_restarted:
+            kept = self._run = mark, self.fresh_run(self, key, rows)
+        return kept[1]
+
+    def fresh_run(self, operator: Operator, key: jax.Array, rows: int, /) -> Run:
+        """A run of another operator on vectors of all parameters, which nobody keeps."""
+        return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
+
+    def forget(self) -> None:
+        """Give the memory of the kept run back."""
+        self._run = None
+
+    @property
+    def held_rows(self) -> int:
+        """Vectors that the kept run holds, with the mask."""
+        return 1 + (0 if self._run is None else self._run[1].rows + 1)
+
+    def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:
+        """The product with a diagonal block, on vectors of the whole.
+
+        Args:
+            taken: for each leaf of the parameters whether the block has it.
+            mask: 1 for each parameter of the block, and 0 elsewhere.
+        """
+        if self._linear is not None:
+            linear, mapped = self._linear
+            own = linear.block(mapped, taken)
+            if own is not None:
+                return own
+        return lambda vector: _masked(self._apply(vector), mask)
 
 
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:
@@ -124,7 +278,10 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
     point.refuse(rows * each, limit, what, advice)
     if point.product is None:
         point.product = Product(point)
-    point.refuse(point.product.bytes + rows * each, limit, what, advice)
+    need = point.product.bytes + rows * each
+    if need + point.product.held_rows * each > limit:
+        point.product.forget()
+    point.refuse(need, limit, what, advice)
     return point.product
 
 

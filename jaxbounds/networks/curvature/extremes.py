@@ -9,7 +9,9 @@ from jaxtyping import Array, Float
 
 from jaxbounds.networks.curvature.engine import hosted_bytes, run_hosted
 from jaxbounds.networks.curvature.lanczos import (
+    LEAST_BASIS,
     Extremes,
+    Wanted,
     default_basis,
     default_tolerance,
     dense_extremes,
@@ -19,6 +21,7 @@ from jaxbounds.networks.curvature.lanczos import (
 from jaxbounds.networks.curvature.leaves import Selection
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
+from jaxbounds.networks.curvature.shared import Found, Run, pairs_of
 
 DENSE_LIMIT = 1000
 """Up to this many parameters the matrix is formed: exact and fast enough."""
@@ -158,33 +161,62 @@ def extremes_at(
     return ends._replace(vector_minimum=low, vector_maximum=high), loss
 
 
+def pairs_in(
+    run: Run, wanted: Wanted, /, dynamic: dict, *, least: int, space: int, floor: float = -np.inf
+) -> Found:
+    """The Ritz pairs of a run, with the options of `lanczos_options`.
+
+    Args:
+        run: see `pairs_of`.
+        wanted: see `pairs_of`.
+        dynamic: the options.
+        least: products at least.
+        space: the dimension; a basis that holds it needs no more products.
+        floor: see `pairs_of`.
+    """
+    limit = int(dynamic["iterations"])
+    limit = min(limit, space) if run.rows >= space else limit
+    tolerance = float(dynamic["tolerance"])
+    return pairs_of(run, wanted, tolerance=tolerance, limit=limit, least=least, floor=floor)
+
+
 def rows_of(basis: int, /) -> int:
     """Vectors that an iteration with so many rows keeps beside the product."""
     return basis + basis // 2 + 4
 
 
-def hosted_extremes(
-    product: Any, selection: Selection, static: dict, dynamic: dict, /, **block: Any
-) -> Extremes:
+def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Extremes:
     """Both ends by loops of Python around a compiled product.
 
     Args:
-        product: of vectors.
-        selection: of the parameters.
-        static: see `lanczos_options`.
+        run: of the product.
         dynamic: see `lanczos_options`.
-        **block: `mask` and `dimension` of a diagonal block.
+        space: the dimension.
+        least: products at least.
     """
-    ends = lanczos_extremes(
-        product, selection.size, dynamic["key"], iterations=dynamic["iterations"],
-        tolerance=dynamic["tolerance"], basis=static["basis"], dtype=selection.dtype, hosted=True,
-        **block,
+    found = pairs_in(run, Wanted(1, 1), dynamic, least=least, space=space)
+    (low, least_value, low_residual), (high, greatest, high_residual) = found.pairs
+    tolerance, unit = (np.asarray(dynamic[name]) for name in ("tolerance", "unit"))
+    scale, eps = max(abs(least_value), abs(greatest)), jnp.finfo(low.dtype).eps
+    fine = unit <= max(tolerance, eps)
+    small = [
+        bool(np.isfinite(value) and residual <= tolerance * scale and fine)
+        for value, residual in ((least_value, low_residual), (greatest, high_residual))
+    ]
+    one = jnp.asarray
+    return Extremes(
+        minimum=one(least_value), maximum=one(greatest), residual_minimum=one(low_residual),
+        residual_maximum=one(high_residual), iterations=one(found.products, jnp.int32),
+        converged_minimum=one(small[0]), converged_maximum=one(small[1]), vector_minimum=low,
+        vector_maximum=high, noise=one(unit * scale, low.dtype),
     )  # fmt: skip
-    return rounded(ends, dynamic["unit"], dynamic["tolerance"])
 
 
 def _hosted(product: Any, selection: Selection, static: dict, dynamic: dict) -> tuple:
-    return hosted_extremes(product, selection, static, dynamic), product.value
+    # The rows that the other questions share are filled at once.
+    run = product.run(dynamic["key"], static["basis"])
+    ends = hosted_extremes(run, dynamic, space=selection.size, least=LEAST_BASIS)
+    return ends, product.value
 
 
 def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:

@@ -359,9 +359,6 @@ def ritz_pairs(
     tolerance: Any,
     basis: int,
     dtype: Any,
-    hosted: bool = False,
-    mask: Any = None,
-    dimension: int | None = None,
     floor: Any = None,
 ) -> tuple[Any, Any, Any]:
     """Unit Ritz vectors of the ends, the least Ritz value, and the products used.
@@ -375,18 +372,14 @@ def ritz_pairs(
         tolerance: see `lanczos_extremes`.
         basis: rows.
         dtype: of the vectors.
-        hosted: whether loops are of Python and the operator a program by itself.
-        mask: 1 where vectors may have entries, for a diagonal block; None for everywhere.
-        dimension: of the space: the sum of the mask, or `size`.
         floor: the upper end need not converge below this value.
     """
-    m, space = basis, size if dimension is None else dimension
+    m = basis
     # The space holds no more directions than that.
-    limit = jnp.minimum(iterations, space) if m >= space else jnp.asarray(iterations)
+    limit = jnp.minimum(iterations, size) if m >= size else jnp.asarray(iterations)
     start_key, fresh_key = jax.random.split(key)
     kept = max(m // 2, 1)
-    start = jax.random.normal(start_key, (size,), dtype)
-    state = started(_unit(start if mask is None else start * mask), m)
+    state = started(_unit(jax.random.normal(start_key, (size,), dtype)), m)
     stretch = max(_STRETCH, m // 8)
     floor = jnp.asarray(-jnp.inf if floor is None else floor, dtype)
     tolerance = jnp.asarray(tolerance, dtype)
@@ -398,22 +391,13 @@ def ritz_pairs(
     def advance(carry):
         state, streak = carry
         make_room = lambda state: _full(wanted, kept, state, tolerance, floor)
-        if hosted:
-            state = make_room(state) if int(state.filled) == m else state
-        else:
-            state = jax.lax.cond(state.filled == m, make_room, lambda state: state, state)
+        state = jax.lax.cond(state.filled == m, make_room, lambda state: state, state)
         until = jnp.minimum(stretch, jnp.minimum(m - state.filled, limit - state.used))
-        state = steps(operator, fresh_key, state, until, hosted=hosted, mask=mask)
+        state = steps(operator, fresh_key, state, until, hosted=False, mask=None)
         low, high = _small(wanted, state, tolerance, floor)
         return state, jnp.where(low & high, streak + 1, 0)
 
-    carry = state, jnp.int32(0)
-    if hosted:
-        while bool(unfinished(carry)):
-            carry = advance(carry)
-    else:
-        carry = jax.lax.while_loop(unfinished, advance, carry)
-    state = carry[0]
+    state = jax.lax.while_loop(unfinished, advance, (state, jnp.int32(0)))[0]
     return *_unit_ritz_vectors(wanted, state), state.used
 
 
@@ -427,9 +411,6 @@ def lanczos_extremes(
     tolerance: float | Float[Array, ""] | None = None,
     basis: int | None = None,
     dtype: Any = None,
-    hosted: bool = False,
-    mask: Float[Array, " n"] | None = None,
-    dimension: int | None = None,
 ) -> Extremes:
     """Both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
 
@@ -448,10 +429,6 @@ def lanczos_extremes(
             `default_tolerance` unless given. With 0 all iterations are done.
         basis: rows kept, at least 8 (or `size`); `default_basis` unless given.
         dtype: of the vectors; the default float type unless given.
-        hosted: whether the loops are of Python: for an operator that is a compiled program by
-            itself, which other calls share.
-        mask: 1 on a diagonal block and 0 elsewhere; `operator` must map the block to itself.
-        dimension: of that block.
 
     Raises:
         ValueError: if size, iterations or basis is too small.
@@ -467,8 +444,8 @@ def lanczos_extremes(
     tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
     vectors, _, used = ritz_pairs(
         operator, size, key, Wanted(1, 1), iterations=iterations, tolerance=tolerance,
-        basis=min(basis, size), dtype=dtype, hosted=hosted, mask=mask, dimension=dimension,
+        basis=min(basis, size), dtype=dtype,
     )  # fmt: skip
-    images = images_of(operator, vectors, hosted=hosted)
+    images = images_of(operator, vectors, hosted=False)
     values = jnp.sum(vectors * images, axis=1)
     return _flagged(values, vectors, images, used, tolerance)

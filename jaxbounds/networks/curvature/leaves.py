@@ -151,14 +151,18 @@ class Selection:
 
     def tree(self, vector: Array, head: Array | int | None = None) -> Params:
         """The vector as a pytree with None in the place of fixed leaves; zero in other heads."""
-        pieces = iter(self.pieces(vector))
+        return self.tree_of(self.pieces(vector), head)
+
+    def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:
+        """As `tree`, from what `pieces` gave."""
+        left = iter(pieces)
         leaves: list[Any] = []
         for leaf in self.chosen:
             if leaf is None:
                 leaves.append(None)
                 continue
             _, shape, _, axis = leaf
-            piece = next(pieces)
+            piece = next(left)
             if axis is not None:
                 zero = jnp.zeros(shape, piece.dtype)
                 piece = jax.lax.dynamic_update_index_in_dim(zero, piece, head, axis)

@@ -270,37 +270,46 @@ class Curvature:
     ) -> Trace:
         """The trace, with its standard error.
 
-        Hutch++ (Meyer, Musco, Musco, Woodruff, SOSA 2021) spends a third of the products on a
-        sketch of the dominant eigenvectors, a third on their exact part and a third on Hutchinson's
-        estimate of the rest. It pays where few eigenvalues hold most of the Frobenius norm, as
-        Hessians of networks do, and stores `products / 3` vectors; for a flat spectrum its error is
-        larger by sqrt(3). "auto" takes it from 15 products on, where the sketch stays below 256
-        MiB.
+        From 15 products on, "auto" takes the Krylov space of `extremes` (Chen and Hallman, SIAM J.
+        Matrix Anal. Appl. 44, 2023): the trace in the space is exact, four fifths of the products
+        span it, and a run of `extremes` with the same key has made them. The others are probes of
+        the rest. It pays where few eigenvalues hold most of the Frobenius norm, as Hessians of
+        networks do. "hutch++" (Meyer, Musco, Musco, Woodruff, SOSA 2021) spends a third of the
+        products on a sketch, a third on its exact part and a third on probes of the rest; "auto"
+        takes it inside of `jit`. Below 15 products, or where a sketch exceeds 256 MiB, "auto" is
+        "hutchinson".
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
             products: in all.
-            method: "auto", "hutchinson" or "hutch++".
+            method: "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:
             ValueError: if the method is unknown, or there are too few products for a standard error
-                (2, of Hutch++ 6).
+                (2, of Hutch++ 6, of Krylov 10).
         """
         return trace_at(
             self._point, memory_limit=self._limit, key=key, products=products, method=method
         )
 
     def spectrum(
-        self, *, key: jax.Array | None = None, probes: int = 4, iterations: int = 60
+        self,
+        *,
+        key: jax.Array | None = None,
+        probes: int | None = None,
+        iterations: int | None = None,
     ) -> Spectrum:
         """The density of the eigenvalues, as nodes and weights.
 
-        `probes * iterations` products. The basis is orthogonalised while it takes at most 256 MiB.
+        `probes * iterations` products; the first probe is the run of `extremes` with this key. The
+        basis is orthogonalised while it takes at most 256 MiB.
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            probes: random vectors; the error falls as their root.
-            iterations: nodes for each.
+            probes: random vectors; the error falls as their root. Unless given 4, and 1 from
+                100,000 parameters on, whose number makes the error small.
+            iterations: nodes for each; 60 unless given, or the rows of the basis of `extremes`
+                where it has fewer (32 for many parameters). More resolve the density more finely.
 
         Raises:
             ValueError: if probes or iterations is below 1.

@@ -186,11 +186,20 @@ class Problem(NamedTuple):
             total = part if total is None else jax.tree.map(jnp.add, total, part)
         return total
 
-    def _slope(self, batch: tuple) -> Callable:
-        return jax.grad(lambda x: self.loss(self.params(x), *batch))
+    def leafwise(self) -> Callable[[list[Array]], list[Array]]:
+        """The map v -> A v of lists of leaves, for at most one batch."""
+        batch = () if self.groups is None else (
+            jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked),
+        )  # fmt: skip
+        return self._linear(*batch, leaves=True)
 
-    def _outputs(self, batch: tuple) -> Callable:
-        return lambda x: self.loss.outputs(self.params(x), *batch)  # type: ignore[attr-defined]
+    def _slope(self, batch: tuple, at: Callable | None = None) -> Callable:
+        at = at or self.params
+        return jax.grad(lambda x: self.loss(at(x), *batch))
+
+    def _outputs(self, batch: tuple, at: Callable | None = None) -> Callable:
+        at = at or self.params
+        return lambda x: self.loss.outputs(at(x), *batch)  # type: ignore[attr-defined]
 
     def _bend(self, outputs: Any, batch: tuple) -> Callable:
         """Products with the Hessian of the outer loss."""
@@ -199,10 +208,14 @@ class Problem(NamedTuple):
             jax.grad(lambda o: outer(o, *batch)), outputs, z, ruled=self.ruled
         )
 
-    def _linear(self, *batch: Any) -> Callable:
+    def _linear(self, *batch: Any, leaves: bool = False) -> Callable:
+        at: Callable = self.params
+        point: Any = self.point
+        if leaves:
+            at, point = lambda own: self.selection.rebuilt(own, self.fixed), self.own
         if self.of == "hessian":
-            return _linearized(self._slope(batch), self.point, ruled=self.ruled)
-        outputs, push, pull = _both_ways(self._outputs(batch), self.point, ruled=self.ruled)
+            return _linearized(self._slope(batch, at), point, ruled=self.ruled)
+        outputs, push, pull = _both_ways(self._outputs(batch, at), point, ruled=self.ruled)
         bend = self._bend(outputs, batch)
         return lambda v: pull(bend(push(v)))[0]
 

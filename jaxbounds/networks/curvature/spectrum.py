@@ -15,12 +15,25 @@ from jaxtyping import Array, Float
 
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.engine import run_hosted
-from jaxbounds.networks.curvature.lanczos import _ritz, _unit, started, steps
+from jaxbounds.networks.curvature.lanczos import _ritz, _unit, default_basis, started, steps
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
 
+PROBES = 4
+"""Random vectors that `spectrum` draws unless given; more of them cost products and lower the error
+as their root."""
+
+MANY = 100_000
+"""Parameters from which `spectrum` draws one random vector; a larger number spends products where
+the error of one vector is small already."""
+
+ITERATIONS = 60
+"""Nodes of a random vector that `spectrum` takes at most unless given; a larger number resolves the
+density more finely and costs products."""
+
 STORED_BYTES = 256 * 2**20
-"""Up to this size the Krylov basis is kept and orthogonalised; beyond it the recurrence is bare."""
+"""Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises; a larger number needs more
+memory and spares copies of converged values."""
 
 
 @with_table
@@ -47,7 +60,7 @@ class Spectrum(NamedTuple):
         most r^2 / (r^2 + d^2), d away from `x`, where r is the residual of the node (Cantelli's
         inequality: r^2 is the variance of the eigenvalues that the node stands for). Half of that
         part is counted on either side and added to the error, the rest of which is the standard
-        error over the probes.
+        error over the probes, or of one probe.
 
         Raises:
             ValueError: if `x` is no number.
@@ -65,12 +78,30 @@ class Spectrum(NamedTuple):
         beyond = weights * spread**2 / np.maximum(spread**2 + (nodes - x) ** 2, 1e-300) / 2
         shares = np.sum(np.where(nodes < x, weights - beyond, beyond), axis=1)
         half = float(np.mean(np.sum(beyond, axis=1)))
-        return float(shares.mean()), float(np.hypot(_error(shares), half))
+        share = float(shares.mean())
+        error = _error(shares) if len(shares) > 1 else self._of_one(share, share)
+        return share, float(np.hypot(error, half))
+
+    def _of_one(self, first: float, second: float) -> float:
+        """The standard error of one probe, from the means of f and of f^2 over the eigenvalues.
+
+        A random direction of n dimensions gives the mean of f with the variance
+        2 / (n + 2) (mean of f^2 - square of the mean of f).
+        """
+        return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
+
+    def _mean(self, values: np.ndarray) -> tuple[float, float]:
+        """The mean over the eigenvalues of what was computed at nodes, and its standard error."""
+        weights = np.asarray(self.weights, np.float64)
+        samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
+        if len(samples) > 1:
+            return float(samples.mean()), _error(samples)
+        second = float(np.sum(np.where(weights > 0, weights * values**2, 0.0)))
+        return float(samples[0]), self._of_one(float(samples[0]), second)
 
     def moment(self, power: int) -> tuple[float, float]:
         """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
-        moments = jnp.sum(self.weights * self.nodes**power, axis=1)
-        return float(jnp.mean(moments)), _error(np.asarray(moments))
+        return self._mean(np.asarray(self.nodes, np.float64) ** power)
 
     def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
         """The trace of f(A), and its standard error over the probes.
@@ -94,8 +125,8 @@ class Spectrum(NamedTuple):
                 f"f is not finite at the node {bad:.6g}. Try a function that is defined there, as "
                 "lambda x: np.log(x + 1)"
             )
-        samples = self.size * np.sum(weights * values, axis=1)
-        return float(samples.mean()), _error(samples)
+        mean, error = self._mean(values)
+        return self.size * mean, self.size * error
 
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
         """The density on a grid, each node smeared to a normal of standard deviation `width`.
@@ -136,19 +167,10 @@ def _error(samples: np.ndarray) -> float:
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
 
-_quadrature = jax.jit(lambda state: _weighed(_ritz(state)))
-
-
-def _weighed(ritz: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-    values, vectors, residuals = ritz
+def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Array, Array]:
+    state = steps(operator, key, started(start, k), k, hosted=False, mask=None)
+    values, vectors, residuals = _ritz(state)
     return values, vectors[0] ** 2, residuals
-
-
-def _stored(
-    operator: Any, start: Array, key: Array, k: int, *, hosted: bool = False
-) -> tuple[Array, Array, Array]:
-    state = steps(operator, key, started(start, k), k, hosted=hosted, mask=None)
-    return _quadrature(state)
 
 
 def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
@@ -191,29 +213,41 @@ def _bare(
     return _of_recurrence(*jax.lax.scan(step, carry, length=k)[1])
 
 
-def _probed(
-    operator: Any, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
-) -> tuple[Array, Array, Array]:
-    """The quadrature of one probe."""
-    start_key, fresh_key = jax.random.split(key)
-    start = _unit(jax.random.rademacher(start_key, (size,), dtype))
-    if static["stored"]:
-        return _stored(operator, start, fresh_key, static["k"], hosted=hosted)
-    return _bare(operator, start, static["k"], hosted=hosted)
+def _keys(key: Array, probes: int) -> Array:
+    """A key for each probe: the first starts the run that other questions share."""
+    return jnp.stack([key, *(jax.random.fold_in(key, 1000 + i) for i in range(1, probes))])
+
+
+def _start(key: Array, size: int, dtype: Any) -> Array:
+    """A direction, each as likely as any other; as `Run` draws it."""
+    return _unit(jax.random.normal(jax.random.split(key)[0], (size,), dtype))
 
 
 def _spectrum_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, ...]:
     operator, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
-    probe = lambda key: _probed(operator, size, dtype, key, static, hosted=False)
-    found = jax.lax.map(probe, jax.random.split(dynamic["key"], static["probes"]))
+
+    def probe(key: Array) -> tuple[Array, Array, Array]:
+        start = _start(key, size, dtype)
+        if static["stored"]:
+            return _stored(operator, start, jax.random.split(key)[1], static["k"])
+        return _bare(operator, start, static["k"])
+
+    found = jax.lax.map(probe, _keys(dynamic["key"], static["probes"]))
     return *found, problem.value()
 
 
 def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
-    size, dtype = selection.size, selection.dtype
-    keys = jax.random.split(dynamic["key"], static["probes"])
-    found = [_probed(product, size, dtype, key, static, hosted=True) for key in keys]
-    return *(jnp.stack(parts) for parts in zip(*found)), product.value
+    size, dtype, k = selection.size, selection.dtype, static["k"]
+    found = []
+    for i, key in enumerate(_keys(dynamic["key"], static["probes"])):
+        if not static["stored"]:
+            found.append(_bare(product, _start(key, size, dtype), k, hosted=True))
+            continue
+        rows = static["rows"]
+        run = product.fresh_run(product, key, rows) if i else product.run(key, rows)
+        look = run.look(k)
+        found.append((look.values, look.vectors[0] ** 2, look.estimates))
+    return *(jnp.asarray(np.stack(parts), dtype) for parts in zip(*found)), product.value
 
 
 def spectrum_at(
@@ -222,25 +256,31 @@ def spectrum_at(
     *,
     memory_limit: float,
     key: jax.Array | None = None,
-    probes: int = 4,
-    iterations: int = 60,
+    probes: int | None = None,
+    iterations: int | None = None,
 ) -> Spectrum:
     """The density of the Hessian's eigenvalues; see `Curvature.spectrum`.
 
     Raises:
         ValueError: as there.
     """
+    size, dtype = point.selection.size, point.selection.dtype
+    rows = default_basis(size, 200, dtype)
+    probes = (PROBES if size < MANY else 1) if probes is None else probes
+    iterations = min(ITERATIONS, rows) if iterations is None else iterations
     if probes < 1 or iterations < 1:
         raise ValueError(f"probes and iterations must be positive, got {probes}, {iterations}")
-    size, k = point.selection.size, min(iterations, point.selection.size)
-    stored = k * size * point.selection.dtype.itemsize <= STORED_BYTES
-    static = {"probes": probes, "k": k, "stored": stored}
+    k = min(iterations, size)
+    fits = lambda rows: rows * size * dtype.itemsize <= STORED_BYTES
+    stored = fits(k)
+    rows = max(k, rows) if fits(max(k, rows)) else k
+    static = {"probes": probes, "k": k, "stored": stored, "rows": rows}
     key = as_key(key)
     nodes, weights, residuals, value = run_hosted(
  point,
         _spectrum_kernel, static, {"key": key}, limit=memory_limit,
         what="the spectrum of the Hessian", advice="lower iterations, ", hosted=_hosted,
-        rows=(k if stored else 0) + 8,
+        rows=(rows if stored else 0) * min(probes, 2) + 8,
     )  # fmt: skip
     point.refuse_not_finite(value, nodes)
     point.refuse_constant(nodes)

@@ -4,17 +4,35 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxbounds.ground.tables import Table, number, with_table, yes
 from jaxbounds.networks.curvature.engine import run_hosted
-from jaxbounds.networks.curvature.extremes import DENSE_LIMIT, lanczos_options, matrix_of, rows_of
-from jaxbounds.networks.curvature.lanczos import Operator, Wanted, _dot, images_of, ritz_pairs
+from jaxbounds.networks.curvature.extremes import (
+    DENSE_LIMIT,
+    lanczos_options,
+    matrix_of,
+    pairs_in,
+    rows_of,
+)
+from jaxbounds.networks.curvature.lanczos import (
+    LEAST_BASIS,
+    Operator,
+    Wanted,
+    _dot,
+    images_of,
+    ritz_pairs,
+)
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point
+from jaxbounds.networks.curvature.shared import rayleigh
 
 End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
+
+LEAST_SECOND = 20
+"""Products at least of the run that looks for copies; more of them pass over fewer."""
 
 
 @with_table
@@ -43,9 +61,9 @@ class Top(NamedTuple):
 
 
 @jax.jit
-def _deflated(image: Array, rows: Array, shifts: Array, v: Array) -> Array:
-    """The image of v without what was found, which goes to the other end."""
-    return image - (shifts * _dot(rows, v)) @ rows
+def _deflated(image: Array, rows: Array, shifts: Array, v: Array, sign: Any = 1) -> Array:
+    """The image of v, with a sign, without what was found, which goes to the other end."""
+    return sign * image - (shifts * _dot(rows, v)) @ rows
 
 
 @jax.jit
@@ -64,7 +82,7 @@ def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[
 
 
 def _greatest(
-    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict, *, hosted: bool
+    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array]:
     """Unit vectors of the k greatest eigenvalues, and the spectral scale.
 
@@ -72,14 +90,11 @@ def _greatest(
     fresh start follows, in which these are moved to the other end, until it finds none above them.
     """
     k, tolerance = static["k"], dynamic["tolerance"]
-    shared = {
-        "iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype,
-        "hosted": hosted,
-    }  # fmt: skip
+    shared = {"iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype}
     rows, least, _ = ritz_pairs(
         operator, size, dynamic["key"], Wanted(0, k), basis=static["basis"], **shared
     )
-    rows, values, _ = _pairs(operator, rows, hosted=hosted)
+    rows, values, _ = _pairs(operator, rows, hosted=False)
     scale = jnp.maximum(jnp.max(jnp.abs(values)), jnp.abs(least))
 
     def again(carry: tuple) -> tuple:
@@ -100,12 +115,7 @@ def _greatest(
 
     carry = (rows, values, jnp.int32(0), jnp.asarray(k < size))
     unfinished = lambda carry: carry[3] & (carry[2] < 2 * k)
-    if hosted:
-        while bool(unfinished(carry)):
-            carry = again(carry)
-    else:
-        carry = jax.lax.while_loop(unfinished, again, carry)
-    return carry[0], scale
+    return jax.lax.while_loop(unfinished, again, carry)[0], scale
 
 
 def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
@@ -114,19 +124,54 @@ def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Arr
 
 
 def _found(
-    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict, *, hosted: bool
+    operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
     sign = static["sign"]
     flipped = operator if sign == 1 else lambda v: sign * operator(v)
-    rows, scale = _greatest(flipped, size, dtype, static, dynamic, hosted=hosted)
-    rows, values, residuals = _pairs(operator, rows, hosted=hosted)
+    rows, scale = _greatest(flipped, size, dtype, static, dynamic)
+    rows, values, residuals = _pairs(operator, rows, hosted=False)
     return _flags(values, residuals, rows, scale, dynamic)
 
 
-def _flags(
-    values: Array, residuals: Array, rows: Array, scale: Array, dynamic: dict
+def _hosted(
+    product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    eps = jnp.finfo(values.dtype).eps
+    """As `_found`, from the run that all questions share; a second one looks for what it passed."""
+    k, sign, size = static["k"], static["sign"], selection.size
+    run = product.run(dynamic["key"], static["basis"])
+    wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)
+    look = pairs_in(run, wanted, dynamic, least=LEAST_BASIS, space=size)
+    rows = jnp.stack([vector for vector, _, _ in look.pairs])
+    values, residuals = np.asarray([pair[1:] for pair in look.pairs]).T
+    scale = max(abs(look.least), abs(look.greatest), *np.abs(values))
+    end = look.least if sign == 1 else -look.greatest
+    tolerance = float(dynamic["tolerance"]) * scale
+    for turn in range(2 * k if k < size else 0):
+        shifts = jnp.asarray(values * sign - end + scale, rows.dtype)
+        beyond = lambda v, rows=rows, shifts=shifts: _deflated(product(v), rows, shifts, v, sign)
+        lowest = (values * sign).min()
+        key = jax.random.fold_in(dynamic["key"], turn + 1)
+        second = product.fresh_run(beyond, key, static["basis"])
+        found = pairs_in(
+            second, Wanted(0, 1), dynamic, least=LEAST_SECOND, space=size,
+            floor=lowest - tolerance,
+        )  # fmt: skip
+        if not found.pairs:
+            break
+        vector = found.pairs[0][0]
+        value = sign * rayleigh(product, vector)[0]
+        if not value > lowest + tolerance:
+            break
+        rows, _ = _inserted(rows, jnp.asarray(sign * values), vector, jnp.asarray(value))
+        values, residuals = np.asarray([rayleigh(product, row) for row in rows]).T
+    one = lambda numbers: jnp.asarray(numbers, rows.dtype)
+    return _flags(one(values), one(residuals), rows, scale, dynamic)
+
+
+def _flags(
+    values: Array, residuals: Array, rows: Array, scale: Any, dynamic: dict
+) -> tuple[Array, Array, Array, Array]:
+    eps = float(jnp.finfo(rows.dtype).eps)
     allowed = jnp.maximum(dynamic["tolerance"], eps * 64) * scale
     fine = dynamic["unit"] <= jnp.maximum(dynamic["tolerance"], eps)
     return values, residuals, (residuals <= allowed) & fine, rows
@@ -135,15 +180,11 @@ def _flags(
 def _kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array, Array]:
     product, size, dtype = problem.operator(), problem.selection.size, problem.selection.dtype
     if not static["dense"]:
-        return _found(product, size, dtype, static, dynamic, hosted=False)
+        return _found(product, size, dtype, static, dynamic)
     values, vectors = jnp.linalg.eigh(static["sign"] * matrix_of(problem, 64))
     rows, scale = vectors.T[::-1][: static["k"]], jnp.max(jnp.abs(values))
     rows, values, residuals = _pairs(product, rows, hosted=False)
     return _flags(values, residuals, rows, scale, dynamic)
-
-
-def _hosted(product: Any, selection: Any, static: dict, dynamic: dict) -> tuple:
-    return _found(product, selection.size, selection.dtype, static, dynamic, hosted=True)
 
 
 def top_at(
@@ -186,6 +227,6 @@ def top_at(
     if not point.is_traced:
         point.refuse_not_finite(jnp.sum(values), values)
     point.refuse_constant(values)
-    order = jnp.argsort(-static["sign"] * values)
+    order = (jnp if point.is_transformed(values) else np).argsort(-static["sign"] * values)
     vectors = [selection.tree(rows[i]) for i in order]
     return Top(values[order], residuals[order], converged[order], vectors)

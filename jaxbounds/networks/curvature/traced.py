@@ -38,20 +38,10 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, function: Callable, example: Any, /) -> tuple["Part", list[Any]]:
-        """A function of one array, and the values that it holds, which are not kept in it."""
+        """A function of one pytree, and the values that it holds, which are not kept in it."""
         part = _part(function, example)
         held = list(part.closed.consts)
         return cls(with_constants(part.closed, [None] * len(held)), part.result), held
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the only argument."""
-        return tuple(self.closed.jaxpr.invars[0].aval.shape)  # type: ignore[attr-defined]
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the only argument."""
-        return self.closed.jaxpr.invars[0].aval.dtype  # type: ignore[attr-defined]
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
         """Its value, with other constants in their places."""

@@ -21,7 +21,10 @@ def _eigh(a: Any, *, lower: bool, **_: Any) -> list[Any]:
 
 def _svd(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any]:
     if not compute_uv:
-        return [np.linalg.svd(_finite(a), compute_uv=False)]
+        # A compiled program gives NaN for a matrix that is not finite, and LAPACK complains.
+        finite = np.all(np.isfinite(a), axis=(-1, -2))
+        values = np.linalg.svd(np.where(finite[..., None, None], a, 0), compute_uv=False)
+        return [np.where(finite[..., None], values, np.asarray(np.nan, a.dtype))]
     u, s, vh = np.linalg.svd(_finite(a), full_matrices=full_matrices)
     return [s, u, vh]
 

@@ -62,8 +62,8 @@ def _groups_case(size):
     return stacked([{**case, "a": grouped(m), "U": grouped(m, H * De), "b": grouped(m)}])
 
 
-_heads = jax.jit(jax.vmap(attention, (None, 0)))
-_lipschitz = jax.jit(jax.vmap(bounds.two_layer_lipschitz))
+_heads = jax.jit(jax.vmap(lambda z, W: attention(z, W), (None, 0)))
+_lipschitz = jax.jit(jax.vmap(lambda a, U: bounds.two_layer_lipschitz(a, U)))
 
 
 def _covers(i, size):

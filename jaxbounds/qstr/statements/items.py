@@ -43,9 +43,17 @@ ITEMS: dict[str, str] = {
     "Theorem 4, third remark: the limit Omega(qd)": "qstr.sec3.limit",
     "Theorem 4, third remark: optimization dynamics": "none: future work",
     "Section 2, r_w = 1 by homogeneity": "qstr.asm2.homogeneity",
+    "Section 2, the mean as link: sparse averaging": "qstr.def2, qstr.prop3.averaging",
+    "Section 2, the two formulations related by eps": "none: a definition, the risk that a "
+    "restriction to a class costs",
+    "Section 3, the prefactor sqrt(d/q)": "qstr.encoding",
     "Section 3.1, Proposition 21 for all d": "qstr.prop21.dimensions, E16",
     "Section 5.1, without Lipschitz transitions: linear in N": "none: see what is not checked",
+    "Section 5.1, one way to meet the Lipschitz constraint": "none: a first layer divided by the "
+    "product of all operator norms and multiplied by alpha_N makes the product alpha_N",
     "Section 5.2, Section 5.1 as a special case": "none: see what is not checked",
+    "Section 5.2, LSTM and GRU are covered": "none: a name for other transitions; the formulation "
+    "asks no more of a transition than bounded states",
     "Definition 5": "qstr.def5, qstr.def5.span, E15",
     "Section 4, simple-qSTR: the risks (2.2) and (2.3) are equivalent": "none: so for predictions "
     "that do not depend on j, see the remarks; Theorem 6 holds for either",

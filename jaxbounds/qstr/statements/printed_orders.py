@@ -121,7 +121,8 @@ COVERINGS = Statement(
         "Proposition 17, ",
     ),
     control="log C at most of the order m^{1/8}",
-    assumptions="formulas only; poly(R) = (H r_z^2 + 1)^{1/2}",
+    assumptions="formulas only; poly(R) = (H r_z^2 + 1)^{1/2}; the printed minimum of two branches "
+    "is its second one here, H De^2 log(..), which is true (E9)",
     source="Proposition 17",
     **_SHARED,
 )

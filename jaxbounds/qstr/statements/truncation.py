@@ -116,7 +116,7 @@ TRUNCATION = Statement(
     assumptions="one head, d = 1, N = 2, y = x_2, expectations by Gauss-Hermite quadrature; up to "
     "1097 tokens of at most six dimensions for the second and the last",
     source="Lemmas 20 and 34",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=24, restarts=2, steps=30)},
+    **{**SEARCHED_ON_HOST, "budget": Budget(samples=24, restarts=6, steps=40)},
 )
 
 STATEMENTS = (TRUNCATION,)

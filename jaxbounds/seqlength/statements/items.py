@@ -20,6 +20,7 @@ _SECTION_2 = {
 _SECTION_3 = {
     "Lemma 3.1": "seqlength.lemma3.1, seqlength.lemma3.1.greedy, E1",
     "after Lemma 3.1, d^k": "seqlength.lemma3.1.count, E2",
+    "Section 3, scalar covers without n": "none: cited from Kontorovich and Attias (2021)",
     "Section 3, a scalar cover for each row": "seqlength.appa",
     "Lemma 3.2": "seqlength.lemma3.2, E13",
     "Lemma 3.3": "seqlength.lemma3.3, seqlength.lemma3.3.size, seqlength.lemma3.6.lists",

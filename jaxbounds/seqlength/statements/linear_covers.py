@@ -31,11 +31,16 @@ def _lemma_3_2(instance: Instance, size: Size) -> Sides:
 
     *many, half = counts(basis)
     *on_all, half_on_all = counts(xp.concatenate([basis, x]))
+    # Of the class {0, W_1} one map covers if every column of W_1 is shorter than epsilon.
+    columns = [xp.max(xp.linalg.norm(W[1], ord=q, axis=0)) for q in ORDERS]
+    values = xp.einsum("fkd,nd->fnk", W[:2], xp.concatenate([basis, x]))
+    two = [covering_number(sup_distances(values, q), epsilon) for q in ORDERS]
     far = counts(xp.concatenate([basis, 3.0 * x]))[:-1]
     return Sides.pairs(
         {
             "printed": (half_on_all, half),
             "corrected": (xp.array(on_all), xp.array(many)),
+            "corrected, two maps": (xp.array(two), 1 + (xp.array(columns) >= epsilon)),
             "control": (xp.array(far), xp.array(many)),
         }
     )
@@ -107,6 +112,10 @@ LEMMA_3_2 = Statement(
             ),
         ),
         Form(name="corrected", note="q = 1, 2, 4, infinity; on the basis and four more points"),
+        Form(
+            name="corrected, two maps",
+            note="of the class {0, W} by the longest column of W, without a covering number",
+        ),
     ),
     control="points of norm 3 B_x",
     source="Lemma 3.2, Appendix B",

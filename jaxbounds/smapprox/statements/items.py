@@ -3,6 +3,8 @@
 ITEMS = {
     "Section 1, log log T precision": "none: w_pos = O(log T) position bits in place of one number "
     "of precision 1/T; smapprox.thm4.1.size measures the depth and norms that follow",
+    "Section 1, RNNs of finite precision are no Turing machines": "none: cited from lower bounds "
+    "for streams; no network of the paper is compared",
     "Definition 2.1": "smapprox.def2.2",
     "Definition 2.2": "smapprox.def2.2, smapprox.lemma2.4.epsilon",
     "Proposition 2.3": "smapprox.prop2.3, smapprox.eqa.1.tails",
@@ -24,6 +26,7 @@ ITEMS = {
     "Section 1, 2^{o(n)} networks against 2^n labellings": "none: see what is not checked",
     "Section 2.1, subsumes the results in [56]": "none: see what is not checked",
     "Section 4, a Turing machine written down": "smapprox.sec4.descriptions",
+    "Section 4, one tape simulates several in quadratic time": "none: cited from [49]",
     "Section 4, inputs of length at most T": "smapprox.sec4.inputs",
     "Section 4, the RNN-based equivalent": "none: see what is not checked",
     "(4.1)": "code: jaxbounds.smapprox.machines.halting_time",

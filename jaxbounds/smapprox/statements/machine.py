@@ -279,15 +279,28 @@ DESCRIPTIONS = Statement(
 )
 
 
+def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
+    """States and heads of T steps, and the symbols read before the last, by the table alone."""
+    tape, state, head = dict(enumerate(word, 1)), machine.start, 1
+    states, heads, symbols = [state], [head], list[str]()
+    for _ in range(T):
+        symbols.append(tape.get(head, machine.blank))
+        state, tape[head], move = machine.action(state, symbols[-1])
+        head += move
+        states.append(state)
+        heads.append(head)
+    return [*map(machine.states.index, states), *heads, *map(machine.alphabet.index, symbols)]
+
+
 def _longer_inputs(i: Instance, size: Size) -> Sides:
-    """How many states, heads and symbols differ between a long word and its first T symbols."""
+    """How much of a run on a long word differs from `simulate` on the word's first T symbols."""
     machine, T = EXAMPLES[i["machine"]].machine, size["T"]
     long = [word for word in words(machine, T + 2) if len(word) > T]
+    told = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])
 
     def off(kept: int) -> float:
-        pairs = ((simulate(machine, w, T), simulate(machine, w[:kept], T)) for w in long)
-        parts = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])
-        return float(sum(np.sum(parts(a) != parts(b)) for a, b in pairs))
+        pairs = ((_stepped(machine, w, T), told(simulate(machine, w[:kept], T))) for w in long)
+        return float(sum(np.sum(np.array(a) != b) for a, b in pairs))
 
     return Sides.pairs({"printed": (off(T), 0.0), "control": (off(0), 0.0)})
 

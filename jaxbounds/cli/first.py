@@ -1,0 +1,26 @@
+"""The first screen: what `jaxbounds` is for, what to type next, what comes out."""
+
+PURPOSE = """\
+jaxbounds checks what learning-theory papers claim: four papers on Transformers,
+and papers of your own. It measures a claim, searches for the worst case, and
+stores a counterexample where the claim fails."""
+
+FIRST = f"""\
+{PURPOSE}
+
+Try one of these commands:
+
+  jaxbounds verify multihead.cor1.3    # a table: it holds, and how loosely
+  jaxbounds show multihead.cor1.3      # a text: its forms and their proofs
+  jaxbounds guide start                # a page: from an inequality to a verdict
+
+`jaxbounds --help` lists all commands, `jaxbounds guide` all pages.
+"""
+"""The answer to `jaxbounds` without arguments."""
+
+GUIDE = f"""\
+{PURPOSE}
+Type jaxbounds guide TOPIC, and a page with commands to copy comes out:
+
+"""
+"""The words above the list of pages."""

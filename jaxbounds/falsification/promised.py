@@ -1,0 +1,286 @@
+"""Entries that a claim only promises: the best that a search finds, of many instances at once.
+
+Each instance comes with entries of its own, where its search starts. Other starts are the witness
+of the statement, zeros, ends, vertices, draws, and the entries of the instance itself. From the
+best of these the search climbs along slopes and by moves. The worst instances get most of the work:
+their ratio is the one that a verdict reports.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets import Over
+from jaxbounds.claims.sets.base import MOST
+from jaxbounds.claims.statements import Instance, Size, Statement
+from jaxbounds.falsification.descent import Descent, Tried, evaluated, rows_of, taken
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.programs.interpreted import once
+
+DRAWN = 8
+"""Draws, and as many vertices, from which each search may start. A larger value finds witnesses in
+small places more often, and takes longer for each instance."""
+CORNERS = 64
+"""Extreme points of the promised sets up to which all are starts; a larger value takes longer."""
+OPEN = 32
+"""Instances without a witness, after `Descent.rounds` rounds each, from which on the rounds of
+further instances are few. A larger value spends more time on claims that stay open."""
+FEW = 6
+"""Rounds for an instance where `OPEN` others stayed without a witness; a larger value takes
+longer."""
+
+
+class Reads(Protocol):
+    """A bench: it measures instances that have the promised entries already."""
+
+    statement: Statement
+
+    def __call__(self, batch: Instance, size: Size) -> Measured:
+        """Measure instances of one size."""
+
+    def reading(self, batch: Instance, size: Size) -> Any:
+        """The sides and hypotheses of instances, as `evaluate` gives them."""
+
+    def mapped(self, function: Callable[..., Any], what: str, size: Size) -> Callable:
+        """A function of one instance over a batch."""
+
+    def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
+        """A function over a batch of any length."""
+
+
+class _Kept(NamedTuple):
+    """The entries that were found for an instance, and whether the hypotheses left none to try."""
+
+    entries: list[np.ndarray]
+    lost: bool
+
+
+class Promises:
+    """Measures instances with the entries that suit each form, and the control, best.
+
+    Args:
+        statement: with `there_is`.
+        given: measures instances that have all entries.
+        size: of the instances.
+    """
+
+    def __init__(self, statement: Statement, given: Reads, size: Size) -> None:
+        self.statement, self.given, self.size = statement, given, size
+        self.sets = Over(statement.there_is or {})
+        self.every = self.sets.every(size)
+        self._kept: dict[tuple[int, bytes], _Kept] = {}
+        self._open = [0] * (len(statement.forms) + 1)
+        self._starts: list[dict[str, Any]] | None = None
+        self._descents: dict[int, Descent] = {}
+
+    @np.errstate(all="ignore")  # what overflows is no witness
+    def __call__(self, batch: Instance, /) -> Measured:
+        """Each form, and the control, of instances stacked along a leading axis.
+
+        The control of an `=` is measured at the entries of the first form, so is the engine's.
+        """
+        forms, own = len(self.statement.forms), bool(self.statement.control.strip())
+        columns = [self._column(batch, index, index) for index in range(forms)]
+        apart = own and self.statement.is_bound
+        control = self._column(batch, forms if apart else 0, forms)
+        if self.every is None:  # a search that finds nothing proves no absence
+            none = np.full(len(control.value), -np.inf)
+            columns = [column._replace(low=none) for column in columns]
+        return jax.tree.map(lambda *fields: np.stack(fields, axis=-1), *columns, control)
+
+    def _column(self, batch: Instance, sought: int, index: int) -> Measured:
+        filled, lost = self._filled(batch, sought)
+        m = self.given(filled, self.size).column(index)
+        if not np.any(lost):
+            return m
+        inf = np.where(lost, np.inf, m.value)
+        return m._replace(value=inf, high=np.where(lost, np.inf, m.high),
+                          counted=m.counted | lost, met=m.met | lost)  # fmt: skip
+
+    @np.errstate(all="ignore")
+    def filled(self, batch: Instance, index: int, /) -> Instance:
+        """Instances with the entries that suit a form best, as the search finds them."""
+        return self._filled(batch, index)[0]
+
+    def _filled(self, batch: Instance, index: int) -> tuple[Instance, np.ndarray]:
+        names, known = _names(batch), self._kept
+        anew = {name: row for row, name in enumerate(names) if (index, name) not in known}
+        if anew:
+            some = taken(batch, np.array(list(anew.values())))
+            entries, lost = self._found(some, index)
+            for at, name in enumerate(anew):
+                known[index, name] = _Kept([leaf[at] for leaf in entries], bool(lost[at]))
+        kept = [known[index, name] for name in names]
+        structure = jax.tree.structure(self._own(batch))
+        leaves = [np.stack(parts) for parts in zip(*(one.entries for one in kept))]
+        filled = dict(batch) | jax.tree.unflatten(structure, leaves)
+        return filled, np.array([one.lost for one in kept])
+
+    def _own(self, batch: Instance) -> dict[str, Any]:
+        return {name: batch[name] for name in self.sets}
+
+    def _found(self, batch: Instance, index: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """The best entries of each instance, and which ones the hypotheses leave none to try."""
+        if self.every is not None:
+            tried = self._of_every(batch, index)
+        else:
+            tried = self._climbed(batch, index)
+        best = np.argmin(tried.value, axis=0)
+        each = np.arange(rows_of(batch))
+        nothing = ~np.isfinite(tried.value[best, each])
+        return [leaf[best, each] for leaf in tried.leaves], nothing & tried.outer
+
+    def _of_every(self, batch: Instance, index: int) -> Tried:
+        """All points of small finite sets, a few instances at a time."""
+        points = jax.tree.leaves(self.every)
+        own = jax.tree.leaves(self._own(batch))
+        parts, step = [], max(1, MOST // len(points[0]))
+        for start in range(0, rows_of(batch), step):
+            some = taken(batch, slice(start, start + step))
+            many = [
+                np.repeat(np.asarray(x)[:, None].astype(o.dtype), rows_of(some), axis=1)
+                for x, o in zip(points, own)
+            ]
+            parts.append(self._tried(many, some, index))
+        join = lambda *leaves: np.concatenate(leaves, axis=1)
+        leaves = [join(*some) for some in zip(*(part.leaves for part in parts))]
+        outer = np.concatenate([part.outer for part in parts])
+        value, gap = (join(*(getattr(part, of) for part in parts)) for of in ("value", "gap"))
+        return Tried(leaves, value, gap, outer)
+
+    def _tried(self, leaves: list[np.ndarray], batch: Instance, index: int) -> Tried:
+        return evaluated(self.given, self.size, self._own(batch), leaves, batch, index)
+
+    def _climbed(self, batch: Instance, index: int) -> Tried:
+        """From the best starts downhill."""
+        if index not in self._descents:
+            self._descents[index] = Descent(self.given, self.size, tuple(self.sets), index)
+        descent = self._descents[index]
+        starts = [jax.tree.leaves(self._own(one)) for one in self._all_starts(batch)]
+        stacked = [np.stack(leaves) for leaves in zip(*starts)]
+        stacked = descent.projected(stacked, batch)
+        first = self._tried(stacked, batch, index)
+        rounds = FEW if self._open[index] >= OPEN else descent.rounds
+        found = descent(first, batch, rounds)
+        tolerance = self.statement.tolerance
+        most = 1 + tolerance if self.statement.is_bound else tolerance
+        self._open[index] += int(np.sum(np.min(found.value, axis=0) > most))
+        return found
+
+    def _all_starts(self, batch: Instance) -> list[Instance]:
+        """Instances with other promised entries each: own, the witness, and what sets offer."""
+        count, own = rows_of(batch), self._own(batch)
+        if self._starts is None:
+            self._starts = list(self._of_sets(own))
+        like = lambda new, old: np.broadcast_to(np.asarray(new).astype(old.dtype), old.shape)
+        found = [dict(batch)]
+        if self.statement.witness is not None:
+            given = self.given.mapped(self._witness, "witness", self.size)
+            found.append(dict(batch) | jax.tree.map(like, self.given.in_parts(given, batch), own))
+        for one in self._starts:
+            each = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], count, axis=0), one)
+            found.append(dict(batch) | jax.tree.map(like, each, own))
+        return found + [dict(batch) | one for one in _copies(batch, own)]
+
+    def _witness(self, instance: Instance) -> dict[str, Any]:
+        """The witness of the statement at one instance; what it does not name stays."""
+        given = witness_at(self.statement, instance, self.size)
+        return self._own(instance) | given
+
+    def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
+        """Draws, vertices, either with an entry at zero, corners, and zero."""
+        sets, size = self.sets, self.size
+
+        def make(key: jax.Array) -> tuple[Any, Any]:
+            draws, ends = jax.random.split(key)
+            drawn = jax.vmap(lambda k: sets.draw(k, size))(jax.random.split(draws, DRAWN))
+            return drawn, sets.vertices(ends, size, DRAWN)
+
+        drawn, ends = jax.tree.map(np.asarray, once(make, make)(jax.random.key(0)))
+        many = [*_unstacked(drawn), *_unstacked(ends)]
+        many += [_without_an_entry(one, at) for at, one in enumerate([*many, *_unstacked(ends)])]
+        corners = sets.corners(size)
+        if corners is not None and len(jax.tree.leaves(corners)[0]) <= CORNERS:
+            many += _unstacked(corners)
+        zero = jax.tree.map(lambda leaf: np.zeros(leaf.shape[1:], leaf.dtype), own)
+        return [*many, zero]
+
+
+def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[str, Any]:
+    """The promised entries that a statement's witness names, at one instance.
+
+    Raises:
+        ValueError: if it names an entry that is not promised, or gives one of another shape.
+    """
+    sets, given = Over(statement.there_is or {}), statement.witness
+    found: Any = given(instance, size) if callable(given) else given
+    if not isinstance(found, Mapping):
+        found = {next(iter(sets)): found} if len(sets) == 1 else {"": found}
+    wrong = f"statement {statement.id!r}: witness="
+    promised = ", ".join(sets)
+    for name, value in found.items():
+        if name not in sets:
+            named = repr(name) if name else "a value without a name"
+            raise ValueError(
+                f"{wrong}... gives {named}, and there_is={promised}. Try a dict of {promised}"
+            )
+        shapes = lambda tree: [tuple(jnp.shape(leaf)) for leaf in jax.tree.leaves(tree)]
+        own, wanted = shapes(value)[0], shapes(instance[name])[0]
+        if shapes(value) != shapes(instance[name]):
+            raise ValueError(
+                f"{wrong}... gives {name} of shape={own}, expected {wanted}. Try an array of "
+                f"that shape, or a dict of {promised}"
+            )
+    return jax.tree.map(jnp.asarray, dict(found))
+
+
+def _names(batch: Instance) -> list[bytes]:
+    """A short text for each instance, the same for instances that agree bit by bit."""
+    leaves = [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(batch)]
+    made = []
+    for row in range(rows_of(batch)):
+        digest = hashlib.blake2b(digest_size=16)
+        for leaf in leaves:
+            digest.update(leaf[row].tobytes())
+        made.append(digest.digest())
+    return made
+
+
+def _unstacked(points: Any) -> list[dict[str, Any]]:
+    return [taken(points, row) for row in range(rows_of(points))]
+
+
+def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
+    """A point of which each array of floats has one entry set to zero."""
+
+    def without(leaf: np.ndarray) -> np.ndarray:
+        if not np.issubdtype(leaf.dtype, np.floating) or leaf.size < 2:
+            return leaf
+        moved = leaf.copy().reshape(-1)
+        moved[at % leaf.size] = 0.0
+        return moved.reshape(leaf.shape)
+
+    return jax.tree.map(without, point)
+
+
+def _copies(batch: Instance, own: Instance) -> list[dict[str, Any]]:
+    """Promised entries that are an entry of the instance, or its negative."""
+    found = []
+    for name, entry in own.items():
+        if not isinstance(entry, np.ndarray):
+            continue
+        for other, value in batch.items():
+            if other in own or not isinstance(value, np.ndarray):
+                continue
+            if value.shape != entry.shape and value.ndim != 1:
+                continue
+            wide = value.reshape(len(value), *[1] * (entry.ndim - 1)) if value.ndim == 1 else value
+            for sign in (1, -1):
+                with np.errstate(all="ignore"):
+                    copied = np.broadcast_to(sign * wide, entry.shape).astype(entry.dtype)
+                found.append({**own, name: copied})
+    return found

@@ -1,0 +1,249 @@
+"""A Krylov factorisation that all questions at a point share, around a compiled product.
+
+The extremes, the top, the density and the trace of one matrix need the products with one sequence
+of orthonormal vectors. A `Run` holds that sequence. Each question reads the leading rows that it
+needs, and extends the run where rows are missing, so that an answer does not depend on the
+questions before it. NumPy looks at the small matrix: no look compiles a program. A question that
+needs more products than the basis has rows restarts the run, and the others then make a new one.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.networks.curvature.lanczos import (
+    Operator,
+    Wanted,
+    _dot,
+    _Krylov,
+    _taken,
+    _unit,
+    started,
+)
+
+STEP = 4
+"""Products between looks at a run; more of them find convergence later, with fewer looks."""
+
+CONFIRM = 2
+"""Products after which a small residual must still be small; more of them are safer and cost."""
+
+FRESH = 10
+"""Products that a run goes on for after its space was exhausted, in random directions. More of them
+find more of the eigenvalues that the first space has passed over."""
+
+_masked_unit = jax.jit(lambda vector, mask: _unit(vector * mask))
+_combined = jax.jit(lambda coefficients, basis: _unit(_dot(coefficients, basis)))
+_rotated = jax.jit(_dot, donate_argnums=1)
+
+
+@jax.jit
+def _measured(vector: Array, image: Array) -> Array:
+    """The Rayleigh quotient of a unit vector and its residual, from its image."""
+    value = _dot(vector, image)
+    return jnp.stack([value, jnp.linalg.norm(image - value * vector)])
+
+
+def rayleigh(operator: Operator, vector: Array, /) -> tuple[np.floating, np.floating]:
+    """The Rayleigh quotient of a unit vector and its residual, by one product."""
+    value, residual = np.asarray(_measured(vector, operator(vector)))
+    return value, residual
+
+
+class Look(NamedTuple):
+    """The leading rows of a run, seen in float64.
+
+    Attributes:
+        values: (k,), Ritz values, ascending.
+        vectors: (k, k), their coefficients as columns.
+        estimates: (k,), the residual that the recurrence gives for each.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    estimates: np.ndarray
+
+    def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
+        """Whether the residuals of each end are small, or the upper end stays below the floor."""
+        k = self.values.size
+        if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
+            return False, False
+        small = self.estimates <= tolerance * np.abs(self.values[[0, -1]]).max()
+        high = small | (self.values + self.estimates < floor)
+        return bool(small[: wanted.low].all()), bool(high[k - wanted.high :].all())
+
+
+class Run:
+    """A partial factorisation from a random start, which grows up to its number of rows."""
+
+    def __init__(
+        self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, mask: Array
+    ) -> None:
+        """Nothing is multiplied yet.
+
+        Args:
+            operator: a linear map, a program by itself.
+            key: draws the start and fresh directions.
+            rows: of the basis.
+            dtype: of the vectors.
+            mask: 1 where vectors may have entries, and 0 elsewhere.
+        """
+        start_key, self._key = jax.random.split(key)
+        self._operator, self._mask, self.rows = operator, mask, rows
+        start = jax.random.normal(start_key, mask.shape, dtype)
+        self._state: _Krylov = started(_masked_unit(start, mask), rows)
+        self.filled, self.used, self.is_restarted = 0, 0, False
+        self._seen: tuple[np.ndarray, float] | None = None
+        self._pairs: dict[tuple[int, int], tuple[Array, Any, Any]] = {}
+
+    def _extend(self, k: int) -> None:
+        while self.filled < k:
+            image = self._operator(self._state.vector)
+            self._state = _taken(self._key, self._mask, self._state, image)
+            self.filled, self.used, self._seen = self.filled + 1, self.used + 1, None
+
+    def _projected(self) -> tuple[np.ndarray, float]:
+        """The small matrix, upper triangle, and the last coupling."""
+        if self._seen is None:
+            upper = np.asarray(self._state.projected, np.float64)
+            self._seen = np.triu(upper), float(self._state.coupling)
+        return self._seen
+
+    def matrix(self, k: int) -> np.ndarray:
+        """The matrix on the first k rows, (k, k)."""
+        self._extend(k)
+        upper = self._projected()[0][:k, :k]
+        return upper + np.triu(upper, 1).T
+
+    def look(self, k: int) -> Look:
+        """Ritz values on the first k rows; NaN where a product was not finite."""
+        matrix = self.matrix(k)
+        if not np.isfinite(matrix).all():
+            nothing = np.full(k, np.nan)
+            return Look(nothing, np.eye(k), nothing)
+        values, vectors = np.linalg.eigh(matrix)
+        upper, coupling = self._projected()
+        beyond = upper[:k, k] if k < self.filled else coupling * (np.arange(k) == k - 1)
+        return Look(values, vectors, np.abs(beyond @ vectors))
+
+    def exhausted_at(self) -> int:
+        """The rows after which the space was exhausted for the first time; far beyond if never."""
+        upper, coupling = self._projected()
+        eps = float(jnp.finfo(self._state.vector.dtype).eps)
+        beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))
+        gone = np.flatnonzero(beside <= 16 * eps * np.abs(upper).max())
+        return int(gone[0]) + 1 if gone.size else 2**62
+
+    def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
+        """The unit Ritz vector of a value, its Rayleigh quotient and its residual.
+
+        The first question about a pair costs one product.
+
+        Args:
+            look: at the first k rows, as they are now.
+            index: of the value.
+        """
+        k = look.values.size
+        if (k, index) not in self._pairs:
+            vector = self.vector(look, index)
+            self._pairs[k, index] = vector, *rayleigh(self._operator, vector)
+        return self._pairs[k, index]
+
+    def vector(self, look: Look, index: int, /) -> Array:
+        """The unit Ritz vector of a value."""
+        wide = np.zeros(self.rows)
+        wide[: look.values.size] = look.vectors[:, index]
+        return _combined(jnp.asarray(wide, self._state.vector.dtype), self._state.basis)
+
+    @property
+    def basis(self) -> Array:
+        """The rows, (rows, n); zero from `filled` on."""
+        return self._state.basis
+
+    def restart(self, look: Look, low: int, kept: int) -> None:
+        """Keep Ritz vectors of a full basis, and drop the rest.
+
+        Args:
+            look: at all rows.
+            low: how many of the lower end.
+            kept: how many in all.
+        """
+        m, dtype = self.rows, self._state.vector.dtype
+        index = np.r_[np.arange(low), m - kept + np.arange(low, kept)].astype(int)
+        turn, projected = np.zeros((2, m, m))
+        turn[:kept] = look.vectors[:, index].T
+        projected[range(kept), range(kept)] = look.values[index]
+        self._state = self._state._replace(
+            basis=_rotated(jnp.asarray(turn, dtype), self._state.basis),
+            projected=jnp.asarray(projected, dtype),
+            # The next image has a part in each kept row: no recurrence of two terms until then.
+            coupling=jnp.zeros((), dtype),
+            filled=jnp.asarray(kept, jnp.int32),
+        )
+        self.filled, self._seen, self._pairs, self.is_restarted = kept, None, {}, True
+
+
+class Found(NamedTuple):
+    """Ritz pairs of the ends.
+
+    Attributes:
+        pairs: a unit vector, its Rayleigh quotient and its residual for each wanted one, from the
+            least value to the greatest; empty where the upper end stays below the floor.
+        least: the least Ritz value.
+        greatest: the greatest Ritz value.
+        products: used, without one for each pair.
+    """
+
+    pairs: list[tuple[Array, np.floating, np.floating]]
+    least: float
+    greatest: float
+    products: int
+
+
+def pairs_of(
+    run: Run,
+    wanted: Wanted,
+    /,
+    *,
+    tolerance: float,
+    limit: int,
+    least: int,
+    floor: float = -np.inf,
+) -> Found:
+    """The wanted Ritz pairs of a run, which goes on until their residuals are small.
+
+    A residual counts as small where it is small again `CONFIRM` products later.
+
+    Args:
+        run: see there; not restarted yet.
+        wanted: how many of each end.
+        tolerance: of the residuals, relative to the spectral scale; 0 does all products.
+        limit: products at most.
+        least: products at least, where the limit allows them.
+        floor: the upper end need not converge below this value.
+    """
+    m = run.rows
+    k = min(max(least, wanted.low + wanted.high + CONFIRM), m, limit)
+    while True:
+        look = run.look(k)
+        before = run.look(max(k - CONFIRM, 1))
+        small = look.small(wanted, tolerance, floor)
+        again = before.small(wanted, tolerance, floor) if k > CONFIRM else (False, False)
+        fresh = not run.is_restarted and k - FRESH < run.exhausted_at() <= k
+        done = all(small) and all(again) and not fresh
+        used = run.used if run.is_restarted else k
+        if done or used >= limit or not np.isfinite(look.values).all():
+            break
+        if k == m:
+            # Ritz vectors are kept for the end that still needs them.
+            kept = max(m // 2, 1)
+            low = {(True, False): kept // 4, (False, True): kept - kept // 4}.get(small, kept // 2)
+            run.restart(look, low, kept)
+            k = kept
+        k = min(k + max(STEP, k // 8), m, k + limit - used)
+    below = done and bool(look.values[-1] + look.estimates[-1] < floor)
+    index = [*range(wanted.low), *range(max(k - wanted.high, 0), k)]
+    pairs = [] if below else [run.pair(look, i) for i in index]
+    return Found(pairs, float(look.values[0]), float(look.values[-1]), used)

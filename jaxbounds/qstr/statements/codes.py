@@ -1,0 +1,9 @@
+"""The short names in this paper's statements: its tasks, each explained."""
+
+CODES = {
+    "qSTR": "The paper's task, q-sparse token regression: the label at a position depends on q "
+    "tokens, and the prompt says which q tokens.",
+    "1STR": "The paper's task with one relevant token: qSTR at q = 1.",
+}
+"""Each short name with a sentence; a reader sees them by `jaxbounds show`. The simple tasks
+(simple-1STR) have one set of relevant tokens for all positions of a prompt."""

@@ -1,0 +1,41 @@
+"""The words that tell the user in what another run differs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+HASHED = {
+    "source": "the source of the library, or of an imported file, changed",
+    "environment": "an environment variable changed",
+    "jax_settings": "a setting of JAX changed",
+    "installed": "an installed package changed",
+}
+"""Settings that a folder keeps as digests, each with the words for its change."""
+LENGTH = 40
+"""Characters that `what_differs` shows of a value; a larger number makes longer messages."""
+
+
+def _shown(settings: Mapping[str, Any], name: str) -> str:
+    return str(settings[name])[:LENGTH] if name in settings else "unknown"
+
+
+def what_differs(
+    before: Mapping[str, Any], now: Mapping[str, Any], /, depends: Iterable[str]
+) -> str:
+    """The first difference between two runs, and how many more there are.
+
+    Args:
+        before: settings of the run that a folder holds.
+        now: settings of this run.
+        depends: dependencies of the folder's verdicts whose state changed.
+    """
+    names = [name for name in now if name not in before or before[name] != now[name]]
+    told = [
+        f"{name} was {_shown(before, name)} and is {_shown(now, name)}"
+        for name in names
+        if name not in HASHED
+    ]
+    told += [f"the {one.replace(': ', ' ', 1)} changed" for one in depends]
+    told += [HASHED[name] for name in names if name in HASHED]
+    if not told:
+        return "its files have another format"
+    return told[0] + (f", and {len(told) - 1} more" if told[1:] else "")
