@@ -3,8 +3,8 @@
 #
 # This notebook measures what four papers on Transformers claim: each numbered statement on random,
 # extremal and searched instances, in its printed, corrected and sharpened forms. Choose *Run all*:
-# the first code cell installs the library where it is missing. You get a table of verdicts that says
-# how loose each bound is, a picture of the ratios, and the claims that are false.
+# the first code cell installs the library where it is missing. You get a table of verdicts that
+# says how loose each bound is, a picture of the ratios, and the claims that are false.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

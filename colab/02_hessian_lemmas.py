@@ -3,8 +3,8 @@
 #
 # This notebook checks a paper's lemmas on the Hessian of attention against autograd. Choose *Run
 # all*: the first code cell installs the library where it is missing. You get the least eigenvalue
-# with a certificate, the factor by which the printed constant is loose, and a verdict on a statement
-# of your own.
+# with a certificate, the factor by which the printed constant is loose, and a verdict on a
+# statement of your own.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

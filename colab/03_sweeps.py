@@ -5,8 +5,8 @@
 # all*: the first code cell installs the library where it is missing. You get a picture of all loss
 # curves, a sweep that is cut and resumed with the same bits, and the cost of a step.
 #
-# The notebook runs as it is on CPUs and GPUs. Its programs are lowered and exported for TPUs; no TPU
-# has run them yet.
+# The notebook runs as it is on CPUs and GPUs. Its programs are lowered and exported for TPUs; no
+# TPU has run them yet.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

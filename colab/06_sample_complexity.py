@@ -2,9 +2,9 @@
 # # How many samples do Transformers, recurrent and feedforward networks need?
 #
 # This notebook trains three kinds of network on sparse token regression, where the label depends on
-# one token and another part of the prompt says which. Choose *Run all*: the first code cell installs
-# the library where it is missing. You get the number of samples that each network needs, the paper's
-# claims decided on them, and a verdict on the lower bound.
+# one token and another part of the prompt says which. Choose *Run all*: the first code cell
+# installs the library where it is missing. You get the number of samples that each network needs,
+# the paper's claims decided on them, and a verdict on the lower bound.
 #
 # Attention can look the token up. A feedforward network must learn every position by itself.
 

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # A paper from outside: how smooth is attention?
 #
-# This notebook goes from a blank folder to an audit, on claims about how much the output of
-# self-attention moves when its tokens do. Choose *Run all*: the first code cell installs the library
+# This notebook goes from a blank folder to an audit, on claims about how much the output of self-
+# attention moves when its tokens do. Choose *Run all*: the first code cell installs the library
 # where it is missing. You get a verdict on each claim, a counterexample for each false claim, and
 # the text of an audit for the authors.
 #
 # Castin, Ablin and Peyré, and before them Kim, Papamakarios and Mnih, ask that question. The claims
-# are in our own words: some are theirs, some are what one would guess first. The library is not told
-# which are true, nor any constant.
+# are in our own words: some are theirs, some are what one would guess first. The library is not
+# told which are true, nor any constant.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

@@ -261,7 +261,9 @@ places.
 
 
 INNER = 20
-"""To how many steps one is taken where each measures by a search of its own: more take longer."""
+"""Steps of which one is taken where each step runs a search of its own. A larger number tries fewer
+steps.
+"""
 
 
 class Searched(NamedTuple):

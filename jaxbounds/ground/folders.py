@@ -169,7 +169,7 @@ class Marked:
             return hashlib.sha256(path.read_bytes()).hexdigest()
 
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
-        """The content of a file; None if the file is absent, or damaged.
+        """Return the content of a file; None if the file is absent or damaged.
 
         A file that a run wrote counts as damaged, too, if it was changed since. The damaged file is
         set aside if a run wrote it; a file of the user's stays as it is.
@@ -324,11 +324,11 @@ class Marked:
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
 
     def tidy(self) -> None:
-        """Leave names out of the mark at which nothing stands any more."""
+        """Remove names from the mark at which no file stands any more."""
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Leave names out of the mark, so that it does not grow from run to run."""
+        """Remove names from the mark, so that it does not grow from run to run."""
         self._digests = None  # another process may have added a name
         known = self._read()
 

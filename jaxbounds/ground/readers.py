@@ -40,12 +40,12 @@ class Damaged(ValueError):
 
 
 def _plain_file(path: Path) -> BufferedReader:
-    """The opened file; a pipe or a device, which may never end, is none."""
+    """Open a plain file; refuse a pipe or a device, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     # A file object refuses the descriptor of a folder, and leaves it open.
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise Damaged(f"{path} is no plain file. Try another folder")
+        raise Damaged(f"{path} is no plain file, got path={str(path)!r}. Try another folder")
     return open(descriptor, "rb")
 
 

@@ -164,8 +164,8 @@ def selected(
     repeated = {p.id for p in known if [q.id for q in known].count(p.id) > 1}
     if repeated:
         raise ValueError(
-            f"more than one paper is called {', '.join(repeated)}, got id={repeated[0]!r}. Try "
-            "to rename yours"
+            f"more than one paper is called {', '.join(sorted(repeated))}, got "
+            f"id={min(repeated)!r}. Try to rename yours"
         )
     empty = {paper.id for paper in known if not paper.statements}  # its source may be listed
     left = [pattern for pattern in patterns if pattern not in empty]

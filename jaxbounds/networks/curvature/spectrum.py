@@ -32,8 +32,8 @@ ITERATIONS = 60
 density more finely and costs products."""
 
 STORED_BYTES = 256 * 2**20
-"""Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises; a larger number needs more
-memory and spares copies of converged values."""
+"""Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises; a larger number needs
+more memory and spares copies of converged values."""
 
 
 @with_table
