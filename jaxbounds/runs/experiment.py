@@ -65,7 +65,7 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
 
 
 NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
-"""What a run writes into its folder, besides checkpoints."""
+"""Names of the files that a run writes into its folder, besides checkpoints."""
 
 
 def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:

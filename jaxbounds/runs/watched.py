@@ -54,7 +54,7 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
 
 def rests_in(stored: Any, /) -> Rests:
-    """What `Rests._asdict` gave, after its way through JSON.
+    """Read the record that `Rests._asdict` gave from its JSON.
 
     Raises:
         ValueError: if it is something else.
