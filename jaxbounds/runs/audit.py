@@ -17,7 +17,7 @@ from jaxbounds.runs.statement_run import Options, Verification
 
 
 def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selection:
-    """All statements of one paper.
+    """Return a selection of all statements of one paper.
 
     Raises:
         ValueError: if there is no such paper.
@@ -39,7 +39,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """The verification that an audit rests on: what the folder holds is not judged again.
+    """Return the verification behind an audit; it judges no statement that the folder holds.
 
     Raises:
         ValueError: if the folder holds verdicts on another paper.

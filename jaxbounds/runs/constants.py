@@ -45,7 +45,7 @@ class Search(NamedTuple):
 
 
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
-    """The form of that name, or those that begin with it."""
+    """Return the form of that name, or the forms whose names begin with it."""
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
     return (*exact, *word)
@@ -57,7 +57,7 @@ def _decided_by_instances(statement: Statement) -> bool:
 
 
 def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, str]]:
-    """The forms that can have a sharp constant, each with its statement.
+    """Return the forms that can have a sharp constant, each with its statement.
 
     Raises:
         ValueError: if a statement that was named alone has no such form.
@@ -91,7 +91,7 @@ def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Foun
 
 
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
-    """The constant, or why there is none: one broken statement must not cost the others."""
+    """Return the constant or the reason why it is missing: a broken statement spares the others."""
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
 
     try:
@@ -119,7 +119,7 @@ def finding(
     jobs: int,
     folder: Place | Path,
 ) -> Iterator[tuple[OfForm, Found]]:
-    """Each form with its constant, or with why there is none, as they come.
+    """Yield each form with its constant, or with the reason why the constant is missing.
 
     Raises:
         ValueError: if an extra is missing, or a number makes no sense.
@@ -150,7 +150,7 @@ def constants_of(
     on: Where | None = None,
     jobs: int = 1,
 ) -> dict[OfForm, SharpConstant | str]:
-    """The sharp constants of forms, by statement and form; of what has none, why.
+    """Return the sharp constants by statement and form, with reasons for the missing ones.
 
     Args:
         what: as for `verify`.

@@ -69,7 +69,7 @@ class Distributed:
             )
 
     def join(self) -> None:
-        """Become one of the processes.
+        """Make this process a member of the distributed run.
 
         Raises:
             ValueError: if nobody answers, or no cluster is found.
@@ -109,7 +109,7 @@ def _wait_for(address: str) -> None:
 
 
 def _member(work: Callable[[], int], log: str) -> None:
-    """In the process that works: what comes from below Python goes to a file."""
+    """Run the work in the member process; output from below Python goes to a file."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     sys.stdout, sys.stderr = (os.fdopen(os.dup(n), "w", buffering=1) for n in (1, 2))
@@ -135,7 +135,7 @@ def _member(work: Callable[[], int], log: str) -> None:
 
 
 def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
-    """`work()` in a process of its own.
+    """Run `work()` in a process of its own.
 
     Args:
         work: that can be pickled; it joins a run.

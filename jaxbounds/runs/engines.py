@@ -70,7 +70,7 @@ Where = str | Engine | concurrent.futures.Executor
 
 
 def engine_of(on: Where | None, /) -> On:
-    """The engine that `on=` names, or any executor; None is processes of this machine.
+    """Return the engine that `on=` names, or the executor itself; None means local processes.
 
     Raises:
         ValueError: if there is no such engine, or the executor would copy this process, whose
@@ -138,7 +138,7 @@ def _queue(on: Engine, folder: Place) -> Jobs:
 
 @contextlib.contextmanager
 def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futures.Executor]:
-    """An executor for the length of a `with` block; when it ends by an exception, nothing runs on.
+    """Open an executor for a `with` block; an exception in the block stops all work.
 
     Args:
         on: the engine; an executor of the caller's own stays open.

@@ -40,7 +40,7 @@ class Shard:
 
     @property
     def share(self) -> Share:
-        """Which it is."""
+        """Return the shard's index and the number of shards."""
         return Share(self.index, self.count)
 
     def command(self, share: Share, out: Place, /) -> str:
@@ -71,7 +71,7 @@ def folder_of(out: Place, share: Share, /) -> Place:
 
 
 def _shard(stored: Any) -> Shard:
-    """A shard from its JSON.
+    """Read a shard from its JSON.
 
     Raises:
         ValueError: if a field is missing, unknown or of another type.
@@ -131,7 +131,7 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
 
 
 def shard_of(request: Request, share: Share, /) -> Shard:
-    """The shard that a share of a run will be."""
+    """Return the shard that a share of a run will be."""
     return Shard(
         experiment=request.experiment.id,
         flags=request.flags,
@@ -154,7 +154,7 @@ def _found(folders: tuple[Place, ...]) -> Iterator[Place]:
 
 
 def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
-    """All shards of one run.
+    """Return all shards of one run, or refuse an incomplete set.
 
     Raises:
         ValueError: if they are of different runs, one is there twice, or some are missing.

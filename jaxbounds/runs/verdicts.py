@@ -59,7 +59,7 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
+        """Make verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
@@ -69,7 +69,7 @@ class Verdicts(tuple[Verdict, ...]):
     _scratch: Scratch | None
 
     def __getitem__(self, index: Any) -> Any:
-        """A verdict by its number, or those on the statement of an id.
+        """Return a verdict by its number, or the verdicts on the statement with an id.
 
         Raises:
             KeyError: if there is none on such a statement.
@@ -88,14 +88,14 @@ class Verdicts(tuple[Verdict, ...]):
 
     @property
     def status(self) -> int:
-        """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
+        """Return the exit status: 3 if a measurement failed, 1 if a verdict is not as recorded."""
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
         return int(bool(self.changed) or not all(v.as_expected for v in self))
 
     @property
     def worst(self) -> Verdict:
-        """The one with the largest worst ratio.
+        """Return the verdict with the largest worst ratio.
 
         Raises:
             ValueError: if nothing was measured.
@@ -107,7 +107,7 @@ class Verdicts(tuple[Verdict, ...]):
         return max(measured, key=lambda v: v.worst_ratio)
 
     def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
-        """The worst instance of a form: nested dicts of arrays, and what was measured there.
+        """Return the worst instance of a form as nested dicts of arrays, with its measurements.
 
         Args:
             verdict: one of these; that with the largest ratio unless given.
