@@ -34,7 +34,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
         whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
-        raise ValueError(f"no paper {str(name)!r}; there are: {names}")
+        raise ValueError(f"no paper={str(name)!r}. Try one of: {names}")
     return selection._replace(papers=tuple(whole), parts=())
 
 
@@ -47,7 +47,9 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
     (paper,) = selection.papers
     strangers = {v.paper for found in verdicts_in(place).values() for v in found} - {paper.id}
     if strangers:
-        raise ValueError(f"{place} holds verdicts on {', '.join(sorted(strangers))}: another --out")
+        raise ValueError(
+            f"{place} holds verdicts on {', '.join(sorted(strangers))}. Try another --out"
+        )
     run = Verification(selection, options, place, **given)  # type: ignore[arg-type]
     published = run.folder.published() or {}
     if set(published) == {s.id for s in paper.statements}:

@@ -128,7 +128,10 @@ def worth_certifying(selection: Selection, /) -> Selection:
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
     """Yield the results of some work by statement, those of this process's own from here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
-        raise ValueError(f"--jobs or --seconds make no sense: {given['jobs']}, {seconds}")
+        raise ValueError(
+            f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
+            "Try without them"
+        )
     catalogue = selection.catalogue
     if catalogue.own:
         given["jobs"] = 1

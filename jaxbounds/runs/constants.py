@@ -68,7 +68,7 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     for statement in chosen:
         if not forms_named(statement, form):
             names = ", ".join(f.name for f in statement.forms)
-            raise ValueError(f"{statement.id} has no form {form!r}; it has: {names}")
+            raise ValueError(f"{statement.id} has no form={form!r}. Try one of: {names}")
     return [(s, f.name) for s in chosen for f in forms_named(s, form)]
 
 
@@ -127,7 +127,10 @@ def finding(
     if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
         raise ValueError(MISSING)
     if jobs < 0 or not 0 < search.seconds < 1e6:
-        raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {search.seconds}")
+        raise ValueError(
+            f"jobs={jobs}, seconds={search.seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
+            "Try without them"
+        )
     if catalogue.own:
         jobs = 1
     else:

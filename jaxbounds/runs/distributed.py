@@ -61,7 +61,10 @@ class Distributed:
         """
         by_hand = bool(self.coordinator), self.processes != 0, self.process != -1
         if any(by_hand) and not self.distributed:
-            raise ValueError("--coordinator, --processes and --process need --distributed")
+            raise ValueError(
+                f"--coordinator, --processes and --process need --distributed, got "
+                f"distributed={self.distributed}. Try to add --distributed"
+            )
         if any(by_hand) and not (all(by_hand) and 0 <= self.process < self.processes):
             raise ValueError(
                 "by hand each process needs --coordinator HOST:PORT --processes N --process I with "
@@ -104,7 +107,8 @@ def _wait_for(address: str) -> None:
             reason = str(problem)
             time.sleep(0.2)
     raise ValueError(
-        f"no process 0 answered at {address} within {ANSWER} s ({reason}): start it first"
+        f"no process 0 answered at {address} within {ANSWER} s ({reason}). Try to start process=0 "
+        "first"
     )
 
 

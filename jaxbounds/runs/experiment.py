@@ -59,8 +59,8 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
     """
     if not resume and _unfinished(folder):
         raise ValueError(
-            f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
-            "or remove that folder to start again"
+            f"{folder} holds a run that was cut. Try to add --resume to continue it, give another "
+            "--out, or remove that folder to start again"
         )
 
 
@@ -246,7 +246,10 @@ def run(
         experiment, fields, preset=preset, seed=seed, precision=precision, imports=imports
     )
     if (resume or shards) and not request.experiment.resumable:
-        raise ValueError(f"{experiment} cannot be resumed or cut into shards")
+        raise ValueError(
+            f"{experiment} cannot be resumed or cut into shards, got {resume=}, {shards=}. Try it "
+            "without the two"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         place, held = locate(scratch if out is None else str(out)), None
         if out is not None and jax.process_index() == 0:

@@ -240,7 +240,9 @@ class Folder:
         /,
     ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
-            raise ValueError(f"--out must be a folder of this machine, got the address {path}")
+            raise ValueError(
+                f"out={str(path)!r} is an address, expected a folder of this machine. Try ./results"
+            )
         self.path, self.settings, self._held = path, dict(settings), held
         self.asked = path if asked is None else asked
         self.marked = Marked(path)

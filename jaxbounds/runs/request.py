@@ -75,7 +75,7 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
     """
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:
-        raise ValueError(f"{experiment.id} has no preset {preset!r}: {', '.join(presets)}")
+        raise ValueError(f"{experiment.id} has no {preset=}. Try one of: {', '.join(presets)}")
     prog, default = f"jaxbounds run {experiment.id}", presets[preset]
     return tyro.cli(type(default), default=default, args=[*words], prog=prog, **more)
 
@@ -107,7 +107,7 @@ def requested(
     chosen = find_experiment(experiment, imports=imports)
     config = configured(chosen, preset, words)
     if not 0 <= seed < 2**32:
-        raise ValueError(f"--seed cannot be negative or above 2^32 - 1, got {seed}")
+        raise ValueError(f"seed={seed} cannot be negative or above 2^32 - 1. Try --seed 0")
     if precision not in ("", *PRECISIONS):
         raise ValueError(
             f"--precision is of products of matrices: {', '.join(PRECISIONS)}; got {precision!r}. "
@@ -230,6 +230,6 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
     known = [field.name for field in dataclasses.fields(config)]
     for name in fields:
         if name not in known:
-            raise ValueError(f"{experiment} has no field {name!r}; there are: {', '.join(known)}")
+            raise ValueError(f"{experiment} has no field={name!r}. Try one of: {', '.join(known)}")
     with _parser_refuses():
         return requested(experiment, _words(fields), **given)

@@ -235,14 +235,15 @@ class Verification:
     ) -> None:
         if jobs < 0 or not 0 <= options.seed < 2**32:
             raise ValueError(
-                f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {options.seed}"
+                f"jobs={jobs} and seed={options.seed} cannot be negative, nor seed above 2^32 - 1. "
+                "Try --seed 0"
             )
         refuse_other_limits(options.timeout)
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise ValueError(
-                f"{names} exists in this process alone, and is judged here: leave `on` and `jobs` "
-                "out, or write it to a file"
+                f"{names} exists in this process alone, and is judged here. Try without `on` and "
+                "`jobs`, or write it to a file"
             )
         if last_failed:
             selection = _failed_before(selection, out)

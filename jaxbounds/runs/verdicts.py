@@ -79,7 +79,7 @@ class Verdicts(tuple[Verdict, ...]):
         found = [v for v in self if v.id == index]
         if not found:
             ids = ", ".join(dict.fromkeys(v.id for v in self))
-            raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
+            raise KeyError(f"no verdict on {index!r}. Try one of: {ids[:300]}")
         own = lambda lines: [line for line in lines if line.startswith((f"{index} (", f"{index}:"))]
         given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
         moved, changed = own(self.moved), own(self.changed)
@@ -119,7 +119,10 @@ class Verdicts(tuple[Verdict, ...]):
         verdict = self.worst if verdict is None else verdict
         file = verdict.shrunk_file if shrunk else verdict.worst_file
         if not file:
-            raise ValueError(f"no such instance of {verdict.id} ({verdict.form}) was stored")
+            raise ValueError(
+                f"the run stored no instance of {verdict.id} ({verdict.form}) with {shrunk=}. "
+                "Try the verdicts of `jb.verify` with out=FOLDER"
+            )
         return load_instance(self.folder / file)
 
     def _table(self) -> Table:
