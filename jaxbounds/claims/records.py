@@ -41,7 +41,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
 
 
 def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
-    """An object as JSON, an entry a line; so are the entries of objects inside, to a depth."""
+    """Write an object as JSON, one entry a line, also for the objects inside to a depth."""
     inner = lambda value: (
         _lines(value, depth - 1, pad + " ") if depth > 1 and value else json.dumps(value)
     )

@@ -149,12 +149,12 @@ _BEFORE = {now: before for before, now in STATEMENTS.items()}
 
 
 def current_id(name: str, /) -> str:
-    """The id now of a statement that had another; else the name itself."""
+    """Return today's id of a statement by any of its ids; an unknown name stays."""
     return STATEMENTS.get(name, name)
 
 
 def current_form(statement: str, form: str, /) -> str:
-    """The name now of a form that had another; else the name itself.
+    """Return today's name of a form by any of its names; an unknown name stays.
 
     Args:
         statement: its id now.

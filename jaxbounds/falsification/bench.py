@@ -268,7 +268,7 @@ class Bench:
         self._runs: dict[tuple[str, Size], Callable] = {}
         self.traces: dict[tuple[str, Size], Any] = {}
         self._promises: dict[Size, Promises] = {}
-        self._read: tuple[Any, Any] = None, None  # the last batch, and what was read of it
+        self._read: tuple[Any, Any] = None, None  # the last batch, and its reading
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:

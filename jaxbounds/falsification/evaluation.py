@@ -22,7 +22,7 @@ Flags = Bool[Array | np.ndarray, "..."]
 
 
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
-"""What JAX raises where it cannot differentiate (loops of unknown length, callbacks, ...)."""
+"""Exceptions of JAX where it cannot differentiate (loops of unknown length, callbacks, ...)."""
 SCALED_BY = 0.01
 """Relative amount by which the engine's control of an `=` scales the right side. A larger value
 makes a control that is easier to reject.

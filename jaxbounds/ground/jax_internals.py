@@ -76,7 +76,7 @@ else:
 
 
 def current_trace() -> Any:
-    """The trace that JAX writes to now; two at one depth of one trace are equal."""
+    """Return the trace that JAX writes to now; two at one depth of one trace are equal."""
     if ask := getattr(extended, "get_opaque_trace_state", None):  # from JAX 0.10 on
         return ask(convention="flax")
     from flax.core import tracers  # slow to import, and follows JAX from release to release

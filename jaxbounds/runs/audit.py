@@ -17,7 +17,7 @@ from jaxbounds.runs.statement_run import Options, Verification
 
 
 def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selection:
-    """All statements of one paper.
+    """Return a selection of all statements of one paper.
 
     Raises:
         ValueError: if there is no such paper.
@@ -34,12 +34,12 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
         whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
-        raise ValueError(f"no paper {str(name)!r}; there are: {names}")
+        raise ValueError(f"no paper={str(name)!r}. Try one of: {names}")
     return selection._replace(papers=tuple(whole), parts=())
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """The verification that an audit rests on: what the folder holds is not judged again.
+    """Return the verification behind an audit; it judges no statement that the folder holds.
 
     Raises:
         ValueError: if the folder holds verdicts on another paper.
@@ -47,7 +47,9 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
     (paper,) = selection.papers
     strangers = {v.paper for found in verdicts_in(place).values() for v in found} - {paper.id}
     if strangers:
-        raise ValueError(f"{place} holds verdicts on {', '.join(sorted(strangers))}: another --out")
+        raise ValueError(
+            f"{place} holds verdicts on {', '.join(sorted(strangers))}. Try another --out"
+        )
     run = Verification(selection, options, place, **given)  # type: ignore[arg-type]
     published = run.folder.published() or {}
     if set(published) == {s.id for s in paper.statements}:

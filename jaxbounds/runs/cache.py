@@ -40,7 +40,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def examples(every: bool, /) -> Examples:
-    """The worst instances that earlier runs found; all of them, or those that violated."""
+    """Return the worst instances of earlier runs: all of them, or those that violate."""
     place = cache_folder()
     folder = place and private(place / "jaxbounds-examples")
     if folder is not None:
@@ -50,7 +50,7 @@ def examples(every: bool, /) -> Examples:
 
 @functools.cache
 def _remove_old(folder: Path) -> None:
-    """Examples of statements that were not judged for long, once in a process."""
+    """Remove examples of statements that no run has judged for long, once in a process."""
     with contextlib.suppress(OSError):
         for other in filter(_is_old, folder.iterdir()):
             if other.is_dir() and not other.is_symlink():
@@ -60,7 +60,7 @@ def _remove_old(folder: Path) -> None:
 
 
 def prepare_jax() -> None:
-    """Settings of JAX for runs: compiled programs are kept between runs, nothing hangs.
+    """Set JAX up for runs: it keeps compiled programs between runs, and no program hangs.
 
     What a trace refuses is expected, and to shorten its traceback takes longer than the trace.
 
@@ -86,7 +86,7 @@ _entering = threading.RLock()
 
 @contextlib.contextmanager
 def process_restored() -> Iterator[None]:
-    """After a `with` block the settings of JAX and the environment are what they were before.
+    """Restore the settings of JAX and the environment after a `with` block.
 
     Calls in several threads share what was before the first of them, which the last one restores.
     """
@@ -121,7 +121,7 @@ def _restore() -> None:
 
 
 def restoring(function: Call, /) -> Call:
-    """A function of the face, which leaves the process as it found it."""
+    """Wrap a public function so that it leaves the process as it found it."""
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
@@ -154,7 +154,7 @@ def _processor() -> str:
 
 @functools.cache
 def _program_store() -> Programs:
-    """In a folder for exactly this source, these versions, this processor, these settings.
+    """Return the folder for this source, these versions, this processor and these settings.
 
     Nothing is kept where the folder could hold what somebody else wrote.
     """
@@ -182,6 +182,9 @@ def _is_old(file: Path) -> bool:
 
 
 def programs_for(statement: Statement, /) -> Programs:
-    """Kept ones for a shipped statement; a user's own may have changed and is traced each time."""
+    """Return the kept programs of a shipped statement.
+
+    A user's own statement is traced each time.
+    """
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

@@ -90,7 +90,7 @@ def _certified(
 
 
 def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
-    """The same, with its file for Rocq if one is wanted of what is disproved or proved."""
+    """Add the wanted file for Rocq to a certified form that is disproved or proved."""
     if not operations or made.certificate.word in ("undecided", "false on D"):
         return made
     try:
@@ -128,7 +128,10 @@ def worth_certifying(selection: Selection, /) -> Selection:
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
     """Yield the results of some work by statement, those of this process's own from here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
-        raise ValueError(f"--jobs or --seconds make no sense: {given['jobs']}, {seconds}")
+        raise ValueError(
+            f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
+            "Try without them"
+        )
     catalogue = selection.catalogue
     if catalogue.own:
         given["jobs"] = 1
@@ -160,7 +163,7 @@ def certifying(
 
 
 def known_slack(slack: str, /) -> str:
-    """The words of a slack, refused at once where they are none.
+    """Return the words of a slack, or refuse the words if they are no slack.
 
     Raises:
         ValueError: as `Domain.with_slack`.
@@ -173,20 +176,20 @@ def known_slack(slack: str, /) -> str:
 
 
 def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certified]:
-    """As the papers have the statements."""
+    """Sort certified forms in the order of the papers' statements."""
     order = {s.id: i for i, s in enumerate(selection.statements)}
     return sorted(made, key=lambda one: order[one.certificate.id])
 
 
 def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
-    """A folder of certificates for this run alone, which takes files."""
+    """Take a folder of certificates for this run alone."""
     held = taken(out, "certify", (CERTIFICATES,), imports, look)
     try_to_write(held.path)
     return held
 
 
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
-    """certificates.json, which keeps what it has of other statements, and the witnesses."""
+    """Write the witnesses and certificates.json, which keeps its entries of other statements."""
     form = {s.id: s.form for s in selection.statements}
     for certificate, witness, *_ in made:
         if witness is not None:
@@ -199,7 +202,7 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
 def write_theorems(
     made: Sequence[Certified], selection: Selection, folder: Path, /
 ) -> Iterator[str]:
-    """The files for Rocq, each named after its form; what is said of each, or why there is none."""
+    """Write the files for Rocq by the names of forms; return the path or the refusal of each."""
     form = {s.id: s.form for s in selection.statements}
     for one in made:
         c = one.certificate
@@ -241,7 +244,7 @@ class Certificates(Sequence[Certificate | Proof]):
     @overload
     def __getitem__(self, index: slice) -> "Certificates": ...
     def __getitem__(self, index: Any) -> Any:
-        """One of them, or some."""
+        """Return one certified form by its number, or a slice."""
         found = self._made[index]
         return Certificates(found) if isinstance(index, slice) else found.certificate
 
@@ -250,7 +253,7 @@ class Certificates(Sequence[Certificate | Proof]):
 
     @property
     def status(self) -> int:
-        """The exit status of the command: 0 where everything is disproved or proved, else 1."""
+        """Return the command's exit status: 0 if each form is disproved or proved, else 1."""
         return int(any(c.word not in SETTLED for c in self))
 
     def _table(self) -> Table:
@@ -326,6 +329,6 @@ def crosschecking(
 
 
 def write_crosschecks(found: Sequence[Crosscheck], out: Path, /) -> None:
-    """crosscheck.json."""
+    """Write crosscheck.json."""
     checks = to_json([asdict(one) for one in found])
     Marked(out).write("crosscheck.json", json.dumps(checks, indent=1, allow_nan=False))

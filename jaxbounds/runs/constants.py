@@ -45,7 +45,7 @@ class Search(NamedTuple):
 
 
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
-    """The form of that name, or those that begin with it."""
+    """Return the form of that name, or the forms whose names begin with it."""
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
     return (*exact, *word)
@@ -57,7 +57,7 @@ def _decided_by_instances(statement: Statement) -> bool:
 
 
 def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, str]]:
-    """The forms that can have a sharp constant, each with its statement.
+    """Return the forms that can have a sharp constant, each with its statement.
 
     Raises:
         ValueError: if a statement that was named alone has no such form.
@@ -68,7 +68,7 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     for statement in chosen:
         if not forms_named(statement, form):
             names = ", ".join(f.name for f in statement.forms)
-            raise ValueError(f"{statement.id} has no form {form!r}; it has: {names}")
+            raise ValueError(f"{statement.id} has no form={form!r}. Try one of: {names}")
     return [(s, f.name) for s in chosen for f in forms_named(s, form)]
 
 
@@ -91,7 +91,7 @@ def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Foun
 
 
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
-    """The constant, or why there is none: one broken statement must not cost the others."""
+    """Return the constant or the reason why it is missing: a broken statement spares the others."""
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
 
     try:
@@ -119,7 +119,7 @@ def finding(
     jobs: int,
     folder: Place | Path,
 ) -> Iterator[tuple[OfForm, Found]]:
-    """Each form with its constant, or with why there is none, as they come.
+    """Yield each form with its constant, or with the reason why the constant is missing.
 
     Raises:
         ValueError: if an extra is missing, or a number makes no sense.
@@ -127,7 +127,10 @@ def finding(
     if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
         raise ValueError(MISSING)
     if jobs < 0 or not 0 < search.seconds < 1e6:
-        raise ValueError(f"--jobs or --seconds make no sense: {jobs}, {search.seconds}")
+        raise ValueError(
+            f"jobs={jobs}, seconds={search.seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
+            "Try without them"
+        )
     if catalogue.own:
         jobs = 1
     else:
@@ -150,7 +153,7 @@ def constants_of(
     on: Where | None = None,
     jobs: int = 1,
 ) -> dict[OfForm, SharpConstant | str]:
-    """The sharp constants of forms, by statement and form; of what has none, why.
+    """Return the sharp constants by statement and form, with reasons for the missing ones.
 
     Args:
         what: as for `verify`.

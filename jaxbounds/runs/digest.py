@@ -9,7 +9,10 @@ from jaxbounds.ground.private import fault_of, private
 
 
 def _named_by_user() -> Path | None:
-    """The folder of this machine that JAX's variable names."""
+    """Return the folder of this machine that JAX's variable names.
+
+    None if there is no such folder.
+    """
     named = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
     return Path(named).absolute() if named and "://" not in named else None
 
@@ -35,7 +38,7 @@ def _place() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """The folder of compiled programs, traces, examples and texts; None where there is none.
+    """Return the folder of compiled programs, traces, examples and texts; None if absent.
 
     There is none without a home, where nothing can be written, and where another user owns the
     folder or can write there: runs go on without it.
@@ -45,7 +48,7 @@ def cache_folder() -> Path | None:
 
 
 def refusal() -> str:
-    """One sentence on a cache that is there and is not used; empty where nothing is to be said."""
+    """Return a sentence on a cache that exists and is not used; empty otherwise."""
     place = _place()
     if place is None or cache_folder() is not None or not place.exists():
         return ""

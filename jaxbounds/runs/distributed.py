@@ -61,7 +61,10 @@ class Distributed:
         """
         by_hand = bool(self.coordinator), self.processes != 0, self.process != -1
         if any(by_hand) and not self.distributed:
-            raise ValueError("--coordinator, --processes and --process need --distributed")
+            raise ValueError(
+                f"--coordinator, --processes and --process need --distributed, got "
+                f"distributed={self.distributed}. Try to add --distributed"
+            )
         if any(by_hand) and not (all(by_hand) and 0 <= self.process < self.processes):
             raise ValueError(
                 "by hand each process needs --coordinator HOST:PORT --processes N --process I with "
@@ -69,7 +72,7 @@ class Distributed:
             )
 
     def join(self) -> None:
-        """Become one of the processes.
+        """Make this process a member of the distributed run.
 
         Raises:
             ValueError: if nobody answers, or no cluster is found.
@@ -104,12 +107,13 @@ def _wait_for(address: str) -> None:
             reason = str(problem)
             time.sleep(0.2)
     raise ValueError(
-        f"no process 0 answered at {address} within {ANSWER} s ({reason}): start it first"
+        f"no process 0 answered at {address} within {ANSWER} s ({reason}). Try to start process=0 "
+        "first"
     )
 
 
 def _member(work: Callable[[], int], log: str) -> None:
-    """In the process that works: what comes from below Python goes to a file."""
+    """Run the work in the member process; output from below Python goes to a file."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     sys.stdout, sys.stderr = (os.fdopen(os.dup(n), "w", buffering=1) for n in (1, 2))
@@ -135,7 +139,7 @@ def _member(work: Callable[[], int], log: str) -> None:
 
 
 def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
-    """`work()` in a process of its own.
+    """Run `work()` in a process of its own.
 
     Args:
         work: that can be pickled; it joins a run.

@@ -24,7 +24,7 @@ OfStatements = Mapping[str, Mapping[str, Ratios]]
 
 
 def _is_recorded(verdict: Verdict) -> bool:
-    """Rounding is not recorded: of identities that hold nothing is."""
+    """Whether a verdict's ratios are recorded: identities that hold leave only rounding."""
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
 
@@ -62,7 +62,7 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
 
 
 def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
-    """Which of its ratios are not those."""
+    """Describe the ratios of a verdict that differ from the recorded ones."""
     for name, now in ratios_of(verdict).items():
         allowed = SEARCHED if verdict.accepted and name != "drawn" else EXACT
         if not math.isclose(now, before.get(name, math.nan), rel_tol=allowed, abs_tol=1e-9):
@@ -70,7 +70,7 @@ def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
 
 
 def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
-    """A line for each form whose ratios are not the recorded ones, or of which there are none.
+    """Return a line for each form whose ratios differ from the recorded ones or have no record.
 
     Args:
         verdicts: of seed 0 and the statements' own budgets.
@@ -87,7 +87,7 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 
 
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
-    """`moved`, of the papers that have records."""
+    """Return the lines of `moved` for all papers that have records."""
     for paper in papers:
         if recorded := read_records(paper, RATIOS):
             yield from moved([v for v in verdicts if v.paper == paper.id], recorded)

@@ -66,7 +66,7 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """The results of a lot, or why there are none.
+    """Return the results of a lot of pieces, or the reason why they are missing.
 
     Raises:
         ValueError: if workers cannot run these pieces at all, or the engine is gone.
@@ -101,7 +101,7 @@ def each(
     pieces: Iterable[Piece],
     /,
 ) -> Iterator[tuple[Piece, Result | Died]]:
-    """`work(piece)` for each piece: the results as they come, each with its piece.
+    """Yield the result of `work(piece)` with each piece, as the results come.
 
     Args:
         executor: of any kind. One with a number `jobs` gets the pieces in so many lots.
@@ -151,7 +151,7 @@ def drive(
     units: int | None = None,
     parts: Callable[[Piece], list[Piece]] = lambda piece: [piece],
 ) -> Iterator[tuple[Piece, Result | Died]]:
-    """`work(piece)` for each piece, in this process or wherever it is asked for.
+    """Compute `work(piece)` for each piece, in this process or by another engine.
 
     Args:
         work: a module's function, or one with fixed arguments.
@@ -193,7 +193,7 @@ def drive(
 
 
 def packed(folder: Path, /) -> dict[str, bytes]:
-    """All files below a folder by name: what a worker without our disks sends home."""
+    """Return all files below a folder by name, for a worker that shares no disk with us."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 

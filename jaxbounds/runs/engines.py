@@ -49,10 +49,13 @@ class Engine:
             self.engine.startswith("dask://") and self.engine.count(":") > 1
         ):
             raise ValueError(
-                f"--engine must be {KINDS} (from Python also an Executor), got {self.engine!r}"
+                f"--engine must be {KINDS} (from Python also an Executor), got engine="
+                f"{self.engine!r}. Try --engine processes"
             )
         if min(self.time, self.array) < 1:
-            raise ValueError(f"--time and --array must be positive: {self.time}, {self.array}")
+            raise ValueError(
+                f"time={self.time}, array={self.array}, expected positive numbers. Try at least 1"
+            )
 
 
 HERE = Engine()
@@ -70,7 +73,7 @@ Where = str | Engine | concurrent.futures.Executor
 
 
 def engine_of(on: Where | None, /) -> On:
-    """The engine that `on=` names, or any executor; None is processes of this machine.
+    """Return the engine that `on=` names, or the executor itself; None means local processes.
 
     Raises:
         ValueError: if there is no such engine, or the executor would copy this process, whose
@@ -103,7 +106,7 @@ def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
 
 def _needs(package: str, extra: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise ValueError(f"this engine needs {package}: pip install 'jaxbounds[{extra}]'")
+        raise ValueError(f"this engine needs {package=}. Try pip install 'jaxbounds[{extra}]'")
 
 
 def _dask(address: str, closing: contextlib.ExitStack) -> Any:
@@ -118,8 +121,8 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
         )
     except (OSError, ValueError) as problem:
         raise ValueError(
-            f"no Dask scheduler answered at {address} within {ANSWER} s: start one with `dask "
-            "scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
+            f"no Dask scheduler answered at {address} within {ANSWER} s. Try to start one with "
+            "`dask scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
         ) from problem
     if not client.scheduler_info()["workers"]:
         say(f"{address} has no workers yet: waiting for one")
@@ -130,15 +133,21 @@ def _queue(on: Engine, folder: Place) -> Jobs:
     _needs("submitit", "slurm")
     cluster = "local" if on.engine == "slurm:local" else "slurm"
     if "://" in str(folder):
-        raise ValueError(f"--engine slurm needs a folder that all jobs see as --out, got {folder}")
+        raise ValueError(
+            f"--engine slurm needs a folder that all jobs see, got out={str(folder)!r}. Try a "
+            "folder on a shared disk"
+        )
     if cluster == "slurm" and not (shutil.which("srun") and shutil.which("sbatch")):
-        raise ValueError("--engine slurm: no sbatch here; run it where jobs are submitted from")
+        raise ValueError(
+            f"engine={on.engine!r}, but there is no sbatch here. Try the host from which you "
+            "submit jobs"
+        )
     return Jobs(folder / "jobs", on.array, cluster=cluster, minutes=on.time, partition=on.partition)
 
 
 @contextlib.contextmanager
 def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futures.Executor]:
-    """An executor for the length of a `with` block; when it ends by an exception, nothing runs on.
+    """Open an executor for a `with` block; an exception in the block stops all work.
 
     Args:
         on: the engine; an executor of the caller's own stays open.

@@ -59,17 +59,17 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
     """
     if not resume and _unfinished(folder):
         raise ValueError(
-            f"{folder} holds a run that was cut: add --resume to continue it, give another --out, "
-            "or remove that folder to start again"
+            f"{folder} holds a run that was cut. Try to add --resume to continue it, give another "
+            "--out, or remove that folder to start again"
         )
 
 
 NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
-"""What a run writes into its folder, besides checkpoints."""
+"""Names of the files that a run writes into its folder, besides checkpoints."""
 
 
 def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:
-    """The folder of a run, for it alone, which takes files; another beside it where it must.
+    """Take a folder for a run alone; take another folder beside it if the first holds another run.
 
     An address on an object store is nobody's alone.
 
@@ -87,7 +87,7 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
 
 
 def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
-    """The data set of a run, or of a share of one; its progress is kept in the folder.
+    """Compute the data set of a run, or of a share of one; the folder keeps the progress.
 
     Raises:
         ValueError: if the folder holds a run that was cut, and is not to be continued; or if a file
@@ -141,7 +141,7 @@ def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool
 
 
 def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> dict[str, bytes]:
-    """Anywhere; the shard's files come home."""
+    """Compute a share on any machine, and return the shard's files."""
     with tempfile.TemporaryDirectory() as place:
         compute_share(requests.again(experiment, flags), Path(place), share)
         return packed(Path(place))
@@ -246,7 +246,10 @@ def run(
         experiment, fields, preset=preset, seed=seed, precision=precision, imports=imports
     )
     if (resume or shards) and not request.experiment.resumable:
-        raise ValueError(f"{experiment} cannot be resumed or cut into shards")
+        raise ValueError(
+            f"{experiment} cannot be resumed or cut into shards, got {resume=}, {shards=}. Try it "
+            "without the two"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         place, held = locate(scratch if out is None else str(out)), None
         if out is not None and jax.process_index() == 0:

@@ -23,7 +23,7 @@ from jaxbounds.runs.verdicts import Scratch, Verdicts
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Ask ball arithmetic, if its extra is there."""
+    """Ask ball arithmetic, if its extra is installed."""
     if importlib.util.find_spec("flint") is None:
         return no_referee(statement, form, instance, size)
     from jaxbounds.certification.referee import referee  # needs the extra

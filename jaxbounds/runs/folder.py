@@ -65,7 +65,7 @@ def _digest(depends: Depends) -> str:
 
 
 def _verdict(stored: Any) -> Verdict:
-    """One verdict, whose fields have the types that they should have.
+    """Read one verdict, and check the types of its fields.
 
     Raises:
         ValueError: naming the first that has not.
@@ -82,7 +82,7 @@ def _verdict(stored: Any) -> Verdict:
 
 
 def verdicts_of(stored: Any, /) -> tuple[Verdict, ...]:
-    """The verdicts that a parsed JSON text holds.
+    """Return the verdicts of a parsed JSON text.
 
     Raises:
         ValueError: if it holds something else.
@@ -97,7 +97,7 @@ def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _sealed(value: Any) -> str:
-    """A line of the journal: a value and the digest of its text."""
+    """Return a line of the journal: a value and the digest of its text."""
     text = json.dumps(value, sort_keys=True)
     return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "value": value})
 
@@ -118,7 +118,7 @@ def _opened(line: bytes) -> Any:
 
 
 def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
-    """A line of verdicts.
+    """Return the journal's line for some verdicts.
 
     Raises:
         ValueError: if it is none, or no line before it says what the verdicts depend on.
@@ -132,7 +132,7 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
 
 
 def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
-    """The settings, the verdicts of each line, and what is said of each damaged line.
+    """Read a journal: settings, the verdicts of each line, and a sentence on each damaged line.
 
     Raises:
         Damaged: if it is no journal.
@@ -162,7 +162,7 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
 
 
 def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
-    """The verdicts in a file whose digest is given.
+    """Read the verdicts in a file whose digest is known.
 
     Raises:
         Damaged: if the file has another digest, or holds no verdicts.
@@ -175,7 +175,7 @@ def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
 
 
 def published_in(folder: Path, /) -> tuple[Verdict, ...]:
-    """The published verdicts of a folder, as its run.json vouches for them where it has one.
+    """Read the published verdicts of a folder; run.json, if present, confirms their digest.
 
     Raises:
         Damaged: if the verdicts were changed since, or a file is damaged.
@@ -192,7 +192,7 @@ def published_in(folder: Path, /) -> tuple[Verdict, ...]:
 
 
 def verdicts_in(*folders: Path) -> ById:
-    """The latest verdicts on each statement that folders hold, of whatever settings.
+    """Read the latest verdicts on each statement in some folders, under any settings.
 
     Verdicts that are damaged, or that were changed since a run published them, are left out, and
     the user is told.
@@ -240,7 +240,9 @@ class Folder:
         /,
     ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
-            raise ValueError(f"--out must be a folder of this machine, got the address {path}")
+            raise ValueError(
+                f"out={str(path)!r} is an address, expected a folder of this machine. Try ./results"
+            )
         self.path, self.settings, self._held = path, dict(settings), held
         self.asked = path if asked is None else asked
         self.marked = Marked(path)
@@ -248,7 +250,7 @@ class Folder:
         self._written: set[str] = set()
 
     def published(self) -> dict[str, Kept] | None:
-        """The verdicts that are there by their ids, if they are of these settings; {} for none.
+        """Return the folder's verdicts by id if they have these settings, else {}.
 
         None means that those of another run are there, or that something changed which one of them
         depends on. Verdicts that are damaged, or that were changed since they were published, are
@@ -258,12 +260,15 @@ class Folder:
         return None if isinstance(found, str) else found
 
     def other_run(self) -> str:
-        """The difference of the run whose verdicts are there, in words; empty for this run's."""
+        """Describe the difference to the run whose verdicts the folder holds.
+
+        Empty for this run.
+        """
         found = self._published()
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """The verdicts that are there, or the difference of the run that left them."""
+        """Return the folder's verdicts, or the difference to the run that left them."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
@@ -312,12 +317,12 @@ class Folder:
         return judged
 
     def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
-        """The first difference of another run, in words, from its settings and its records."""
+        """Describe the first difference of another run, from its settings and its records."""
         different = dict.fromkeys(one for record in records for one in changed(record))
         return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
     def _fresh(self, judged: dict[str, Kept]) -> dict[str, Kept]:
-        """Those of which nothing changed since."""
+        """Return the verdicts whose dependencies have not changed since."""
         why: dict[str, list[str]] = {}
         for record in {_digest(kept.depends): kept.depends for kept in judged.values()}.values():
             why[_digest(record)] = changed(record)
@@ -353,7 +358,7 @@ class Folder:
             self.marked.write(f"unfinished/{name}", content)
 
     def scratch(self) -> Path:
-        """A folder for the jobs of a queue, which ends with the run."""
+        """Return a folder for the jobs of a queue, which the end of the run removes."""
         return self.marked.scratch("unfinished/jobs")
 
     def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
@@ -405,7 +410,7 @@ class Folder:
         return working if working.is_file() else self.path / name
 
     def end(self) -> None:
-        """The run is complete: nothing is left to continue."""
+        """End the complete run: remove all files that would continue it."""
         self.marked.sweep_up("unfinished")
 
     def release(self) -> None:
@@ -432,7 +437,7 @@ def _settings(stored: Any) -> dict[str, Any]:
 
 
 def failed_before(out: Path, /) -> set[str]:
-    """The statements that were not as recorded when they were judged last with this --out."""
+    """Return the statements that differed from their record at the last run with this --out."""
 
     def names(stored: Any) -> set[str]:
         if not fits(stored, list[str]):
@@ -457,7 +462,7 @@ def remember_failed(folder: Folder, done: ById, /, *, changed: Iterable[str] = (
 
 
 def instances_of(statements: Iterable[Statement], /) -> Iterator[str]:
-    """The names of all files that verdicts on statements can have."""
+    """Return the names of all files that verdicts on statements can have."""
     for statement in statements:
         for form in statement.forms:
             stem = f"{statement.id}.{form.file_name}"

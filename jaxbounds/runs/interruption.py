@@ -93,7 +93,7 @@ def _take(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """For the length of a `with` block both signals raise KeyboardInterrupt.
+    """Let both signals raise KeyboardInterrupt during a `with` block.
 
     SIGTERM does so later, within its deadline, where work listens (`jaxbounds.ground.stopping`).
     Python drops exceptions that arise while it collects garbage: what was dropped comes again. Only

@@ -75,7 +75,7 @@ class Jobs(concurrent.futures.Executor):
                     future.set_exception(problem)
 
     def _ended(self, jobs: list[Any]) -> set[str]:
-        """Those that left a result, and those that are over without one.
+        """Return the jobs that left a result, and the jobs that ended without one.
 
         Submitit would ask `sacct`, which knows nothing where there is no data base of accounts: a
         job that was killed would be waited for until the end of time.
@@ -91,7 +91,10 @@ class Jobs(concurrent.futures.Executor):
             return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
-        """Jobs that two answers in a row did not have in the queue; an error if nobody answers."""
+        """Return the jobs that two answers in a row miss.
+
+        Raise an error if the queue never answers.
+        """
         if not jobs or time.monotonic() - self._asked < QUEUE:
             return set()
         self._asked = time.monotonic()

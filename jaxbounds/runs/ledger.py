@@ -26,7 +26,7 @@ def _line(dependency: str, found: str) -> str:
 
 
 def read(folder: Place, /) -> Depends:
-    """The dependencies that a folder of a run names; {} where it has no record.
+    """Read the dependencies that a folder of a run names; {} without a record.
 
     Raises:
         ValueError: if the record is damaged.
@@ -95,7 +95,7 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
 
 @contextlib.contextmanager
 def recorded(folder: Place, /, *, resume: bool) -> Iterator[None]:
-    """Within a `with` block, all that a user's code rests on goes into the folder's record.
+    """Record during a `with` block all dependencies of a user's code in the folder.
 
     Args:
         folder: of the run.

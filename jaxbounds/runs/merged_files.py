@@ -21,7 +21,7 @@ Entry = dict[str, Any]
 def taken(
     out: Path, command: str, names: Collection[str], imports: tuple[str, ...], look: Callable, /
 ) -> Held:
-    """A folder of results for this run alone, as `jaxbounds.ground.occupied.take` gives it.
+    """Take a folder of results for this run alone, by `jaxbounds.ground.occupied.take`.
 
     Runs of one command on one source add to one file, one after the other.
 
@@ -37,7 +37,7 @@ def taken(
 
 
 def _entries(stored: Any) -> list[Entry]:
-    """The entries of such a file.
+    """Return the entries of a merged file.
 
     Raises:
         ValueError: if it holds something else.
@@ -51,7 +51,7 @@ def _entries(stored: Any) -> list[Entry]:
 
 
 def _rests(stored: Any) -> dict[str, Rests]:
-    """The dependencies of each entry, by `_name`.
+    """Return the dependencies of each entry, by `_name`.
 
     Raises:
         ValueError: if it holds something else.
@@ -66,7 +66,7 @@ def _name(entry: Entry) -> str:
 
 
 def _since(rests: Rests | None) -> str:
-    """The first change since an entry was made, in words; empty where nothing changed."""
+    """Describe the first change since an entry was made; empty without a change."""
     if rests is None:
         return "it does not say on what it depends"
     now, different = settings_of(own=bool(rests.depends)), changed(rests.depends)

@@ -21,7 +21,7 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
 def what_differs(
     before: Mapping[str, Any], now: Mapping[str, Any], /, depends: Iterable[str]
 ) -> str:
-    """The first difference between two runs, and how many more there are.
+    """Describe the first difference between two runs, and count the others.
 
     Args:
         before: settings of the run that a folder holds.

@@ -47,7 +47,7 @@ class Request(NamedTuple):
             return provenance(self.config, self.key) | {"experiment": self.experiment.id}
 
     def absolute_flags(self) -> tuple[str, ...]:
-        """`flags` with files by their whole path, as another process may be at home elsewhere."""
+        """Return `flags` with absolute paths, as another process may have another folder."""
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return tuple(
             whole(word) if before == "--import" else word
@@ -55,14 +55,14 @@ class Request(NamedTuple):
         )
 
     def identity(self) -> dict[str, Any]:
-        """All that the numbers depend on; equal for shards of one run."""
+        """Return everything that the numbers depend on; the shards of one run share it."""
         about = self.about | {"source": digest_of(self.imports)}
         del about["git"]  # the source is known better
         return about
 
 
 def configured(experiment: Experiment, preset: str, words: Iterable[str], **more: Any) -> Any:
-    """A preset with some fields changed.
+    """Return a preset with some fields changed.
 
     Args:
         experiment: whose.
@@ -75,7 +75,7 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
     """
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:
-        raise ValueError(f"{experiment.id} has no preset {preset!r}: {', '.join(presets)}")
+        raise ValueError(f"{experiment.id} has no {preset=}. Try one of: {', '.join(presets)}")
     prog, default = f"jaxbounds run {experiment.id}", presets[preset]
     return tyro.cli(type(default), default=default, args=[*words], prog=prog, **more)
 
@@ -90,7 +90,7 @@ def requested(
     precision: str = "",
     imports: Iterable[str] = (),
 ) -> Request:
-    """A run by the words of a command.
+    """Return the request that the words of a command make.
 
     Args:
         experiment: its id.
@@ -107,7 +107,7 @@ def requested(
     chosen = find_experiment(experiment, imports=imports)
     config = configured(chosen, preset, words)
     if not 0 <= seed < 2**32:
-        raise ValueError(f"--seed cannot be negative or above 2^32 - 1, got {seed}")
+        raise ValueError(f"seed={seed} cannot be negative or above 2^32 - 1. Try --seed 0")
     if precision not in ("", *PRECISIONS):
         raise ValueError(
             f"--precision is of products of matrices: {', '.join(PRECISIONS)}; got {precision!r}. "
@@ -142,7 +142,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """The request that `Request.flags` are of, which this process or its parent made.
+    """Return the request with some `Request.flags` of this process or its parent.
 
     Raises:
         ValueError: as `requested`.
@@ -154,7 +154,7 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
 def from_file(
     experiment: str, flags: Iterable[str], /, *, imports: Iterable[str], file: object
 ) -> Request:
-    """The request that flags in a file are of: the caller names the code to import, never the file.
+    """Return the request with the flags in a file; the caller names the code to import.
 
     Args:
         experiment: its id.
@@ -195,7 +195,7 @@ def _refuse_commands(words: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _parser_refuses() -> Iterator[None]:
-    """The parser's refusal as a ValueError, with the parser's words."""
+    """Turn the parser's refusal into a ValueError with the parser's words."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
@@ -205,7 +205,7 @@ def _parser_refuses() -> Iterator[None]:
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Fields of a configuration as flags."""
+    """Return the fields of a configuration as flags."""
     for name, value in fields.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
@@ -216,7 +216,7 @@ def _words(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> Request:
-    """A run with fields of its configuration by name.
+    """Return a request with fields of its configuration by name.
 
     Args:
         experiment: its id.
@@ -230,6 +230,6 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
     known = [field.name for field in dataclasses.fields(config)]
     for name in fields:
         if name not in known:
-            raise ValueError(f"{experiment} has no field {name!r}; there are: {', '.join(known)}")
+            raise ValueError(f"{experiment} has no field={name!r}. Try one of: {', '.join(known)}")
     with _parser_refuses():
         return requested(experiment, _words(fields), **given)

@@ -40,7 +40,7 @@ class Shard:
 
     @property
     def share(self) -> Share:
-        """Which it is."""
+        """Return the shard's index and the number of shards."""
         return Share(self.index, self.count)
 
     def command(self, share: Share, out: Place, /) -> str:
@@ -57,7 +57,7 @@ class Shard:
         if is_there(folder / NAME):
             there = read(folder)
             if (there.experiment, there.share) != (self.experiment, self.share):
-                raise ValueError(f"{folder} holds another shard: choose another --out")
+                raise ValueError(f"{folder} holds shard={there.share}. Try another --out")
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:
                 return  # its time says what came after it
@@ -71,7 +71,7 @@ def folder_of(out: Place, share: Share, /) -> Place:
 
 
 def _shard(stored: Any) -> Shard:
-    """A shard from its JSON.
+    """Read a shard from its JSON.
 
     Raises:
         ValueError: if a field is missing, unknown or of another type.
@@ -101,10 +101,14 @@ def read(folder: Place, /) -> Shard:
         raise
     except (OSError, ValueError) as problem:
         raise ValueError(
-            f"{folder / NAME} is damaged ({type(problem).__name__}): compute this shard again"
+            f"{folder / NAME} is damaged ({type(problem).__name__}). Try to compute this "
+            "shard again"
         ) from problem
     if shard.format != FORMAT:
-        raise ValueError(f"{folder / NAME} was not written by this version: expected {FORMAT}")
+        raise ValueError(
+            f"{folder / NAME} has format={shard.format!r}, expected {FORMAT!r}. Try to compute "
+            "this shard again"
+        )
     return shard
 
 
@@ -131,7 +135,7 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
 
 
 def shard_of(request: Request, share: Share, /) -> Shard:
-    """The shard that a share of a run will be."""
+    """Return the shard that a share of a run will be."""
     return Shard(
         experiment=request.experiment.id,
         flags=request.flags,
@@ -148,13 +152,14 @@ def _found(folders: tuple[Place, ...]) -> Iterator[Place]:
         itself = [folder] * is_there(folder / NAME)
         if not inside and not itself:
             raise ValueError(
-                f"{folder} holds no shards: compute them by `jaxbounds run EXPERIMENT --shard I/N`"
+                f"{folder} holds no shards. Try to compute them by `jaxbounds run EXPERIMENT "
+                "--shard I/N`"
             )
         yield from (*itself, *inside)
 
 
 def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
-    """All shards of one run.
+    """Return all shards of one run, or refuse an incomplete set.
 
     Raises:
         ValueError: if they are of different runs, one is there twice, or some are missing.
@@ -166,11 +171,15 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         refuse_unless_same(one, first, f"{first_folder} was", f"{folder} was")
         if one.count != first.count:
             raise ValueError(
-                f"shards that overlap: {folder} is {one.share} and {first_folder} is {first.share}"
+                f"shards that overlap: {folder} is {one.share} and {first_folder} is "
+                f"{first.share}. Try shards of one count"
             )
         if one.share in shards:
             twice = shards[one.share][0]
-            raise ValueError(f"shards that overlap: {folder} and {twice} both are {one.share}")
+            raise ValueError(
+                f"shards that overlap: {folder} and {twice} both are {one.share}. Try "
+                "one of the two"
+            )
         shards[one.share] = folder, one
     count, out = first.count, first_folder.parent
     missing = [share for i in range(1, count + 1) if (share := Share(i, count)) not in shards]
@@ -180,5 +189,5 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         words = [f"missing: {names(missing)}"] * bool(missing)
         words += [f"not finished: {names(cut)}"] * bool(cut)
         again = first.command(min([*missing, *cut]), out)
-        raise ValueError(f"shards {'; '.join(words)}. Each by its number, as `{again}`")
+        raise ValueError(f"shards {'; '.join(words)}. Try each by its number, as `{again}`")
     return shards

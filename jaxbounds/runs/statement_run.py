@@ -69,7 +69,7 @@ class Options(NamedTuple):
     timeout: float = TIMEOUT
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
-        """All that the verdicts depend on, besides what a record of the run tells.
+        """Return the settings behind the verdicts; the run's record tells the rest.
 
         A shipped statement reads no file and few variables; a user's may read whatever there is.
         """
@@ -99,7 +99,7 @@ class Options(NamedTuple):
 def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
-    """The verdicts on one statement, which breaks alone where it breaks."""
+    """Return the verdicts on one statement; an error there spares the other statements."""
     if statement.refused:
         return unmeasured(statement, statement.refused, seed=options.seed)
     try:
@@ -127,7 +127,7 @@ def judged(
 
 
 def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str, str]:
-    """The declared dependencies of a statement and its paper, each with its state."""
+    """Return the declared dependencies of a statement and its paper, each with its state."""
     words = (*of_paper, *statement.depends)
     names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
     return {key: state(key) for key in (f"declared: {name}" for name in names)}
@@ -137,7 +137,7 @@ def _watched(
     statement: Statement, of_paper: Sequence[str | Path], options: Options, catalogue: Catalogue,
     store: Path,
 ) -> Kept:  # fmt: skip
-    """The verdicts on one statement, with what they depend on.
+    """Return the verdicts on one statement, with their dependencies.
 
     A statement of the user's is watched; a shipped one depends on the library alone.
     """
@@ -154,7 +154,7 @@ def _watched(
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
 ) -> tuple[list[Kept], dict[str, bytes]]:
-    """Statements are found again by their ids where another process judges them.
+    """Judge statements in another process, which finds them again by their ids.
 
     Their instances are sent home.
     """
@@ -169,12 +169,12 @@ def _judged_somewhere(
 
 
 def _now() -> str:
-    """The time in UTC, to the second."""
+    """Return the time in UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Neighbours together; the first ones alone, so that something is seen soon."""
+    """Group neighbouring statements; the first ones stay alone, so that results show soon."""
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []
     for _, group in itertools.groupby(statements, samplers):
@@ -184,7 +184,7 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_before(selection: Selection, out: Path) -> Selection:
-    """Those that were not as recorded when they were judged last; all where there are none."""
+    """Return the statements that differed from their record last time; all without a last time."""
     failed = failed_before(out)
     chosen = tuple(s for s in selection.statements if s.id in failed)
     if not chosen:
@@ -235,14 +235,15 @@ class Verification:
     ) -> None:
         if jobs < 0 or not 0 <= options.seed < 2**32:
             raise ValueError(
-                f"--jobs or --seed cannot be negative or above 2^32 - 1: {jobs}, {options.seed}"
+                f"jobs={jobs} and seed={options.seed} cannot be negative, nor seed above 2^32 - 1. "
+                "Try --seed 0"
             )
         refuse_other_limits(options.timeout)
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise ValueError(
-                f"{names} exists in this process alone, and is judged here: leave `on` and `jobs` "
-                "out, or write it to a file"
+                f"{names} exists in this process alone, and is judged here. Try without `on` and "
+                "`jobs`, or write it to a file"
             )
         if last_failed:
             selection = _failed_before(selection, out)
@@ -280,7 +281,7 @@ class Verification:
         return said == _declared(statement, of_paper[statement.paper])
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
-        """The verdicts on one statement after the other, as they come; kept ones first."""
+        """Yield the verdicts on one statement after the other; kept ones come first."""
         self.take_kept()
         for kept in self.kept.values():
             yield kept.verdicts
@@ -295,7 +296,7 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Say of which ratios are on record."""
+        """Note for each verdict whether its ratios are on record."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept
@@ -346,7 +347,7 @@ class Verification:
             yield from kept
 
     def edited(self) -> list[str]:
-        """The statements of which something changed while this run was at work."""
+        """Return the statements whose dependencies changed while this run was at work."""
         seen = lambda kept: {k: v for k, v in kept.depends.items() if v != UNKNOWN}
         return [name for name, kept in self.judged.items() if changed(seen(kept))]
 
@@ -366,7 +367,7 @@ class Verification:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Those so far, in the order of the papers."""
+        """Return the verdicts so far, in the order of the papers."""
         return tuple(v for s in self.selection.statements for v in self.done.get(s.id, ()))
 
     @property
@@ -377,13 +378,13 @@ class Verification:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """A line for each form so far whose values are not those on record."""
+        """Return a line for each form so far whose values differ from the record."""
         lines = (self._changed.get(s.id, ()) for s in self.selection.statements)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(lines)))
 
     @property
     def status(self) -> int:
-        """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
+        """Return the exit status: 3 if a measurement or a file failed, 1 if a verdict differs."""
         lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
         if lost and self.stopped != INTERRUPTED:
             return 3

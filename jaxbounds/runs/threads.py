@@ -11,7 +11,7 @@ _SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def one_thread() -> None:
-    """Unless something else is set; Dask's workers do it by themselves."""
+    """Set one thread for sums unless the user set a number; Dask's workers do this alone."""
     for setting in _SETTINGS:
         os.environ.setdefault(setting, "1")
 
@@ -22,5 +22,5 @@ itself takes a tenth of the time."""
 
 
 def collect_rarely() -> None:
-    """For processes of our own; a user's keeps its habits."""
+    """Make the garbage collector run rarely, in processes that the package starts."""
     gc.set_threshold(*RARELY)

@@ -40,7 +40,7 @@ class Value(NamedTuple):
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Numbers as text: "0.5, 12.25 +-3e-09"; without a bar where `USUAL` is enough."""
+    """Write numbers as text: "0.5, 12.25 +-3e-09"; without a bar where `USUAL` is enough."""
 
     def one(number: float, bar: float) -> str:
         usual = not math.isfinite(number) or bar <= USUAL * abs(number)
@@ -50,7 +50,7 @@ def written(numbers: Numbers, bars: Numbers, /) -> str:
 
 
 def read_back(text: str, /) -> tuple[Value, ...]:
-    """The numbers that `written` wrote, with their bars.
+    """Read the numbers that `written` wrote, with their bars.
 
     Raises:
         ValueError: if the text holds something else.
@@ -74,7 +74,7 @@ def _agrees(now: float, before: Value) -> bool:
 
 
 def _difference(name: str, now: Numbers | None, text: str | None) -> str:
-    """One value that is not as recorded, in words; nothing where it is."""
+    """Describe one value that differs from its record; empty if it agrees."""
     if now is None or text is None:
         if name not in SIDES:
             return ""
@@ -91,7 +91,7 @@ def _difference(name: str, now: Numbers | None, text: str | None) -> str:
 
 
 def differences_of_values(values: Values, before: Texts, /) -> Iterator[str]:
-    """Which values of a form are not those on record: name, both values, and the instance."""
+    """List the values of a form that differ from the record: name, both values, instance."""
     for place in dict.fromkeys([*before, *values]):
         now, known = values.get(place, {}), before.get(place, {})
         for name in dict.fromkeys([*known, *now]):
@@ -100,7 +100,7 @@ def differences_of_values(values: Values, before: Texts, /) -> Iterator[str]:
 
 
 def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Iterator[str]:
-    """A line for each form whose values are not those on record.
+    """Return a line for each form whose values differ from the record.
 
     Args:
         verdicts: all forms of one statement, of seed 0.
@@ -134,7 +134,7 @@ class Expected:
         self._of = {name: read_records(paper, VALUES) for name, paper in self._papers.items()}
 
     def changed(self, verdicts: Sequence[Verdict], /) -> tuple[str, ...]:
-        """A line for each form of one statement whose values are not as recorded.
+        """Return a line for each form of one statement whose values differ from the record.
 
         A shipped paper without a file of values gives one line, the same for each statement.
         """
@@ -150,7 +150,7 @@ class Expected:
 
 
 def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
-    """The texts of a form: the measured values with their bars."""
+    """Return the texts of a form: the measured values with their bars."""
     found: dict[str, dict[str, str]] = {}
     for place, named in verdict.values.items():
         allowed = bars.bars.get(place, {})

@@ -59,7 +59,7 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Verdicts in the order of the papers; a temporary folder lives as long as they do."""
+        """Make verdicts in the order of the papers; a temporary folder lives as long as they do."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
@@ -69,7 +69,7 @@ class Verdicts(tuple[Verdict, ...]):
     _scratch: Scratch | None
 
     def __getitem__(self, index: Any) -> Any:
-        """A verdict by its number, or those on the statement of an id.
+        """Return a verdict by its number, or the verdicts on the statement with an id.
 
         Raises:
             KeyError: if there is none on such a statement.
@@ -79,7 +79,7 @@ class Verdicts(tuple[Verdict, ...]):
         found = [v for v in self if v.id == index]
         if not found:
             ids = ", ".join(dict.fromkeys(v.id for v in self))
-            raise KeyError(f"no verdict on {index!r}; there are: {ids[:300]}")
+            raise KeyError(f"no verdict on {index!r}. Try one of: {ids[:300]}")
         own = lambda lines: [line for line in lines if line.startswith((f"{index} (", f"{index}:"))]
         given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
         moved, changed = own(self.moved), own(self.changed)
@@ -88,14 +88,14 @@ class Verdicts(tuple[Verdict, ...]):
 
     @property
     def status(self) -> int:
-        """The exit status: 3 if something could not be measured, 1 if not all is as recorded."""
+        """Return the exit status: 3 if a measurement failed, 1 if a verdict is not as recorded."""
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
         return int(bool(self.changed) or not all(v.as_expected for v in self))
 
     @property
     def worst(self) -> Verdict:
-        """The one with the largest worst ratio.
+        """Return the verdict with the largest worst ratio.
 
         Raises:
             ValueError: if nothing was measured.
@@ -107,7 +107,7 @@ class Verdicts(tuple[Verdict, ...]):
         return max(measured, key=lambda v: v.worst_ratio)
 
     def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
-        """The worst instance of a form: nested dicts of arrays, and what was measured there.
+        """Return the worst instance of a form as nested dicts of arrays, with its measurements.
 
         Args:
             verdict: one of these; that with the largest ratio unless given.
@@ -119,7 +119,10 @@ class Verdicts(tuple[Verdict, ...]):
         verdict = self.worst if verdict is None else verdict
         file = verdict.shrunk_file if shrunk else verdict.worst_file
         if not file:
-            raise ValueError(f"no such instance of {verdict.id} ({verdict.form}) was stored")
+            raise ValueError(
+                f"the run stored no instance of {verdict.id} ({verdict.form}) with {shrunk=}. "
+                "Try the verdicts of `jb.verify` with out=FOLDER"
+            )
         return load_instance(self.folder / file)
 
     def _table(self) -> Table:

@@ -56,7 +56,9 @@ def verify(
         KeyboardInterrupt: after what was judged is put into `out`.
     """
     if record and (seed or thorough):
-        raise ValueError("record keeps what seed 0 gives: leave seed and thorough out")
+        raise ValueError(
+            f"record keeps the results of seed 0, got {seed=}, {thorough=}. Try without the two"
+        )
     if certify:
         import jaxbounds.certification  # noqa: F401 - says what is missing, before anything runs
     from jaxbounds.experiments.sweeps.reporting import progress

@@ -25,7 +25,7 @@ class Rests(NamedTuple):
 
 
 def settings_of(*, own: bool) -> Depends:
-    """The settings that every result of this process depends on.
+    """Return the settings that every result of this process depends on.
 
     Args:
         own: whether a user's code has a part in the result; it may read whatever there is.
@@ -38,7 +38,7 @@ def settings_of(*, own: bool) -> Depends:
 
 
 def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depends]:
-    """The result of some work, with the files and modules that a user's code read for it.
+    """Return the result of some work, with the files and modules that a user's code read for it.
 
     Args:
         work: a call.
@@ -54,7 +54,7 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
 
 def rests_in(stored: Any, /) -> Rests:
-    """What `Rests._asdict` gave, after its way through JSON.
+    """Read the record that `Rests._asdict` gave from its JSON.
 
     Raises:
         ValueError: if it is something else.

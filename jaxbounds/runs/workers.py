@@ -33,7 +33,7 @@ MEMORY = 2**30
 
 
 def _cores() -> int:
-    """That this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -44,7 +44,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def _number(file: Path, key: str = "") -> int | None:
-    """A number in a file of the kernel's, by its key where there are several."""
+    """Read a number in a file of the kernel, by its key where there are several."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         text = file.read_text()
         words = (line.split() for line in text.splitlines())
@@ -53,7 +53,7 @@ def _number(file: Path, key: str = "") -> int | None:
 
 
 def _left_in_container() -> int | None:
-    """Bytes that a container may still take, with what its page cache can give back."""
+    """Return the bytes that a container may still take, with the part its page cache can free."""
     for limit, used, cache in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
@@ -65,14 +65,14 @@ def _left_in_container() -> int | None:
 
 
 def available() -> int:
-    """Bytes that processes may take: of the machine, and of the container that this one is in."""
+    """Return the bytes that processes may take, of the machine and of this process's container."""
     left = _left_in_container()
     free = int(psutil.virtual_memory().available)
     return free if left is None else min(free, left)
 
 
 def at_most(wanted: int, /) -> int:
-    """How many processes to start: one for each core unless fewer are wanted, and what fits."""
+    """Return the number of processes to start: one per core unless fewer are wanted or fit."""
     bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
 
@@ -112,7 +112,7 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def _start(parent: int, threads: int, scratch: str) -> None:
-    """Ctrl-C reaches every process of a terminal, and the main one ends the others.
+    """Ignore Ctrl-C, which reaches every process of a terminal: the main process ends the others.
 
     XLA starts as many threads as NPROC says: else each process would have one for each core. A
     process that is ended removes no temporary files: they are in one folder, which the main one
@@ -127,7 +127,10 @@ def _start(parent: int, threads: int, scratch: str) -> None:
 
 
 def cannot_start() -> str:
-    """The reason why this machine starts no processes that share locks; empty where it does."""
+    """Return the reason why this machine cannot start processes that share locks.
+
+    Empty if it can.
+    """
     try:
         multiprocessing.get_context("spawn").Lock()
     except (OSError, ImportError) as problem:  # /dev/shm is full or read-only, or there is none
@@ -140,7 +143,7 @@ _starting = threading.Lock()
 
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
-    """A new process would execute the script that is running once more; it needs nothing of it."""
+    """Hide the running script, which a new process would execute again without need."""
     with _starting:
         main = vars(sys.modules["__main__"])
         hidden: dict[str, Any] = {

@@ -43,7 +43,7 @@ CORNERS = 256
 
 
 def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
-    """Numbers in a base, the highest of so many places first, shape (rows, places)."""
+    """Return the digits of numbers in a base, highest first, shape (rows, places)."""
     left, found = np.asarray(rows, np.int64), list[np.ndarray]()
     for _ in range(places):
         left, last = np.divmod(left, base)
@@ -52,7 +52,7 @@ def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
 
 
 def modules(x: Any) -> Any:
-    """NumPy for its own arrays, on the host; `jax.numpy` for the rest."""
+    """Return NumPy for NumPy's arrays, which are on the host, else `jax.numpy`."""
     return np if isinstance(x, np.ndarray | np.generic) else jnp
 
 
@@ -62,7 +62,7 @@ def agrees(x: Any, value: Any) -> Any:
 
 
 def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Signs on a random set of entries, zero elsewhere: from one entry to all, log-uniformly."""
+    """Draw signs on a random set of entries, zero elsewhere; their number is log-uniform."""
     share, places = jax.random.split(key)
     return signs_at(
         jax.random.uniform(places, shape, minval=-1.0, maxval=1.0), jax.random.uniform(share)
@@ -99,7 +99,7 @@ class Set(ABC):
         return ()
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """A point by one of several laws: within, on the boundary, at an extreme point, sparse."""
+        """Draw a point by one of several laws: inside, on the boundary, extreme, or sparse."""
         which, key = jax.random.split(key)
         laws = self._laws(self.shape_at(size), size)
         drawn = [law(own) for law, own in zip(laws, jax.random.split(key, len(laws)))]
@@ -108,14 +108,14 @@ class Set(ABC):
 
     @abstractmethod
     def project(self, x: Any, size: Size) -> Any:
-        """A point of the set near `x`, which is `x` itself where it is one."""
+        """Return a point of the set near `x`; a point of the set stays as it is."""
 
     @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """Whether `x` is in the set, up to rounding (1e-12 of its size); by the words for it."""
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """A random extreme point.
+        """Draw an extreme point.
 
         Raises:
             ValueError: if it has none, as the whole space.
@@ -123,7 +123,7 @@ class Set(ABC):
         raise ValueError(f"{self!r} has no extreme points")
 
     def vertices(self, key: jax.Array, size: Size, count: int = 16) -> jax.Array:
-        """Extreme points, shape (count, *shape).
+        """Draw extreme points, shape (count, *shape).
 
         Raises:
             ValueError: if it has none.
@@ -131,7 +131,7 @@ class Set(ABC):
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """Points to try beside `x` in a search, shape (6, *shape), each in the set.
+        """Return points of the set to try beside `x` in a search, shape (6, *shape).
 
         Its negative, one sign flipped, one entry left out, one entry (or row) copied onto another,
         all entries of one absolute value, and what lies farthest out in its direction.
@@ -152,16 +152,16 @@ class Set(ABC):
         return jax.vmap(lambda point: self.project(point, size))(moved)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """All extreme points, shape (count, *shape), where they are at most 256; else None."""
+        """Return all extreme points, shape (count, *shape), if at most 256, else None."""
         return None
 
     def cardinality(self, size: Size) -> int | None:
-        """How many points it has; None where they are not finitely many, or nobody knows."""
+        """Return the number of points of the set; None if infinite or unknown."""
         every = self.every(size)
         return None if every is None else len(every)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """The points of these numbers, from 0 to `cardinality` - 1, shape (rows, *shape).
+        """Return the points with these numbers, from 0 to `cardinality` - 1, shape (rows, *shape).
 
         Raises:
             ValueError: if the set has no numbered points.
@@ -172,11 +172,11 @@ class Set(ABC):
         return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
-        """All of its points, shape (count, *shape), where they are at most 4096; else None."""
+        """Return all points of the set, shape (count, *shape), if at most 4096, else None."""
         return None
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Coordinates that together reach every point.
+        """Return coordinates that together reach every point.
 
         Raises:
             ValueError: if none are known.
@@ -200,7 +200,7 @@ class Set(ABC):
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Coordinates of a product of sets, from those of each."""
+    """Return coordinates of a product of sets from the coordinates of each set."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

@@ -41,24 +41,24 @@ class Each(Set):
         return shape_of(self.count, size)[0]
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """A leading axis, then that of one point."""
+        """Return the shape: a leading axis, then the shape of one point."""
         return (self._rows(size), *self.one.shape_at(size))
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        """Each by a law of its own; all of them one point."""
+        """Return the laws of drawing: each point by its own law, or all points equal."""
         split = lambda key: jax.random.split(key, shape[0])
         apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
         alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)
         return apart, alike
 
     def project(self, x: Any, size: Size) -> Any:
-        """Each point by itself."""
+        """Project each point by itself."""
         if isinstance(x, np.ndarray):
             return np.stack([self.one.project(row, size) for row in x]) if len(x) else x
         return jax.vmap(lambda row: self.one.project(row, size))(x)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """The words of the one set, of each point."""
+        """Test each point by the hypotheses of the one set."""
         words = f"each {name}_i"
         if not isinstance(x, np.ndarray):
             found = jax.vmap(lambda row: self.one.meets(row, size, words))(x)
@@ -67,7 +67,7 @@ class Each(Set):
         return {said: np.all([row[said] for row in rows]) for said in (rows[0] if rows else ())}
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Each an extreme point.
+        """Draw an extreme point for each row.
 
         Raises:
             ValueError: if the one set has none.
@@ -75,7 +75,7 @@ class Each(Set):
         return self.one.vertices(key, size, self._rows(size))
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """One of the points moved as its set says, and what is tried of all entries together."""
+        """Return candidates: one point moved by its set's rules, or all entries moved together."""
         if not x.size:
             return jnp.stack([x] * 6)
         at, own, all_of = jax.random.split(key, 3)
@@ -87,18 +87,18 @@ class Each(Set):
         return jnp.concatenate([jax.vmap(lambda new: x.at[row].set(new))(moved), *together])
 
     def cardinality(self, size: Size) -> int | None:
-        """A power of the number of points of the one set."""
+        """Return the number of points of the one set to the power of the rows."""
         one = self.one.cardinality(size)
         return None if one is None else int(one ** self._rows(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """The last point runs first."""
+        """Return the points with these numbers; the last row changes fastest."""
         of_each = digits(rows, self.one.cardinality(size) or 1, self._rows(size))
         points = self.one.numbered(of_each.ravel(), size)
         return points.reshape((len(of_each), *self.shape_at(size)))
 
     def every(self, size: Size) -> np.ndarray | None:
-        """All of them, where they are at most 4096."""
+        """Return all points of the set if at most 4096, else None."""
         points, rows = self.one.every(size), self._rows(size)
         if points is None or rows * math.log(max(len(points), 1)) > math.log(MOST) + 1e-9:
             return None
@@ -106,7 +106,7 @@ class Each(Set):
         return points[np.array(chosen, int).reshape(len(chosen), rows)]
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Coordinates of each point, one after the other.
+        """Return the coordinates of each point, one after the other.
 
         Raises:
             ValueError: if none are known of the one set.

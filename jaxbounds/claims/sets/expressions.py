@@ -17,7 +17,7 @@ MOST = 2.0**1000
 
 
 def _power(base: float, exponent: float) -> float:
-    """A power, refused where the power would be no number that a float can hold.
+    """Return a power, or refuse a power that is too large for a float.
 
     Raises:
         ValueError: then.
@@ -80,7 +80,7 @@ def refuse_other_expressions(what: Number, /) -> None:
 
 
 def number_of(what: Number, size: Size, /) -> float:
-    """The number that an expression is at a size.
+    """Return the value of an expression at a size.
 
     Raises:
         ValueError: if it is no expression, or names a size that there is not.
@@ -91,7 +91,7 @@ def number_of(what: Number, size: Size, /) -> float:
 
 
 def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
-    """The shape at a size.
+    """Return the shape at a size.
 
     Raises:
         ValueError: if an axis is not a whole number from 0 on.

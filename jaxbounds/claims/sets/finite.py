@@ -44,25 +44,25 @@ class Integers(Set):
         )
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Each entry at an end."""
+        """Draw a point with each entry at an end."""
         low, high = self._ends(size)
         corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
         return jnp.where(corner, jnp.asarray(high), jnp.asarray(low))
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest whole numbers."""
+        """Round to the nearest whole numbers within the ends."""
         low, high = self._ends(size)
         xp = modules(x)
         return xp.clip(xp.round(x), low, high).astype(xp.asarray(1).dtype)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Whole, and in between."""
+        """Test that each entry is whole and between the ends."""
         (low, high), xp = self._ends(size), modules(x)
         within = xp.all((x >= low) & (x <= high) & (x == xp.round(x)))
         return {f"{name} in {self.lo}..{self.hi}": within}
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """One more and one less at an entry, one entry copied onto another, and the two ends."""
+        """Return neighbours: one entry larger or smaller by 1, or copied to another; both ends."""
         at, copy = jax.random.split(key)
         flat = jnp.ravel(x)
         if not flat.size:
@@ -76,18 +76,18 @@ class Integers(Set):
         return jnp.stack([self.project(other.reshape(shape), size) for other in moved])
 
     def cardinality(self, size: Size) -> int:
-        """A power of the number of integers."""
+        """Return the number of integers to the power of the entries."""
         low, high = self._ends(size)
         return (high - low + 1) ** math.prod(self.shape_at(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """The last entry runs first."""
+        """Return the points with these numbers; the last entry changes fastest."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         found = low + digits(rows, high - low + 1, math.prod(shape))
         return found.reshape((-1, *shape))
 
     def every(self, size: Size) -> np.ndarray | None:
-        """All of them, where they are at most 4096."""
+        """Return all points of the set if at most 4096, else None."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         if math.prod(shape) * math.log(high - low + 1) > math.log(MOST) + 1e-9:
             return None
@@ -115,30 +115,30 @@ class OneOf(Set):
         object.__setattr__(self, "values", tuple(_frozen(np.asarray(v).tolist()) for v in given))
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """That of each."""
+        """Return the shape of each listed point."""
         return np.shape(self.values[0])
 
     def _all(self) -> np.ndarray:
         return np.asarray(self.values)
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """Any of them."""
+        """Draw any listed point."""
         return self.extreme(key, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Any of them."""
+        """Draw any listed point."""
         listed = jnp.asarray(self._all())
         return listed[jax.random.randint(key, (), 0, len(self.values))]
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest of them."""
+        """Return the nearest listed point."""
         xp, listed = modules(x), self._all()
         far = xp.abs(listed - xp.asarray(x)[None])
         nearest = xp.argmin(xp.sum(far.reshape(len(listed), -1), axis=1))
         return xp.asarray(listed)[nearest]
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """It is one of them, exactly."""
+        """Test that a point equals a listed point exactly."""
         xp, listed = modules(x), self._all()
         same = (listed == xp.asarray(x)[None]).reshape(len(listed), -1)
         return {f"{name} is one of {len(listed)}": xp.any(xp.all(same, axis=1))}
@@ -148,11 +148,11 @@ class OneOf(Set):
         return jnp.asarray(self._all())
 
     def cardinality(self, size: Size) -> int:
-        """As many as are listed."""
+        """Return the number of listed points."""
         return len(self.values)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """In the order of the list."""
+        """Return the points with these numbers, in the order of the list."""
         return self._all()[rows]
 
     def every(self, size: Size) -> np.ndarray | None:

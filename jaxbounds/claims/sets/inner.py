@@ -41,7 +41,7 @@ def best_point(
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> Best:
-    """The point of a product of sets at which a search finds an objective largest.
+    """Search a product of sets for the point with the largest objective.
 
     Where the sets have at most 4096 points, all are tried. Else it climbs from draws, from draws
     with an entry at zero, from extreme points (the best of all, where there are few) and from what
@@ -103,7 +103,7 @@ def best_point(
 
 
 def _without_an_entry(points: Any) -> Any:
-    """Points of which each array of floats has one entry set to zero, another one in each."""
+    """Return points in each of which a different entry of each array of floats is zero."""
 
     def without(leaf: Any) -> Any:
         entries = leaf[0].size
@@ -117,7 +117,7 @@ def _without_an_entry(points: Any) -> Any:
 
 
 def _split(point: Any) -> tuple[list[jax.Array], Any]:
-    """The arrays of floats, which move, and what is needed to join them again."""
+    """Split off the arrays of floats, which move, from the parts needed to join them again."""
     leaves, structure = jax.tree.flatten(point)
     floats = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
     return [x for x, moves in zip(leaves, floats) if moves], (leaves, floats, structure)
@@ -145,7 +145,7 @@ def supremum(
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> jax.Array:
-    """The largest value of a function over sets that a search finds: a lower estimate.
+    """Return the largest value of a function over sets that a search finds: a lower estimate.
 
     Exact where the sets have at most 4096 points. Slopes by what the function closes over are
     those at the point that was found. A statement whose `evaluate` calls it says so:
@@ -168,7 +168,7 @@ def _found(
     effort: tuple[int, int],
     side: str,
 ) -> jax.Array:
-    """The largest value, estimated from below, or the least, from above."""
+    """Return the largest value, estimated from below, or the least value, from above."""
     sets, sign = Over(over), 1 if side == "below" else -1
     score = lambda point: sign * function(**point)
     found = best_point(score, sets, size, starts=effort[0], steps=effort[1])
@@ -185,7 +185,7 @@ def infimum(
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> jax.Array:
-    """The least value of a function over sets that a search finds: an upper estimate.
+    """Return the least value of a function over sets that a search finds: an upper estimate.
 
     All else as for `supremum`; a side is then estimated from "above".
 
@@ -201,7 +201,7 @@ def infimum(
 
 @contextlib.contextmanager
 def estimates_made() -> Iterator[list[str]]:
-    """Which estimates were made inside: "below" for each supremum, "above" for each infimum."""
+    """Collect the estimates made inside: "below" for each supremum, "above" for each infimum."""
     found: list[str] = []
     token = _made.set(found)
     try:

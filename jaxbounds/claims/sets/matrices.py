@@ -27,7 +27,7 @@ def _numpy_if(x: Any, found: jax.Array) -> Any:
 
 
 def _orthonormal(key: jax.Array, rows: int, columns: int) -> jax.Array:
-    """Columns orthonormal (or rows, where there are more columns), uniformly."""
+    """Draw orthonormal columns uniformly, or rows if there are more columns."""
     if rows < columns:
         return _orthonormal(key, columns, rows).T
     q, r = jnp.linalg.qr(jax.random.normal(key, (rows, columns)))
@@ -65,7 +65,7 @@ class Orthogonal(_OfMatrices):
         )
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """A permutation with signs, without some of its columns."""
+        """Draw a permutation with signs, and drop the columns that do not fit."""
         rows, columns = self.shape_at(size)
         order, sign = jax.random.split(key)
         most = max(rows, columns)
@@ -75,7 +75,7 @@ class Orthogonal(_OfMatrices):
         return wide if rows >= columns else wide.T
 
     def project(self, x: Any, size: Size) -> Any:
-        """The polar factor; where a singular value is zero, that of a matrix nearby."""
+        """Return the polar factor; at a singular value of zero, that of a matrix nearby."""
         x_ = jnp.asarray(x)
         values = jax.lax.stop_gradient(jnp.linalg.svd(x_, compute_uv=False))
         thin = values[-1] <= 1e-4 * values[0]
@@ -84,7 +84,7 @@ class Orthogonal(_OfMatrices):
         return _numpy_if(x, on_singular_values(lambda s, _: jnp.ones_like(s), moved, jnp.zeros(())))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Its Gram matrix is the identity."""
+        """Test that the Gram matrix is the identity."""
         xp = modules(x)
         rows, columns = x.shape
         gram = x.T @ x if rows >= columns else x @ x.T
@@ -92,7 +92,7 @@ class Orthogonal(_OfMatrices):
         return {f"{name} is orthogonal": 1 + off <= 1 + ROUNDING * max(rows, columns)}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Angles of plane rotations, for each determinant; of square matrices.
+        """Return the angles of plane rotations for each determinant; square matrices only.
 
         Raises:
             ValueError: for others.
@@ -114,7 +114,10 @@ class Orthogonal(_OfMatrices):
 
 
 def rotation(angles: jax.Array, d: int) -> jax.Array:
-    """A product of plane rotations, shape (d (d - 1) / 2,) to (d, d): every rotation is one."""
+    """Return a product of plane rotations, shape (d (d - 1) / 2,) to (d, d).
+
+    Each rotation is one.
+    """
     found = jnp.eye(d)
     for angle, (i, j) in zip(angles, itertools.combinations(range(d), 2)):
         cosine, sine = jnp.cos(angle), jnp.sin(angle)
@@ -166,7 +169,7 @@ class SpectralBall(_OfMatrices):
         return inside, full, low_rank, sparse, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Orthonormal columns or rows (operator norm); of rank one (nuclear)."""
+        """Draw orthonormal columns or rows (operator norm), or a matrix of rank one (nuclear)."""
         m, n = self.shape_at(size)
         if self.p == math.inf:
             which, own = jax.random.split(key)
@@ -178,7 +181,7 @@ class SpectralBall(_OfMatrices):
         return self._radius(size) * jnp.outer(unit(left, m), unit(right, n))
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest: singular values clipped, or soft-thresholded."""
+        """Return the nearest matrix: clip the singular values, or soft-threshold them."""
         radius, x_ = self._radius(size), jnp.asarray(x)
         values = jnp.linalg.svd(x_, compute_uv=False)
         if self.p == math.inf:
@@ -192,14 +195,14 @@ class SpectralBall(_OfMatrices):
         return _numpy_if(x, jnp.where(jnp.sum(values) > radius, found, x_))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """The operator or the nuclear norm."""
+        """Test the operator norm or the nuclear norm."""
         values, xp = _singular(x), modules(x)
         norm = xp.max(values) if self.p == math.inf else xp.sum(values)
         word = "op" if self.p == math.inf else "nuclear"
         return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Two rotations and the singular values with signs; of square matrices, operator norm.
+        """Return charts of square matrices in operator norm: two rotations, signed singular values.
 
         Raises:
             ValueError: for others.
@@ -273,7 +276,7 @@ class PSD(_OfMatrices):
         return spread, peaked, low_rank, plain, part
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """A projection (operator norm); of rank one (trace); on the sphere (Frobenius).
+        """Draw a projection (operator), a matrix of rank one (trace), or of norm R (Frobenius).
 
         Raises:
             ValueError: where no norm is bounded.
@@ -289,7 +292,7 @@ class PSD(_OfMatrices):
         return _symmetric((q * values[None, :]) @ q.T)
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest: eigenvalues clipped, then those of the ball."""
+        """Return the nearest matrix: clip the eigenvalues at 0, then project onto the ball."""
         bound, x_ = float(number_of(self.at_most, size)), _symmetric(jnp.asarray(x))
         values = jnp.linalg.eigvalsh(x_)
         positive = jnp.maximum(values, 0.0)
@@ -308,7 +311,7 @@ class PSD(_OfMatrices):
         return _numpy_if(x, jnp.where(within, x_, _symmetric(clipped)))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Symmetric, no negative eigenvalue, and the norm."""
+        """Test the symmetry, the least eigenvalue and the norm."""
         xp, bound = modules(x), float(number_of(self.at_most, size))
         values = xp.linalg.eigvalsh(_symmetric(x))
         largest = xp.max(xp.abs(values))
@@ -326,7 +329,7 @@ class PSD(_OfMatrices):
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """A rotation and the eigenvalues; of a bounded operator norm.
+        """Return charts for a bounded operator norm: a rotation and the eigenvalues.
 
         Raises:
             ValueError: for others.
@@ -373,7 +376,7 @@ class RowBalls(Set):
         return inside, outside, sparse, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Every row on its sphere ("max"); one row alone ("sum")."""
+        """Draw every row from its sphere ("max"), or one row alone ("sum")."""
         *rows, d = self.shape_at(size)
         count = math.prod(rows)
         own, which, tie = jax.random.split(key, 3)
@@ -386,7 +389,7 @@ class RowBalls(Set):
         return self._radius(size) * unit.reshape((*rows, d))
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest."""
+        """Return the nearest matrix."""
         radius, x_ = self._radius(size), jnp.asarray(x)
         if self.over == "max":
             return _numpy_if(x, project_rows(x_, radius))
@@ -396,7 +399,7 @@ class RowBalls(Set):
         return _numpy_if(x, x_ * factor[..., None])
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """The norm of the row norms."""
+        """Test the norm of the row norms."""
         xp = modules(x)
         lengths = xp.sqrt(xp.sum(x**2, axis=-1))
         norm, word = (

@@ -17,7 +17,7 @@ Point = dict[str, Any]
 
 
 def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
-    """Every combination of the points of several sets."""
+    """Return every combination of the points of several sets."""
     rows = np.array(list(itertools.product(*map(range, counts))), int).reshape(-1, len(counts))
     return {
         name: jax.tree.map(lambda leaf, at=at: np.asarray(leaf)[rows[:, at]], part)
@@ -75,7 +75,7 @@ class Over(Mapping[str, Any]):
         return {name: call(one, own) for (name, one), own in zip(self._sets.items(), keys)}
 
     def draw(self, key: jax.Array, size: Size) -> Point:
-        """An instance; each entry by a law of its own."""
+        """Draw an instance, each entry by a law of its own."""
         own_key, key = jax.random.split(key)
         found = dict[str, Any]()
         free = [name for name, one in self.items() if one == Reals(getattr(one, "shape", ()))]
@@ -93,18 +93,18 @@ class Over(Mapping[str, Any]):
         return {name: found[name] for name in self}
 
     def project(self, point: Mapping[str, Any], size: Size) -> Point:
-        """Each entry onto its set; what no set is given for stays."""
+        """Project each entry onto its set; an entry without a set stays."""
         return dict(point) | {name: one.project(point[name], size) for name, one in self.items()}
 
     def meets(self, point: Mapping[str, Any], size: Size, name: str = "") -> dict[str, Any]:
-        """Each set's hypotheses."""
+        """Return the hypotheses of each set."""
         found: dict[str, Any] = {}
         for entry, one in self.items():
             found |= one.meets(point[entry], size, f"{name}{entry}" + "." * isinstance(one, Over))
         return found
 
     def extreme(self, key: jax.Array, size: Size) -> Point:
-        """Each entry at an extreme point, or any point where a set has none."""
+        """Draw each entry at an extreme point, or at any point of a set without extreme points."""
 
         def one_of(one: Any, own: jax.Array) -> Any:
             try:
@@ -115,11 +115,11 @@ class Over(Mapping[str, Any]):
         return self._each(key, one_of)
 
     def vertices(self, key: jax.Array, size: Size, count: int = 16) -> Point:
-        """Instances at extreme points: leaves of shape (count, *shape)."""
+        """Draw instances at extreme points: leaves of shape (count, *shape)."""
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, point: Mapping[str, Any], size: Size) -> Point:
-        """Instances to try beside one: each entry moved alone, leaves of shape (count, *shape)."""
+        """Return instances to try beside one: one entry moved, leaves of shape (count, *shape)."""
         moved = self._each(key, lambda one, own: one)  # in the order of the names
         rows = []
         for (name, one), own in zip(moved.items(), jax.random.split(key, len(self))):
@@ -130,7 +130,7 @@ class Over(Mapping[str, Any]):
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *rows)
 
     def corners(self, size: Size) -> Point | None:
-        """Each entry at an extreme point, where they are at most 256 together; else None."""
+        """Return all combinations of extreme points if at most 256, else None."""
         parts = {name: one.corners(size) for name, one in self.items()}
         if any(part is None for part in parts.values()):
             return None
@@ -140,13 +140,16 @@ class Over(Mapping[str, Any]):
         return _combined(parts, counts)
 
     def cardinality(self, size: Size) -> int | None:
-        """How many points there are; None where they are not finitely many, or nobody knows."""
+        """Return the number of points; None if infinite or unknown."""
         counts = [one.cardinality(size) for one in self.values()]
         known = [n for n in counts if n is not None]
         return math.prod(known) if len(known) == len(counts) else None
 
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
-        """The points of these numbers, leaves of shape (rows, *shape); the last set runs first."""
+        """Return the points with these numbers as leaves (rows, *shape).
+
+        The last set changes fastest.
+        """
         left, found = np.asarray(rows, np.int64), dict[str, Any]()
         for name in reversed(self._sets):
             one: Any = self[name]
@@ -155,7 +158,7 @@ class Over(Mapping[str, Any]):
         return {name: found[name] for name in self}
 
     def every(self, size: Size) -> Point | None:
-        """All points, leaves of shape (count, *shape), where they are at most 4096."""
+        """Return all points, leaves of shape (count, *shape), if at most 4096, else None."""
         parts = {name: one.every(size) for name, one in self.items()}
         if any(part is None for part in parts.values()):
             return None
@@ -165,7 +168,7 @@ class Over(Mapping[str, Any]):
         return _combined(parts, counts)
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Coordinates that together reach every instance.
+        """Return coordinates that together reach every instance.
 
         Raises:
             ValueError: if none are known of one of the sets.

@@ -34,7 +34,7 @@ Sets = dict[str, Any]
 
 
 def sets_in(text: str, /) -> Sets:
-    """The sets that a text declares, as "{'x': jb.Ball(1, 'd')}".
+    """Read the sets that a text declares, as "{'x': jb.Ball(1, 'd')}".
 
     Args:
         text: a dict by names of entries; its values are sets of the library, or such dicts.
@@ -73,7 +73,7 @@ def _set(node: ast.expr) -> Set:
 
 
 def _value(node: ast.expr) -> Any:
-    """A number, a word, a sequence of those, or a set."""
+    """Read a number, a word, a sequence of numbers and words, or a set."""
     match node:
         case ast.Constant(value=int() | float() | str()):
             return node.value

@@ -36,7 +36,7 @@ class Simplex(Set):
         peaked = lambda k: total * jax.nn.softmax(3 * jax.random.normal(k, shape), axis=-1)
 
         def face(key: jax.Array) -> jax.Array:
-            """Uniform on some coordinates."""
+            """Draw rows that are uniform on some coordinates and zero elsewhere."""
             which, first = jax.random.split(key)
             chosen = jax.random.bernoulli(which, 0.5, shape).astype(float)
             return normal(jnp.where(jnp.any(chosen > 0, -1, keepdims=True), chosen,
@@ -56,7 +56,7 @@ class Simplex(Set):
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest rows, by sorting."""
+        """Return the nearest rows, by sorting."""
         total, xp = self._sum(size), modules(x)
         n = x.shape[-1]
         ordered = xp.flip(xp.sort(x, axis=-1), axis=-1)
@@ -75,7 +75,7 @@ class Simplex(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Sticks broken: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
+        """Return charts by broken sticks: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
         shape, total = self.shape_at(size), self._sum(size)
         *rows, n = shape
         k = math.prod(rows) * (n - 1)
@@ -107,7 +107,7 @@ class SubSimplex(Simplex):
         return None if found is None else np.concatenate([found, np.zeros_like(found[:1])])
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Rows with one entry, or none."""
+        """Draw rows with one nonzero entry, or with zeros alone."""
         *rows, n = self.shape_at(size)
         at = jax.random.randint(key, tuple(rows), 0, n + 1)
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
@@ -128,7 +128,7 @@ class SubSimplex(Simplex):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Sticks broken, the last one too."""
+        """Return charts by broken sticks, the last one included."""
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)
 

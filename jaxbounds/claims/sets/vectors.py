@@ -30,7 +30,7 @@ _norm = lambda x, p: vector_norm(x.ravel(), p)
 
 
 def _length(x: Any, p: float) -> Any:
-    """The l_p norm of all entries."""
+    """Return the l_p norm of all entries."""
     if modules(x) is np:
         return np.linalg.norm(x.ravel(), p) if x.size else np.float64(0.0)
     return _norm(x, p)
@@ -60,7 +60,7 @@ class Box(Set):
             inside = lambda k: jax.random.uniform(k, shape, minval=low, maxval=high)
 
             def partly(key: jax.Array) -> jax.Array:
-                """Some entries at an end, the others anywhere."""
+                """Draw some entries at an end, and the others anywhere."""
                 a, b, c = jax.random.split(key, 3)
                 at_end = jax.random.bernoulli(a, 0.5, shape)
                 return jnp.where(at_end, self.extreme(b, size), inside(c))
@@ -79,7 +79,7 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                """Some entries off the end; one time in four none."""
+                """Draw few entries off the end; one draw in four has no such entry."""
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
                 return origin + sign * jnp.abs(supports(support, shape)) * size
@@ -88,7 +88,7 @@ class Box(Set):
         return (lambda k: anywhere(k, (shape,))[0],)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """A corner."""
+        """Draw a corner."""
         low, high = self._ends(size)
         if not math.isfinite(low) and not math.isfinite(high):
             return super().extreme(key, size)
@@ -97,7 +97,7 @@ class Box(Set):
         return jnp.where(corner, finite[1], finite[0])
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Each entry at one of two finite ends."""
+        """Return the points with each entry at one of two finite ends."""
         ends, shape = self._ends(size), self.shape_at(size)
         entries = math.prod(shape)
         if not all(map(math.isfinite, ends)) or entries > math.log2(CORNERS):
@@ -106,11 +106,11 @@ class Box(Set):
         return np.asarray(ends)[which].reshape((-1, *shape))
 
     def project(self, x: Any, size: Size) -> Any:
-        """Each entry clipped."""
+        """Clip each entry."""
         return modules(x).clip(x, *self._ends(size))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Each end by itself, exactly."""
+        """Test each end by itself, exactly."""
         (low, high), xp = self._ends(size), modules(x)
         found = {
             f"{name} >= {self.lo}": xp.all(x >= low),
@@ -123,7 +123,7 @@ class Box(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """The entries themselves; of a finite box."""
+        """Return the entries themselves as coordinates of a finite box."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         if not math.isfinite(high - low):
             return super().charts(size)
@@ -136,7 +136,7 @@ def _scale(key: jax.Array) -> jax.Array:
 
 
 def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.Array]:
-    """Arrays without bounds, each by a law of its own: for any number of them one program.
+    """Draw arrays without bounds, each by its own law, by one program for any number of arrays.
 
     Normal, at some scale, with entries of different scales, or a few signs.
     """
@@ -212,7 +212,7 @@ class Ball(Set):
         return lambda key: self.extreme(key, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """A unit vector for p = 1, a sign vector for infinity, else any of the sphere, sparse too.
+        """Draw a unit vector (p = 1), a sign vector (infinity), or any point of the sphere.
 
         Each scaled to the radius.
         """
@@ -227,7 +227,7 @@ class Ball(Set):
         return self._scaled(supports(key, shape), radius)
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest point for p = 1, 2 and infinity; for other p, scaled back."""
+        """Return the nearest point for p = 1, 2 and infinity; for other p scale the point."""
         radius, xp = self._radius(size), modules(x)
         if self.p == math.inf:
             return xp.clip(x, -radius, radius)
@@ -240,12 +240,12 @@ class Ball(Set):
         return x * xp.where(length > radius, radius / xp.where(length > 0, length, 1.0), 1.0)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """|x|_p <= R."""
+        """Test |x|_p <= R."""
         within = _length(x, self.p) <= self._radius(size) * MORE
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """The entries for p = infinity or one entry; radius and angles for p = 2.
+        """Return the entries (p = infinity, or one entry), or radius and angles (p = 2).
 
         Raises:
             ValueError: for other p.
@@ -274,17 +274,17 @@ class Sphere(Ball):
         return self._boundary(shape, size)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Scaled to the radius."""
+        """Scale the point to the radius."""
         found = self._scaled(jnp.asarray(x), self._radius(size))
         return modules(x).asarray(found)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """|x|_p = R."""
+        """Test |x|_p = R."""
         on = agrees(_length(x, self.p), self._radius(size))
         return {f"|{name}|_{_said(self.p)} = {self.R}": on}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Angles, for p = 2; from two entries on.
+        """Return angles as coordinates, for p = 2 and two entries or more.
 
         Raises:
             ValueError: for other p, or one entry.
@@ -301,12 +301,12 @@ def _said(p: float) -> str:
 
 
 def _angles(n: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The box of angles of the unit sphere of n entries; a little more than all of it."""
+    """Return a box of angles that covers the unit sphere of n entries."""
     return (0.0,) * (n - 2) + (-3.15,), (3.15,) * (n - 1)
 
 
 def on_sphere(angles: jax.Array) -> jax.Array:
-    """The unit vector of angles, shape (k,) to (k + 1,): cos a, sin a cos b, sin a sin b, ..."""
+    """Return the unit vector of angles, (k,) to (k + 1,): cos a, sin a cos b, sin a sin b, ..."""
     sines = jnp.concatenate([jnp.ones(1), jnp.cumprod(jnp.sin(angles))])
     return sines * jnp.concatenate([jnp.cos(angles), jnp.ones(1)])
 
@@ -327,30 +327,30 @@ class Signs(Set):
         return (lambda key: self.extreme(key, size),)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Any of them."""
+        """Draw any sign pattern."""
         return self.scale * jax.random.rademacher(key, self.shape_at(size), float)
 
     def project(self, x: Any, size: Size) -> Any:
-        """The sign of each entry; of zero, 1."""
+        """Return the sign of each entry; the sign of 0 is 1."""
         return modules(x).where(x >= 0, self.scale, -self.scale)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Each entry is one of the two."""
+        """Test that each entry is one of the two values."""
         xp = modules(x)
         return {f"{name} is of signs": xp.all(xp.abs(x) == self.scale)}
 
     def cardinality(self, size: Size) -> int:
-        """A power of two."""
+        """Return two to the power of the entries."""
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """A binary digit for each entry, the last one first."""
+        """Return the points with the binary digits of some numbers, the last entry fastest."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)
 
     def every(self, size: Size) -> np.ndarray | None:
-        """All sign patterns, of at most 12 entries."""
+        """Return all sign patterns if there are at most 12 entries, else None."""
         shape = self.shape_at(size)
         if 2 ** math.prod(shape) > MOST:
             return None

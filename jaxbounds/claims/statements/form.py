@@ -124,5 +124,5 @@ class Form(metaclass=Careful):
 
     @property
     def file_name(self) -> str:
-        """The name in the names of files: letters, digits, points and dashes; long ones are cut."""
+        """Return the form's name for files: letters, digits, points and dashes, cut if long."""
         return shortened(re.sub(r"[^A-Za-z0-9.]+", "-", self.name), LONGEST)

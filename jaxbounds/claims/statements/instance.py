@@ -24,7 +24,7 @@ class Size(Mapping[str, Any]):
         self._entries = dict(entries)
 
     def __getitem__(self, name: str) -> Any:
-        """The number of that name: an integer for shapes, a float for a continuous parameter.
+        """Return the number with a name: an integer for shapes, a float for a real parameter.
 
         Raises:
             KeyError: if there is none; the message lists those there are.
@@ -56,6 +56,6 @@ Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
 
 
 def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
-    """Instances given one by one, as `cases` wants them: leaves with a leading axis."""
+    """Stack single instances for `cases`: leaves with a leading axis."""
     rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)

@@ -41,7 +41,7 @@ class Item:
 
     @property
     def printed(self) -> str:
-        """Kind and number as one would cite it: "Theorem 3.2", "Equation (4)"."""
+        """Return kind and number as in a citation: "Theorem 3.2", "Equation (4)"."""
         display = self.kind.startswith("Equation")
         number = f"({self.number})" if display and self.number else self.number
         return f"{self.kind} {number or self.label}".strip()
@@ -66,7 +66,7 @@ class Item:
         return claim(self.id, lhs, relation, rhs, **{**self._about(), **given})
 
     def statement(self, **given: Any) -> Statement:
-        """The item as a `Statement`, with id, label, source and tex of the item.
+        """Return the item as a `Statement`, with id, label, source and tex of the item.
 
         Args:
             given: the other arguments of `Statement`.

@@ -25,7 +25,7 @@ Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
-    """All combinations of the values of axes, or the sizes as they are given.
+    """Return all combinations of the values of axes, or the sizes themselves.
 
     Raises:
         TypeError: if the axes are neither a mapping nor a sequence.
@@ -81,7 +81,7 @@ class Line:
         )  # fmt: skip
 
     def _given(self, side: Side) -> list[str]:
-        """The arguments that are entries or sizes; others have a value of their own."""
+        """Return the arguments that are entries or sizes; other arguments have their own value."""
         return [name for name in parameters(side) if name in self.over or name in self.sizes[0]]
 
     def to_json(self) -> dict[str, Any]:
