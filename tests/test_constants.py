@@ -302,7 +302,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert json.loads((out / "constants.json").read_text()) == [one]
     for wrong, words in (
         (["constant"], "name a statement"),
-        (["constant", "multihead.eq42", "--form", "sharp"], "has no form='sharp'. Try one of: printed"),
+        (["constant", "multihead.eq42", "--form", "sharp"], "no form='sharp'. Try one of: printed"),
         (["constant", "multihead.eq42", "--sizes", "Q=2"], "no axis 'Q'; its axes are: T, d"),
         (["constant", "multihead.eq25"], "of kind identity"),
     ):
