@@ -5,17 +5,20 @@ and appends a line for each to the file. The command leaves out what the file ha
 pass that was cut off goes on.
 """
 
+import dataclasses
 import json
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
-from jaxbounds.falsification import can_fail
+from jaxbounds.falsification import can_fail, forms_that_cannot_fail
+from jaxbounds.falsification.binding import off
 from jaxbounds.papers import load_papers, select
 
 STATEMENTS = [statement for paper in load_papers() for statement in paper.statements]
@@ -72,8 +75,53 @@ def test_a_measured_length_can_fail():
     assert can_fail(statement, budget=FEW).endswith("length a thousandth: printed")
 
 
+FORMS = ("qstr.prop28", "qstr.lem42", "qstr.lem22.norms", "qstr.prop17.assembly")
+"""Statements with a form whose ratio is one number on all draws, or was."""
 QUICK = ("qstr.prop8.width", "qstr.lem42.disc", "qstr.thm10.order", "qstr.prop17.order",
-         "qstr.cor31.order", "qstr.lem20.order", "qstr.prop21.dimensions")  # fmt: skip
+         "qstr.cor31.order", "qstr.lem20.order", "qstr.prop21.dimensions", "seqlength.lemma3.2",
+         "smapprox.sec2.1.positive", "qstr.lem36")  # fmt: skip
+
+
+def _bound_when_imported():
+    """Programs of modules of statements that hold a judged function itself, and not its name."""
+    judged = {id(function) for statement in STATEMENTS for function in statement.judges}
+    for name, module in list(sys.modules.items()):
+        if ".statements" not in name or not name.startswith("jaxbounds."):
+            continue
+        for key, held in vars(module).items():
+            inner = held if id(held) not in judged else None
+            while (inner := getattr(inner, "__wrapped__", None)) is not None:
+                if id(inner) in judged:
+                    yield f"{name}.{key}"
+
+
+def test_no_program_holds_a_judged_function_from_before_a_mistake_is_planted():
+    """As qstr.lem13 had it: `jax.jit(jax.vmap(f))` at import, which no mistake in f reaches."""
+    assert [*_bound_when_imported()] == []
+
+
+def test_a_mistake_in_an_object_that_is_called_is_no_function_of_its_own():
+    """As qstr.lem36 had it: a network is a named tuple with `__call__`, and its weights move."""
+
+    class Scaled(NamedTuple):
+        factor: float
+
+        def __call__(self, x):
+            return self.factor * x
+
+    assert off(Scaled(2.0), 3.0) == Scaled(6.0)
+
+
+def test_a_form_that_no_judged_function_moves_is_named():
+    def evaluate(instance, size):
+        x = instance["x"]
+        bound = 2 * length(x)
+        return Sides.pairs({"printed": ((x @ x) ** 0.5, bound), "derived": (1.0, 4.0 + 0 * bound),
+                            "control": (bound, bound / 4)})  # fmt: skip
+
+    statement = _mine(kind="inequality", evaluate=evaluate, sizes=({"N": 3},))
+    both = dataclasses.replace(statement, forms=(*statement.forms, Form(name="derived")))
+    assert forms_that_cannot_fail(both, budget=FEW) == ("derived",)
 
 
 def test_a_statement_that_moves_at_its_second_size_alone_can_fail():
@@ -111,6 +159,13 @@ def _all():
 def test_some_form_of_every_statement_can_fail(statement):
     found = can_fail(statement, budget=budget_of(statement))
     assert bool(found) != (statement.id in CANNOT_MOVE), found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("id", FORMS)
+def test_every_form_with_one_ratio_on_all_draws_can_fail(id):
+    assert forms_that_cannot_fail(id, budget=FEW) == ()
 
 
 def ask(file: Path, patterns: list[str]) -> None:
