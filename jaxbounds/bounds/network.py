@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from jaxbounds.bounds.heads import HEADS, curvature_of_heads
 from jaxbounds.bounds.result import Bounds, PaperBound
-from jaxbounds.networks.options import whole
+from jaxbounds.networks.options import refused, whole
 from jaxbounds.networks.own_network import Reason, leaves_by_path
 from jaxbounds.qstr import span
 from jaxbounds.seqlength import certificate
@@ -173,7 +173,7 @@ def bounds_for(
     """
     for name, value in (("loss_range", loss_range), ("lipschitz", lipschitz), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number | jax.Array):
-            raise ValueError(f"{name}={value!r} is no number. Try 0.05")
+            raise refused(name, value, "number", "0.05")
     for name, given in (("heads", heads), ("cls", cls), ("encoded", encoded)):
         if given is not None:
             whole(name, given, least=0 if name == "cls" else 1)

@@ -8,6 +8,11 @@ import jax
 import numpy as np
 
 
+def refused(name: str, value: Any, wanted: str, example: str, /) -> ValueError:
+    """The error of an option: its name, its value, the expectation, and what would do."""
+    return ValueError(f"{name}={shown(value)} is no {wanted}. Try {example}")
+
+
 def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
     """An integer, at least so large; what is traced is let through.
 
@@ -29,7 +34,7 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
         found = None
     if found is None or (least is not None and found < least):
         wanted = "integer" if least is None else f"integer from {least} on"
-        raise ValueError(f"{name}={shown(value)} is no {wanted}. Try {max(least or 0, 1)}")
+        raise refused(name, value, wanted, str(max(least or 0, 1)))
     return found
 
 
@@ -53,7 +58,7 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
         found = float("nan")
     if not found > above:
         wanted = "number" if above == -np.inf else f"number above {above:g}"
-        raise ValueError(f"{name}={shown(value)} is no {wanted}. Try {example}")
+        raise refused(name, value, wanted, example)
     return found
 
 
@@ -69,7 +74,7 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
         ValueError: if the value cannot be called.
     """
     if not callable(value):
-        raise ValueError(f"{name}={shown(value)} is no function. Try a function of {of}")
+        raise refused(name, value, "function", f"a function of {of}")
     return value
 
 

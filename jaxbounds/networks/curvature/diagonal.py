@@ -132,12 +132,13 @@ def _checked(given: Callable) -> Callable:
         except (TypeError, ValueError, AttributeError) as problem:
             first = (str(problem).splitlines() or ["no message"])[0]
             raise ValueError(
-                f"the function fails on eigenvalues {values.shape}{users_line(problem)}: {first}. "
+                f"the function fails on eigenvalues of "
+                f"shape={values.shape}{users_line(problem)}: {first}. "
                 "Try jax.numpy, on all of them at once"
             ) from problem
         if found.shape != values.shape:
             raise ValueError(
-                f"the function gives shape {found.shape} for eigenvalues {values.shape}. Try one "
+                f"the function gives shape={found.shape} for eigenvalues {values.shape}. Try one "
                 "number for each"
             )
         return found

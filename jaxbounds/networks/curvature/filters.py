@@ -75,7 +75,9 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
         return isinstance(variable, pattern)
     if isinstance(pattern, str):
         if not pattern:
-            raise ValueError("filter is an empty text. Try a part of a path, or leave filter out")
+            raise ValueError(
+                "filter='' is an empty text. Try a part of a path, or leave filter out"
+            )
         exact = any(c in pattern for c in "*?[")
         return fnmatch.fnmatchcase(path, pattern if exact else f"*{pattern}*")
     if callable(pattern):

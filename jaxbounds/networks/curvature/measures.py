@@ -100,7 +100,8 @@ def rate_at(learning_rate: Any, step: int, /) -> float:
             learning_rate = learning_rate(step)
         except TypeError as problem:
             raise ValueError(
-                f"learning_rate is a schedule that fails at a step: {problem}. Try a function of "
+                f"learning_rate(step={step}) is a schedule that fails at a step: "
+                f"{problem}. Try a function of "
                 "the step"
             ) from None
         # A schedule may begin at 0.

@@ -184,7 +184,8 @@ class CurvatureMonitor:
         everything = at()
         if everything.is_traced:
             raise ValueError(
-                "the monitor is called inside of jit or another transformation, where numbers have "
+                f"step={step} is recorded inside of jit or another transformation, "
+                "where numbers have "
                 "no values. Try the loop of Python around the compiled step"
             )
         self._size = everything.selection.size

@@ -25,7 +25,7 @@ from jaxbounds.networks.curvature.programs import Point
 from jaxbounds.networks.curvature.spectrum import Spectrum, spectrum_at
 from jaxbounds.networks.curvature.top import End, Top, top_at
 from jaxbounds.networks.curvature.trace import Method, Trace, trace_at
-from jaxbounds.networks.options import number
+from jaxbounds.networks.options import number, shown
 
 
 def _product_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array, " n"]:
@@ -129,7 +129,7 @@ class Curvature:
         """Refuse a vector that is none of real numbers."""
         vector = jnp.asarray(v)
         if jnp.issubdtype(vector.dtype, jnp.complexfloating):
-            raise ValueError(f"v has dtype {vector.dtype}. Try its real and imaginary parts")
+            raise ValueError(f"v.dtype={vector.dtype} is complex. Try its real and imaginary parts")
         return vector
 
     @property
@@ -150,10 +150,12 @@ class Curvature:
         try:
             flat = np.asarray(v, self.dtype)
         except (TypeError, ValueError):
-            raise ValueError(f"v is a {type(v).__name__}. Try an array ({self.size},)") from None
+            raise ValueError(
+                f"v={shown(v)} is no array of numbers. Try an array ({self.size},)"
+            ) from None
         if flat.size != self.size:
             raise ValueError(
-                f"v has shape {flat.shape}, and the matrix has {self.size} columns. Try a vector "
+                f"v.shape={flat.shape}, and the matrix has {self.size} columns. Try a vector "
                 f"({self.size},)"
             )
         return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
@@ -395,7 +397,9 @@ class Curvature:
             ValueError: if a block matches nothing (the nearest paths are named).
         """
         if blocks is None and heads is None:
-            raise ValueError("neither blocks nor heads are given. Try blocks={'name': 'a path'}")
+            raise ValueError(
+                "blocks=None and heads=None name no block. Try blocks={'name': 'a path'}"
+            )
         if not isinstance(blocks or {}, Mapping):
             raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
         found = {

@@ -42,7 +42,9 @@ def as_key(key: Any, /) -> jax.Array:
     ):
         raise ValueError(f"key={key!r} is no key. Try jax.random.key(0)")
     if key.ndim != (0 if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else 1):
-        raise ValueError(f"key holds keys of shape {key.shape}. Try one of them, as key[0]")
+        raise ValueError(
+            f"key.shape={key.shape}, which are several keys of shape (). Try one of them, as key[0]"
+        )
     return key
 
 

@@ -127,7 +127,8 @@ class Spectrum(NamedTuple):
             values = np.asarray(function(nodes))
         if values.shape != nodes.shape:
             raise ValueError(
-                f"f gives shape {values.shape} for nodes {nodes.shape}. Try one number for each"
+                f"f gives an array with shape={values.shape} for nodes {nodes.shape}. "
+                "Try one number for each"
             )
         mean, error = self._mean(self._finite(values, "f"))
         return self.size * mean, self.size * error
@@ -138,7 +139,7 @@ class Spectrum(NamedTuple):
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():
             raise ValueError(
-                f"{name} is not finite at the node {nodes[lost][0]:.6g}. Try a function that is "
+                f"{name} is not finite at node={nodes[lost][0]:.6g}. Try a function that is "
                 "defined there, as lambda x: np.log(x + 1)"
             )
         return np.where(weights > 0, values, 0.0)

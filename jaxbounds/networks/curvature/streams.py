@@ -41,7 +41,8 @@ class Stream:
         except Exception as problem:
             first = (str(problem).splitlines() or ["no message"])[0]
             raise ValueError(
-                f"the function of batches fails{users_line(problem)}: {type(problem).__name__}: "
+                f"batches={type(self._source).__name__} fails{users_line(problem)}: "
+                f"{type(problem).__name__}: "
                 f"{first}. Try a function without arguments that gives an iterator"
             ) from problem
 
