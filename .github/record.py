@@ -27,7 +27,7 @@ WORDS = (
     "twelve",
 )  # fmt: skip
 """Small numbers, as sentences write them; a larger one is written in digits."""
-BY_CERTIFY = r"Of the (\d+) failing forms (\d+) are disproved and (\d+) disproved as coded"
+BY_CERTIFY = r"There are (\d+) failing forms: (\d+) are disproved and (\d+) disproved as coded"
 """A sum whose parts another command counts."""
 
 
@@ -88,8 +88,8 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
         (sum(s < 0.01 for s in slack), len(slack), sum(s > 0.5 for s in slack)),
     )
     yield Sentence(evidence, "At seed 0 all {} forms are as recorded", (len(forms),))
-    yield Sentence(certify, "Of the {} failing forms", (failing,))
-    yield Sentence(certify, "the {} other forms that do not hold are rates", (off,))
+    yield Sentence(certify, "There are {} failing forms", (failing,))
+    yield Sentence(certify, "The {} other forms that do not hold are rates", (off,))
     yield Sentence(
         certify,
         "{} forms that hold are proved on {} boxes",

@@ -165,8 +165,9 @@ def test_diff_names_what_changed(claims, capsys):
     printed = capsys.readouterr().out
     assert "seed: 0 -> 1" in printed and "2 forms in both: 1 verdict" in printed
     verdicts = json.loads(Path("b/verdicts.json").read_text())
-    Path("b/verdicts.json").write_text(json.dumps(verdicts[:1]))
-    assert main(["diff", "a", "b", "--json"]) == 1
+    Path("c").mkdir()
+    Path("c/verdicts.json").write_text(json.dumps(verdicts[:1]))
+    assert main(["diff", "a", "c", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     main(["schema", "changes"])
     jsonschema.validate(found, json.loads(capsys.readouterr().out))

@@ -80,11 +80,16 @@ def test_noise_counts_only_if_it_is_confirmed(word, reason, status, counted):
         assert "no more than rounding" in verdict.reason and reason in verdict.reason
 
 
-def test_sides_within_the_rounding_of_their_terms_are_no_violation():
-    """The terms are of size 1e6; the referee is not asked about a gap below their rounding."""
-    referee, asked = _says("disproved")
+@pytest.mark.parametrize(
+    "word, reason, status",
+    [("undecided", TRUE, "holds"), ("undecided", "the sides overlap", "inconclusive"),
+     ("disproved", "", "fails")],
+)  # fmt: skip
+def test_sides_within_the_rounding_of_their_terms_are_no_violation(word, reason, status):
+    """The terms are of size 1e6; the referee decides on the largest gap below their rounding."""
+    referee, asked = _says(word, reason)
     verdict = verdicts_on(_cancelling(1.0 + 1e-5), referee=referee)[0]
-    assert (verdict.status, asked) == ("holds", [])
+    assert verdict.status == status and asked, verdict.reason
 
 
 def test_a_claim_that_is_false_elsewhere_fails_there():

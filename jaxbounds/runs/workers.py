@@ -26,8 +26,8 @@ class Died(Exception):
 WATCH = 0.5
 """Seconds between a worker's looks at whether its parent still lives."""
 STALLED = 120
-"""Looks in a row at a piece in work that used no processor time: a program that waits for itself
-(seen of two batches of eigenvalue problems in one, jaxlib 0.10.2)."""
+"""Looks in a row at a worker without processor time, after which the run ends the worker: its
+program waits for itself (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
 MEMORY = 2**30
 """Bytes that a process may need: more processes than fit are not started."""
 

@@ -367,5 +367,5 @@ def test_the_referee_says_what_is_certain():
     assert said(1.0) == Referee("disproved", "")
     true = "the claim is true on this instance"
     assert said(-1.0) == Referee("undecided", true, strict=True)
-    assert said(0.0) == Referee("undecided", true, equal=True)
+    assert said(0.0) == Referee("undecided", true, equal=True, meeting=True)
     assert said(np.inf).word == "undecided" and "not finite" in said(np.inf).reason

@@ -141,7 +141,9 @@ def test_a_process_with_fewer_groups_sends_as_many_as_the_others(monkeypatch):
         return {"x": np.stack([np.array([[0.0, 1.0], [4.0, 5.0]]), table["x"]])}
 
     monkeypatch.setattr("jax.experimental.multihost_utils.process_allgather", gathered)
-    found = groups.gather([{"x": np.array([2.0, 3.0])}], {"x": jax.ShapeDtypeStruct((2,), float)})
+    found = groups.gather(
+        [{"x": np.float32([2, 3])}], {"x": jax.ShapeDtypeStruct((2,), np.float32)}
+    )
     assert sent == [[[2.0, 3.0], [0.0, 0.0]]] and found["x"].tolist() == [0, 1, 2, 3, 4, 5]
 
 

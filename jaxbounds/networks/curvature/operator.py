@@ -146,6 +146,9 @@ class Curvature:
         """The product with a vector (size,) or (size, 1) in NumPy.
 
         `scipy.sparse.linalg.aslinearoperator(H)` asks for it.
+
+        Raises:
+            ValueError: if `v` holds no numbers, or has another size.
         """
         try:
             flat = np.asarray(v, self.dtype)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from jaxbounds.networks.curvature.batches import Group, count, group
 from jaxbounds.networks.curvature.filters import Filter
@@ -97,7 +97,7 @@ def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True)
 
 
 def _both_ways(
-    outputs: Callable, point: Array, *, ruled: bool = True
+    outputs: Callable, point: PyTree, *, ruled: bool = True
 ) -> tuple[Any, Callable, Callable]:
     """The outputs of a network, and the products with its Jacobian and with the transpose."""
     try:

@@ -145,9 +145,14 @@ class Spectrum(NamedTuple):
         return np.where(weights > 0, values, 0.0)
 
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
-        """The density on a grid, each node smeared to a normal of standard deviation `width`.
+        """Return the density on a grid, each node smeared to a normal.
 
-        1% of the range of the nodes unless given.
+        Args:
+            grid: eigenvalues (points,).
+            width: the standard deviation of each normal; 1% of the range of the nodes by default.
+
+        Raises:
+            ValueError: if the grid is no array of numbers, or the width is not positive.
         """
         if width is not None:
             as_number("width", width, above=0, example="0.1")

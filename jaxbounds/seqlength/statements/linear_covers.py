@@ -40,7 +40,7 @@ def _lemma_3_2(instance: Instance, size: Size) -> Sides:
         {
             "printed": (half_on_all, half),
             "corrected": (xp.array(on_all), xp.array(many)),
-            "corrected, two maps": (xp.array(two), 1 + (xp.array(columns) >= epsilon)),
+            "corrected, two maps": (xp.array(two), xp.where(xp.array(columns) >= epsilon, 2, 1)),
             "control": (xp.array(far), xp.array(many)),
         }
     )
