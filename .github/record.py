@@ -77,14 +77,14 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
     evidence, certify = GUIDE + "evidence.md", GUIDE + "certify.md"
     yield Sentence(
         evidence,
-        "Of the {} inequality forms that hold on each instance {} are attained, {} searched, {} "
-        "enumerated, {} rest on draws alone",
+        "Among the {} inequality forms that hold on each instance, {} are attained, {} searched "
+        "and {} enumerated. The other {} rest on draws alone",
         (len(holding), by["attained"], by["searched"], by["enumerated"], by["sampled"]),
     )
     yield Sentence(evidence, "The {} forms about whole training runs", (along,))
     yield Sentence(
         evidence,
-        "By less than 1% in {} of {} forms, by more than half in {} (the loose",
+        "The answer is less than 1% in {} of {} forms, and more than half in {} (the loose",
         (sum(s < 0.01 for s in slack), len(slack), sum(s > 0.5 for s in slack)),
     )
     yield Sentence(evidence, "At seed 0 all {} forms are as recorded", (len(forms),))

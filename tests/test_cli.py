@@ -482,7 +482,7 @@ def test_results_of_other_forms_stay_in_the_file(tmp_path, capsys):
     form = lambda name, form, n: {"id": name, "form": form, "n": n}
 
     def add(*found, **more):
-        add_to(tmp_path, "constants.json", [(one, None) for one in found], **more)
+        add_to(tmp_path, "constants.json", [(one, {}) for one in found], **more)
         return json.loads(file.read_text())
 
     add(form("a", "x", 1), form("a", "y", 2), form("b", "x", 3))

@@ -350,7 +350,7 @@ def test_run_from_python(tmp_path):
     assert (tmp_path / "result.nc").is_file()
     experiment = jb.find_experiment("smapprox.machine")
     assert experiment.claims(dataset)
-    with pytest.raises(ValueError, match="no field='colour'. Try one of"):
+    with pytest.raises(ValueError, match=r"no field='colour'\. Try one of"):
         jb.run("smapprox.machine", colour="red")
     with pytest.raises(ValueError, match="cannot be resumed"):
         jb.run("smapprox.machine", shards=2)

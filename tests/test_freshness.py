@@ -355,8 +355,9 @@ def kinds() -> dict[str, Kind]:
                      c="os.path.getmtime('c.txt')"), lambda: os.utime("c.txt", (3, 3))),
         "data base": Kind(
             of_claim(table(2.0), imports="import sqlite3",
-                     before="base = sqlite3.connect('data.db')\n"
-                     "kept = base.execute('select c from t').fetchone()[0]\nbase.close()", c="kept"), table(3.0)),
+                     before="base = sqlite3.connect('data.db'); "
+                     "kept = base.execute('select c from t').fetchone()[0]; base.close()",
+                     c="kept"), table(3.0)),
         "data read once": Kind(
             of_claim(text("c.txt", "2"), imports="import functools\n@functools.cache\n"
                      "def constant():\n    return float(read('c.txt'))", c="constant()"),

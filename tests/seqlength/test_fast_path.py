@@ -20,9 +20,9 @@ def test_the_reduction_follows_the_module_for_500_steps(name, wide, key):
     """The same parameters go in and come out. The rates let the losses fall without oscillation.
 
     Adam divides each gradient by its size, so it amplifies rounding, tenfold in some 50 steps: its
-    losses are compared to 1e-12 over the first 200 steps, to 1e-8 over 400, to 1e-6 over all. The key bias is left out under Adam: softmax
-    ignores it, its gradient is zero in the reduction and rounding noise in the module, and Adam
-    makes steps of any noise.
+    losses are compared to 1e-12 over the first 200 steps, to 1e-8 over 400, to 1e-6 over all. The
+    key bias is left out under Adam: softmax ignores it, its gradient is zero in the reduction and
+    rounding noise in the module, and Adam makes steps of any noise.
     """
     rule = optax.sgd(0.01, momentum=0.9) if name == "momentum" else optax.adam(0.001)
     with enable_x64(wide), jax.default_matmul_precision("highest"):
