@@ -309,10 +309,14 @@ class CurvatureMonitor:
         )
 
     def plot(self) -> Any:
-        """The loss, both ends of the spectrum and the ratio along the steps, as a figure."""
+        """Draw the loss, both ends of the spectrum and the ratio along the steps.
+
+        Raises:
+            ValueError: if nothing was recorded.
+        """
+        dataset = self.dataset()
         import matplotlib.pyplot as plt
 
-        dataset = self.dataset()
         figure, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
         axes[0].plot(dataset.step, dataset.loss, marker="o", color="black")
         axes[0].set(xlabel="step", ylabel="loss L", yscale="log")
