@@ -20,7 +20,8 @@ from jaxbounds.qstr.transformer import attention
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
     """A direction v with <v, w_j> = 1 for j < q and <v, w_j> <= 1 - margin beyond, margin largest.
 
-    A linear program on the host. The margin is capped at 1.
+    A linear program on the host. The margin is capped at 1. Several directions may have the largest
+    margin; SciPy's version decides which one the program returns.
 
     Raises:
         ValueError: if no direction separates the first q encodings from the rest.
