@@ -132,7 +132,7 @@ def test_a_damaged_result_is_refused(done, capsys):
     "arguments, message",
     [
         (["smapprox.nothing"], "no experiment has id='smapprox.nothing'. Try one of: "),
-        (["smapprox.machine", "--preset", "huge"], "no preset 'huge': default"),
+        (["smapprox.machine", "--preset", "huge"], "no preset='huge'. Try one of: default"),
         (["smapprox.machine", "--resume"], "cannot be resumed"),
         (["smapprox.machine", "--seed", "-1"], "cannot be negative"),
         (["smapprox.machine", "--precision", "bfloat16"], "in bfloat16 a step below 1/256"),

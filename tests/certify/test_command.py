@@ -104,7 +104,7 @@ def test_without_flint_one_sentence_says_what_to_install(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--seconds", "0"], "--seconds"),
+        (["--seconds", "0"], "seconds=0"),
         (["multihead.eq5"], "Try multihead.eq"),
         (["multihead.eq51", "--out", "/dev/null/x"], "/dev/null"),
     ],
