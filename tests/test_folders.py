@@ -33,6 +33,15 @@ def test_a_run_removes_what_it_wrote_and_nothing_else(tmp_path):
     assert set(content(tmp_path)) == {MARK, "b.txt", "worst/mine.npz"}
 
 
+def test_a_file_that_another_run_writes_meanwhile_is_not_the_users(tmp_path):
+    first, second = Marked(tmp_path), Marked(tmp_path)
+    first.write("a.txt", "a")
+    assert second.foreign(["a.txt", "b.txt"]) == []
+    first.write("b.txt", "b")
+    (tmp_path / "c.txt").write_text("mine")
+    assert second.foreign(["a.txt", "b.txt", "c.txt"]) == ["c.txt"]
+
+
 def test_what_was_changed_since_is_not_the_runs_any_more(tmp_path, capsys):
     run = Marked(tmp_path)
     run.write("b.txt", "b")

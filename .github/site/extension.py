@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: MathML, docstrings in Markdown, questions in the search.
+"""Additions of the site to Sphinx: MathML, docstrings in Markdown, questions in the search.
 
 Each part uses a documented extension point of Sphinx.
 """

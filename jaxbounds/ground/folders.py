@@ -225,15 +225,25 @@ class Marked:
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
         """Return the names at which a user's file stands."""
-        known, found = self._read(), dict[str, None]()
+        found = dict[str, None]()
         for name in names:
             path = self.place(name)
-            if name not in known and path.exists():
+            if path.exists() and not self._knows(name):
                 found[name] = None
             for folder in PurePosixPath(name).parents[:-1] if _local(path) else ():
                 if (self.path / folder).is_file():
                     found[str(folder)] = None
         return list(found)
+
+    def _knows(self, name: str) -> bool:
+        """Tell whether a run, perhaps another process at this moment, wrote a file of this name.
+
+        A run notes a name before the file has it: a mark that is read after the look at the file
+        has the name.
+        """
+        if name not in self._read():
+            self._digests = None
+        return name in self._read()
 
     @contextlib.contextmanager
     def writing(self, name: str, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
