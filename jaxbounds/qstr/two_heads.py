@@ -16,12 +16,16 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
+# Part of the largest margin that `separating_direction` gives up. A larger value leaves more room
+# for rounding and returns a smaller margin.
+MARGIN_SLACK = 1e-9
+
 
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
     """A direction v with <v, w_j> = 1 for j < q and <v, w_j> <= 1 - margin beyond, margin largest.
 
-    A linear program on the host. The margin is capped at 1. Several directions may have the largest
-    margin; SciPy's version decides which one the program returns.
+    A linear program on the host finds the largest margin, capped at 1. Several directions may have
+    this margin: the function returns the shortest direction.
 
     Raises:
         ValueError: if no direction separates the first q encodings from the rest.
@@ -44,7 +48,22 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
             f"no direction separates the first {q} of {N} encodings in R^{de}: use a larger de "
             "or a smaller q"
         )
-    return jnp.asarray(found.x[:-1], omega.dtype), float(margin)
+    # A margin below the largest one by MARGIN_SLACK keeps the second problem feasible.
+    margin *= 1 - MARGIN_SLACK
+    least = np.concatenate([np.ones(q), -np.ones(q), np.full(N - q, margin - 1.0)])
+    shortest = _shortest_point(np.concatenate([w[:q], -w[:q], -w[q:]]), least)
+    return jnp.asarray(shortest, omega.dtype), margin
+
+
+def _shortest_point(rows: np.ndarray, least: np.ndarray, /) -> np.ndarray:
+    """The shortest v with rows @ v >= least, as a problem of nonnegative least squares.
+
+    Source: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems, chapter 23 (LDP).
+    """
+    system = np.concatenate([rows.T, least[None]])
+    goal = np.append(np.zeros(rows.shape[1]), 1.0)
+    residual = system @ scipy.optimize.nnls(system, goal)[0] - goal
+    return -residual[:-1] / residual[-1]
 
 
 def two_head_weights(

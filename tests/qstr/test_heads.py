@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy
 
 from jaxbounds.qstr import few_heads, heads, two_heads
 from jaxbounds.qstr.data import encode
@@ -102,6 +103,23 @@ def test_what_heads_output_is_a_function_of_the_revealed_images(H, key, x64):
     moved[:q] += (null.T @ rng.normal(size=len(null))).reshape(q, d)
     # Only the token part of the output counts: the label depends on x alone.
     np.testing.assert_allclose(attend(moved)[1], before, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("q", "N", "de"), [(2, 8, 12), (8, 32, 24), (2, 10, 5)])
+def test_separating_direction_is_the_shortest(q, N, de, x64):
+    """Independent: SciPy's sequential quadratic programs find no shorter direction."""
+    omega = np.random.default_rng(N).normal(size=(N, de))
+    omega /= np.linalg.norm(omega, axis=1, keepdims=True)
+    direction, margin = map(np.asarray, two_heads.separating_direction(jnp.asarray(omega), q))
+    slope = lambda rows: {"jac": lambda v: rows}
+    limits = [
+        {"type": "eq", "fun": lambda v: omega[:q] @ v - 1, **slope(omega[:q])},
+        {"type": "ineq", "fun": lambda v: 1 - margin - omega[q:] @ v, **slope(-omega[q:])},
+    ]
+    found = scipy.optimize.minimize(
+        lambda v: v @ v, np.zeros(de), jac=lambda v: 2 * v, constraints=limits, method="SLSQP"
+    )
+    np.testing.assert_allclose(direction, found.x, atol=1e-6)
 
 
 @pytest.mark.parametrize(("q", "N"), [(8, 32)])
