@@ -59,6 +59,8 @@ HOSTED = (HOST, "multihead.eq65.ends")
 SMALL = Size({"n": 3, "T": 2, "d": 2, "H": 2})
 DRAWS = 2
 """Instances of each sampler, of an identity half as many; more take time in proportion."""
+CASES = 4
+"""Cases of each statement: labels of one sign hide a lost label, and four cases hold both signs."""
 
 
 def mistakes() -> list[Mutant]:
@@ -102,7 +104,7 @@ def instances(statement: Statement) -> tuple[Size, list[Any]]:
             found.append(statement.samplers[name](key, size))
     if statement.cases is not None:
         cases = jax.tree.map(np.asarray, statement.cases(size))
-        many = min(draws, len(jax.tree.leaves(cases)[0]))
+        many = min(CASES, len(jax.tree.leaves(cases)[0]))
         found += [jax.tree.map(lambda leaf, k=k: leaf[k], cases) for k in range(many)]
     return size, found
 
