@@ -16,9 +16,9 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
-# Part of the largest margin that `separating_direction` gives up. A larger value leaves more room
-# for rounding and returns a smaller margin.
 MARGIN_SLACK = 1e-9
+"""Part of the largest margin that `separating_direction` gives up, without unit. A larger value
+leaves more room for rounding and returns a smaller margin."""
 
 
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
@@ -48,7 +48,7 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
             f"no direction separates the first {q} of {N} encodings in R^{de}: use a larger de "
             "or a smaller q"
         )
-    # A margin below the largest one by MARGIN_SLACK keeps the second problem feasible.
+    # The slack keeps the second problem feasible.
     margin *= 1 - MARGIN_SLACK
     least = np.concatenate([np.ones(q), -np.ones(q), np.full(N - q, margin - 1.0)])
     shortest = _shortest_point(np.concatenate([w[:q], -w[:q], -w[q:]]), least)
