@@ -152,7 +152,7 @@ import tempfile
 
 from flax import serialization
 
-RATE, STEPS, EVERY = 0.3, 500, 100 if FAST else 25
+RATE, STEPS, EVERY = 0.1, 500, 50 if FAST else 25
 folder = pathlib.Path(tempfile.mkdtemp())
 slope = jax.jit(jax.grad(loss))
 
@@ -208,18 +208,19 @@ with plotting.style():
     along.plot(whole.step, whole.minimum, marker=".", label="least")
     along.plot(whole.step, whole.two_over_learning_rate, ":", color="black", label="2 / rate")
     along.axvline(230, color="gray", linewidth=0.8)
-    along.text(235, 0.5 * edge, "killed", color="gray", fontsize="small")
+    along.annotate("killed", (235, 0), color="gray", fontsize="small")
+    along.set_yscale("symlog", linthresh=0.1)
     along.set(xlabel="step", ylabel="eigenvalue")
     along.legend()
-    grid = jnp.linspace(float(ends.minimum) - 0.5, 1.1 * edge, 800)
-    across.semilogy(grid, jnp.maximum(density.density(grid, width=0.05), 1e-7), label="density")
-    for value, name in ((ends.minimum, "least"), (ends.maximum, "greatest")):
-        across.axvline(float(value), color="C1", linewidth=0.8)
-        across.text(float(value), 3.0, name, rotation=90, fontsize="small", ha="right")
-    across.axvline(edge, color="black", linestyle=":")
-    across.text(edge, 3.0, "2 / rate", rotation=90, fontsize="small", ha="right")
-    across.set(xlabel=f"eigenvalue after {STEPS} steps", ylabel="density", ylim=(1e-6, 30))
-    figure.savefig(folder / "curvature.png", dpi=110)
+    width = float(ends.maximum - ends.minimum) / 50
+    grid = jnp.linspace(float(ends.minimum) - 4 * width, float(ends.maximum) + 4 * width, 800)
+    across.semilogy(grid, density.density(grid, width=width), color="gray", label="density")
+    across.axvline(float(ends.maximum), color="C0", label="greatest")
+    across.axvline(float(ends.minimum), color="C1", label="least")
+    across.axvline(edge, color="black", linestyle=":", label="2 / rate")
+    across.set_xscale("symlog", linthresh=0.1)
+    across.set(xlabel=f"eigenvalue after {STEPS} steps", ylabel="density", ylim=(1e-4, None))
+    across.legend()
     plt.show()
 
 # %% [markdown]
