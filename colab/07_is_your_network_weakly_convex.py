@@ -138,10 +138,10 @@ print("  by head:", found.by_head)
 # %% [markdown]
 # ## Along training, in two lines, through a kill
 #
-# Two lines of the loop record the curvature: the monitor, and its call. Gradient descent is unstable
-# where the greatest eigenvalue is above 2 / learning rate, so the monitor gets the rate. Its file
-# keeps the records. A kill ends the run below at step 230. The second call knows only the files: it
-# goes on from the last checkpoint, and each step stands in the records once.
+# Two lines of the loop record the curvature: the monitor, and its call. Gradient descent is
+# unstable where the greatest eigenvalue is above 2 / learning rate, so the monitor gets the rate.
+# Its file keeps the records. A kill ends the run below at step 230. The second call knows only the
+# files: it goes on from the last checkpoint, and each step stands in the records once.
 #
 # The monitor measures on all the data: the least eigenvalue of a minibatch is a biased one, as a
 # rule several times too negative.
