@@ -28,8 +28,8 @@ CODES = {
     "S7": "The attention weights W_h enter no constant of S6. Only the norms ||U_h||_F do.",
     "S8": "The factor 4/3 of Proposition 4 becomes sec(sqrt(k)/2), which is 1.0659 at k = 1/2, by "
     "Sturm comparison.",
-    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. The paper's factor 4/3 means q = 2/3, "
-    "so the radius is sqrt(13/3) D. The last line of the paper's proof gives it.",
+    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. The paper's factor 4/3 means q = "
+    "2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof gives it.",
     "S10": "The smoothness rho of Theorem 3 counts only points that a step reaches. It is of order "
     "T R^6 in place of d T^2 R^12, so the step may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the Hessian's blocks. A "
