@@ -142,6 +142,8 @@ FORMS: Mapping[tuple[str, str], str] = MappingProxyType(
         ("qstr.thm4.length", "printed"): "derived",
         ("qstr.thm1.length", "printed"): "derived",
         ("qstr.lem22", "derived"): "printed",
+        ("qstr.lem38", "derived"): "printed",
+        ("seqlength.appc.contraction", "printed"): "derived",
     }
 )
 """From a statement and an old name of a form to its name now."""

@@ -33,13 +33,21 @@ def _positive(**values: float) -> None:
         raise ValueError("must be positive: " + ", ".join(bad))
 
 
+def shrinkage(K: float, /) -> float:
+    """The factor sqrt K / (1 + sqrt K), which shrinks the mean of K vertices. Explicit.
+
+    The shrunk means are the centres of the cover that `l1_log_covering` counts.
+    """
+    return math.sqrt(K) / (1.0 + math.sqrt(K))
+
+
 def l1_log_covering(
     scale: float | Float[np.ndarray, "*k"], p: float, /
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """The log of how many l_2 balls of radius r, centres inside, cover {|theta|_1 <= alpha} in R^p.
 
     scale = alpha / r. Maurey: for V = +-alpha e_j with probabilities |theta_j| / alpha (what is
-    missing is split between e_1 and -e_1), V-bar the mean of K copies and c = sqrt K / (1 + sqrt K)
+    missing is split between e_1 and -e_1), V-bar the mean of K copies and c = `shrinkage` of K
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,

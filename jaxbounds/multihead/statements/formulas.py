@@ -255,7 +255,7 @@ LEMMA_1_WW = Statement(
     tex=r"\nabla_W \langle c, \nabla_W \Phi \, b \rangle = \sum_{t} (c^\top x_t) x_t "
     r"d_t^\top \varphi'(X W^\top x_t) X",
     evaluate=_second_derivative,
-    judges=(head_hessian_blocks,),
+    judges=(head_hessian_blocks, attention_scores),
     forms=(
         Form(
             name="printed",

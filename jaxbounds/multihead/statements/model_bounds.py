@@ -78,7 +78,13 @@ PROP_5_1 = Statement(
     tex=r"\|\nabla_U \Phi\|_F \le \sqrt{T} \|X\|_{2,\infty}",
     evaluate=_outer_gradient,
     judges=(bounds.outer_gradient_bound,),
-    forms=(Form(name="printed", cites="eq. (37), Appendix A.1", equality=IDENTICAL),),
+    forms=(
+        Form(
+            name="printed",
+            cites="Proposition 5 (1), eq. (37), Appendix A.1",
+            equality=IDENTICAL,
+        ),
+    ),
     control="the bound times 0.9",
     source="Appendix A.1, eq. (37)",
     **ON_TOKENS,

@@ -25,8 +25,11 @@ def _head_rate(instance: Instance, size: Size) -> Sides:
     s = descent.Setting.bounded(distance=D, size=0.0, radius=1.0, T=T, d=d)
     # sqrt(H) = d sqrt(T) R^5 (D / sqrt(H)) D^3, with the constant one.
     printed = d * T**0.5 * D**4
+    # sqrt(H) = d sqrt(T) R^5 (D + ||theta||_{2,inf}) D^2, where ||theta||_{2,inf} tends to 0.
+    summed = d**2 * T * D**6
     return Sides(
-        lhs=least_root(s, descent.PRINTED, D) ** 2, rhs={"derived": printed, "control": D**2}
+        lhs=least_root(s, descent.PRINTED, D) ** 2,
+        rhs={"derived": printed, "corrected": summed, "control": D**2},
     )
 
 
@@ -50,6 +53,12 @@ EQ_3 = Statement(
             note="For a target spread over the heads, ||theta||_{2,inf} = D / sqrt(H): (3) "
             "asks for H >~ D^4, Theorem 3 for H >~ D^6.",
         ),
+        Form(
+            name="corrected",
+            sense="at most",
+            exponent=(0.98, 1.02),
+            note="sqrt(H) of order d sqrt(T) R^5 (D + ||theta||_{2,inf}) D^2.",
+        ),
     ),
     control="H = O(D^2)",
     source="Section 4.1, eq. (3) against Appendix B.4",
@@ -61,7 +70,15 @@ EQ_3 = Statement(
 def _smoothness_rate(instance: Instance, size: Size) -> Sides:
     T, d, D = size["T"], size["d"], instance["D"]
     s = descent.Setting.bounded(distance=D, size=1.0, radius=1.0, T=T, d=d, heads=1e12)
-    return Sides(lhs=descent.rho(s), rhs={"derived": (d * T) ** 1.5 * D**2, "control": T * D**2})
+    squared = d * T * (D + 1.0) ** 2
+    return Sides(
+        lhs=descent.rho(s),
+        rhs={
+            "derived": (d * T) ** 1.5 * D**2,
+            "corrected": ((T * d) ** 0.5 / 1e6 + T) * squared,
+            "control": T * D**2,
+        },
+    )
 
 
 THEOREM_1_RHO = Statement(
@@ -81,6 +98,13 @@ THEOREM_1_RHO = Statement(
             sense="at most",
             exponent=(1.3, 1.37),
             note="The term T R^2 / 4 alpha^2 grows as T^2, with no 1 / sqrt(H).",
+        ),
+        Form(
+            name="corrected",
+            sense="at most",
+            exponent=(0.98, 1.02),
+            note="(sqrt(T d) R^3 / sqrt(H) + T R^2) d T R^10 (D + ||theta||_{2,inf})^2, for D or "
+            "||theta||_{2,inf} of order one.",
         ),
     ),
     control="rho = O(T)",

@@ -147,6 +147,12 @@ def _off_least(ends: Extremes, bracket: CertifiedExtremes) -> Array:
     )
 
 
+_CITES = {
+    "printed": "Corollary 1 {part}, Section 3",
+    "printed, Lemma 6": "Lemma 6 {part}, Appendix A.2; the footnote to Corollary 1, Section 3",
+}
+"""From a printed form to what it cites; a reader of the page opens the paper there."""
+
 COROLLARY_1 = Statement(
     id="multihead.cor1.sizes",
     label="Corollary 1, at the paper's sizes",
@@ -169,7 +175,7 @@ COROLLARY_1 = Statement(
     forms=tuple(
         Form(
             name=f"{name} {part}",
-            cites=f"Corollary 1 {part}, Section 3" if name.startswith("printed") else "",
+            cites=_CITES.get(name, "").format(part=part),
             note="As in the statements on Corollary 1 at small sizes.",
         )
         for part, names in (

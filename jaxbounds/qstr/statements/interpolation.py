@@ -157,7 +157,7 @@ def _interpolator_norm(i, size):
     bound = lambda constant: interpolator.norm_bound(z, y, constant=constant)
     return Sides.pairs(
         {
-            "derived": (norm(False), bound(19.0)),
+            "printed": (norm(False), bound(19.0)),
             "sharpened": (norm(True), bound(2 * math.sqrt(48))),
             "control": (norm(False), bound(1.0)),
         }
@@ -181,7 +181,10 @@ INTERPOLATOR_NORM = Statement(
     evaluate=_interpolator_norm,
     forms=(
         Form(
-            name="derived", note="C = 19: |a'|^2 <= 16|y|^2/eps^2, |w'|^2 + |b'|^2 <= 3(n+|z|^2)."
+            name="printed",
+            cites="Lemma 38, (C.16), Appendix C.4",
+            note="The hidden constant is at most 19: |a'|^2 <= 16 |y|^2 / eps^2 and "
+            "|w'|^2 + |b'|^2 <= 3 (n + |z|^2).",
         ),
         Form(name="sharpened", note="C = 2 sqrt(48) = 13.9 with the layers balanced optimally."),
     ),

@@ -147,14 +147,17 @@ RADEMACHER = Statement(
 GAP = Statement(
     id="qstr.cor19.order",
     label="Corollary 19 (order)",
-    formula="R_tau - hat R_tau = O~(tau sqrt((m_g H De + H De^2) / n))",
+    formula="R_tau - hat R_tau = O~(tau sqrt((m_g H De + H De^2) / n)) "
+    "+ O(tau sqrt(log(1/delta) / n))",
     tex=r"R_\tau - \hat R_\tau \le "
-    r"\tilde O\left(\tau \sqrt{\frac{m_g H D_e + H D_e^2}{n}}\right)",
+    r"\tilde O\left(\tau \sqrt{\frac{m_g H D_e + H D_e^2}{n}}\right) "
+    r"+ O\left(\tau \sqrt{\frac{\log(1/\delta)}{n}}\right)",
     judges=(covers.transformer_log_covering, excess.truncated_gap),
     evaluate=_uniform_pairs("Corollary 19", 1),
     forms=_forms(_OF_UNIFORM, "Corollary 19, Appendix A.1", "Corollary 19, "),
     control="the gap at most of the order m^{1/8}",
-    assumptions=_ONE_LOGARITHM,
+    assumptions=f"{_ONE_LOGARITHM}; delta = 1/100, whose term is left out of the right side: a "
+    "smaller right side is harder to stay below",
     source="Corollary 19",
     **_SHARED,
 )
@@ -197,11 +200,12 @@ def _recurrent(i, size):
 RECURRENT = Statement(
     id="qstr.cor31.order",
     label="Corollary 31, Lemma 32, Corollary 33 (orders)",
-    formula="log C <= p log(1 + poly(R) N/eps), Rad_n and the gap = O(tau sqrt(p log(R N n tau) / "
-    "n))",
+    formula="log C <= p log(1 + poly(R) N/eps), Rad_n = O(tau sqrt(p log(R N n tau) / n)), and the "
+    "gap = O(tau sqrt(p log(R N n tau) / n) + tau sqrt(log(1/delta) / n))",
     tex=r"\log \mathcal{C}(\mathcal{F}_{\mathrm{RNN}}, d_\infty, \epsilon) \le p \log(1 + "
     r"\mathrm{poly}(R) N / \epsilon), \quad \hat{\mathfrak{R}}_n \le O\left(\tau \sqrt{\frac{p "
-    r"\log(R N n \tau)}{n}}\right)",
+    r"\log(R N n \tau)}{n}}\right), \quad R_\tau - \hat R_\tau \le O\left(\tau \sqrt{\frac{p "
+    r"\log(R N n \tau)}{n}} + \tau \sqrt{\frac{\log(1/\delta)}{n}}\right)",
     judges=(
         bounds.rnn_excess_rate,
         covers.recurrent_lipschitz,

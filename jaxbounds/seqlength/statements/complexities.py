@@ -157,7 +157,7 @@ def _contraction(instance: Instance, size: Size) -> Sides:
     # Linear functions are left out: their ratio is one whatever F is, and would hide the others'.
     over = jnp.maximum(empirical_rademacher(jax.nn.relu(F)), empirical_rademacher(jnp.tanh(F)))
     doubled = empirical_rademacher(2.0 * F)
-    return Sides.pairs({"printed": (over, plain), "control": (doubled, plain)})
+    return Sides.pairs({"derived": (over, plain), "control": (doubled, plain)})
 
 
 CONTRACTION = Statement(
@@ -174,7 +174,9 @@ CONTRACTION = Statement(
     " five points; no absolute values inside the supremum",
     forms=(
         Form(
-            name="printed",
+            name="derived",
+            note="Appendix C names the inequality and prints no formula of it; what it prints of "
+            "the step is judged by seqlength.appc.sign",
             cites="Appendix C, 'the contraction inequality Ledoux and Talagrand (1991)'",
             equality="sigma linear on the values of F",
         ),

@@ -22,8 +22,8 @@ def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
     off = [1.0]
     if count_signed(k * d, K) <= 20_000:
         off.append(len(linear_covers.entries_cover(k, d, 1.0, K)) / math.exp(entries))
-    # Appendix A: the product of a cover for each of the k rows, in R^d.
-    rows = k * math.log(count_signed(d, K))
+    # Appendix A: the product of a cover for each of the k rows, in R^d: Lemma 3.3's of W^T.
+    rows = float(linear_bounds.lemma_3_3_sharp(x, k=d, d=k))
     listed = rows
     if count_signed(d, K) ** k <= 20_000:
         listed = math.log(len(linear_covers.columns_cover(d, k, 1.0, K)))
@@ -99,7 +99,7 @@ COVER_SIZES = Statement(
     evaluate=_sizes_of_covers,
     judges=(
         *(linear_bounds.lemma_3_6, linear_bounds.lemma_3_6_ceil, linear_bounds.lemma_3_6_sharp),
-        linear_bounds.sparsity_needed,
+        *(linear_bounds.lemma_3_3_sharp, linear_bounds.sparsity_needed),
     ),
     sizes=({"k": 16, "d": 16},),
     assumptions="how many members the covers of the proofs have, counted, against the printed"

@@ -38,7 +38,7 @@ def _l1_cover(i: Instance, size: Size) -> Sides:
     p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)
-    centres = means * math.sqrt(K) / (1.0 + math.sqrt(K))
+    centres = general.shrinkage(K) * means
     nearest = np.linalg.norm(centres - theta, axis=1).min()
     size_bound = float(general.l1_log_covering(scale, p))
     any_size = float(general.l1_log_covering(scale, any_p))
@@ -67,7 +67,7 @@ L1_COVER = Statement(
     r"\frac{\alpha^2 \log(2p)}{r^2}, \quad K = \left\lfloor (\alpha / r - 1)^2 \right\rfloor + 1",
     kind="inequality",
     evaluate=_l1_cover,
-    judges=(general.l1_log_covering, samples.log_covering_number),
+    judges=(general.l1_log_covering, general.shrinkage, samples.log_covering_number),
     host=True,
     # The dimension is for what is compared in formulas alone.
     over={"theta": Ball(1, "p", 1), "scale": Box(1, 3.2), "dimension": Box(3, 20)},
