@@ -33,6 +33,28 @@ def budget_of(statement):
 
 CANNOT_MOVE: dict[str, str] = {}
 """The statements of which no form can fail, each with the reason."""
+ANY_NETWORK = (
+    "The claim is about any network or cover: no function of the library enters, and another form "
+    "judges the one that uses the claim."
+)
+FIXED: dict[str, dict[str, str]] = {
+    "multihead.sec5.2.phi0": {
+        "corrected": "The softmax is JAX's own, and the other side is a matrix of T alone."
+    },
+    "seqlength.lemma3.1.count": {
+        "corrected": "No change of the listed tuples makes more of them; `sharpened` can fail."
+    },
+    "seqlength.lemma3.2": {
+        "corrected": "Both sides are covering numbers by one function, and a mistake moves them "
+        "alike; `corrected, two maps` can fail."
+    },
+    "seqlength.appa": {"printed": ANY_NETWORK},
+    "smapprox.lemmad.9": {"printed": ANY_NETWORK, "printed shared": ANY_NETWORK},
+    "qstr.eqc2": {
+        "derived C.1": "(C.1) speaks of the error before `shrink_output`, the one judged function."
+    },
+}
+"""The forms whose sides no judged function moves, each with the reason."""
 
 
 def length(x):
@@ -45,9 +67,14 @@ def width(N):
     return 8.0 * N
 
 
-def _mine(**options):
+def fewest(N):
+    """The least count that is enough."""
+    return 8 * N
+
+
+def _mine(judges=(length,), **options):
     return Statement(
-        id="mine.one", label="1", formula="-", control="half", judges=(length,), **options,
+        id="mine.one", label="1", formula="-", control="half", judges=judges, **options,
         sample=lambda key, size: {"x": jax.random.normal(key, (size["N"],))},
         forms=(Form(name="printed", **({"sense": "at least", "exponent": (0.9, 1.1)}
                if options["kind"] == "rate" else {})),),
@@ -76,8 +103,9 @@ def test_a_measured_length_can_fail():
 
 
 FORMS = ("qstr.prop28", "qstr.lem42", "qstr.lem22.norms", "qstr.prop17.assembly",
-         "multihead.asn3", "smapprox.lemma2.4.cover.l1")  # fmt: skip
-"""Statements with a form whose ratio is one number on all draws, or was."""
+         "multihead.asn3", "smapprox.lemma2.4.cover.l1", "seqlength.onset",
+         "seqlength.lemma3.6.size", "multihead.lemma1.2.ww")  # fmt: skip
+"""Statements with a form that could not fail, or whose ratio is one number on all draws."""
 QUICK = ("qstr.prop8.width", "qstr.lem42.disc", "qstr.thm10.order", "qstr.prop17.order",
          "qstr.cor31.order", "qstr.lem20.order", "qstr.prop21.dimensions", "seqlength.lemma3.2",
          "smapprox.sec2.1.positive", "qstr.lem36")  # fmt: skip
@@ -125,6 +153,19 @@ def test_a_form_that_no_judged_function_moves_is_named():
     assert forms_that_cannot_fail(both, budget=FEW) == ("derived",)
 
 
+def test_a_count_that_is_enough_can_fail_where_it_is_too_small():
+    """As seqlength.onset had it: a larger count is enough, too, and breaks nothing."""
+
+    def evaluate(instance, size):
+        share = 1.0 if fewest(size["N"]) >= 8 * size["N"] else 2.0
+        return Sides(share * (instance["x"] @ instance["x"]) ** 0, {"printed": 1.0, "control": 0.5})
+
+    statement = _mine(kind="inequality", judges=(fewest,), evaluate=evaluate, sizes=({"N": 3},))
+    assert can_fail(statement, budget=FEW).endswith(
+        "fewest integers halved, truths negated: printed"
+    )
+
+
 def test_a_statement_that_moves_at_its_second_size_alone_can_fail():
     """The first size is tried alone, and no verdict rests on the first size."""
 
@@ -164,9 +205,9 @@ def test_some_form_of_every_statement_can_fail(statement):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("id", FORMS)
-def test_every_form_with_one_ratio_on_all_draws_can_fail(id):
-    assert forms_that_cannot_fail(id, budget=FEW) == ()
+@pytest.mark.parametrize("id", [*FORMS, *FIXED])
+def test_every_form_but_those_of_the_list_can_fail(id):
+    assert forms_that_cannot_fail(id, budget=FEW) == (*FIXED.get(id, ()),)
 
 
 def ask(file: Path, patterns: list[str]) -> None:

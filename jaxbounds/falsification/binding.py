@@ -435,17 +435,24 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return wrong
 
 
-def _discrete(value: Any) -> Any:
-    """A mistake in integers and truths, which the others leave where real numbers stand by them."""
-    if _is_function(value):
-        return functools.wraps(value)(lambda *given, **named: _discrete(value(*given, **named)))
+def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make a mistake in integers and negate truths; the other mistakes leave both by real numbers.
 
-    def change(leaf: Any) -> Any:
+    Args:
+        change: the mistake in an integer.
+    """
+
+    def wrong(value: Any) -> Any:
+        if _is_function(value):
+            return functools.wraps(value)(lambda *given, **named: wrong(value(*given, **named)))
+        return jax.tree.map(changed, value)
+
+    def changed(leaf: Any) -> Any:
         if _is(leaf, np.bool_):
             return not leaf if isinstance(leaf, bool) else ~leaf
-        return leaf + 1 if _is(leaf, np.integer) else leaf
+        return change(leaf) if _is(leaf, np.integer) else leaf
 
-    return jax.tree.map(change, value)
+    return wrong
 
 
 ENTRIES = 12
@@ -471,7 +478,8 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the root": _each(lambda x: x**0.5),
     "the logarithm": _each(lambda x: array_module(x).log1p(x)),
     **OTHER_MISTAKES,
-    "integers one larger, truths negated": _discrete,
+    "integers one larger, truths negated": _discrete(lambda n: n + 1),
+    "integers halved, truths negated": _discrete(lambda n: n // 2),
     **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
 """Large mistakes; a claim about a function should fail under one of them."""
