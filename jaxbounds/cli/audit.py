@@ -11,6 +11,7 @@ from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.items import coverage
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
@@ -49,7 +50,7 @@ def audit(
         try:
             import jaxbounds.certification  # noqa: F401 - says what is missing
         except ModuleNotFoundError as problem:
-            raise ValueError(
+            raise Refused(
                 f"{problem}, for certify={certify}. Try --no-certify, which leaves certificates out"
             ) from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"

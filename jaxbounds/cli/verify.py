@@ -11,6 +11,7 @@ from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import load_instance
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import selected
 from jaxbounds.report.accept import accepted, write_accepted
 from jaxbounds.runs.engines import HERE, On
@@ -89,20 +90,20 @@ def verify(
     if certify:
         import jaxbounds.certification  # noqa: F401 - says at once what is missing
     if record and (seed or thorough):
-        raise ValueError(
+        raise Refused(
             f"--record keeps what seed 0 gives, got seed={seed}, thorough={thorough}. Try "
             "to leave --seed and --thorough out"
         )
     refuse_other_limits(timeout)
     if jobs < 0 or not 0 <= seed < 2**32:
-        raise ValueError(
+        raise Refused(
             f"--jobs or --seed cannot be negative or above 2^32 - 1, got jobs={jobs}, "
             f"seed={seed}. Try --jobs 0 --seed 0"
         )
     options = Options(seed, thorough, certify, traceback, fresh, timeout)
     if watch:
         if record or last_failed or json or accept:
-            raise ValueError(
+            raise Refused(
                 f"--watch judges what changed, got record={record}, "
                 f"last_failed={last_failed}, json={json}, accept={accept}. Try to leave "
                 "--record, --last-failed, --json, --accept out"

@@ -19,6 +19,7 @@ from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground import recording, surroundings
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import say
 from jaxbounds.ground.states import UNKNOWN, changed, state
@@ -209,7 +210,7 @@ class Verification:
         last_failed: only what was not as recorded when it was judged last; all if there is none.
 
     Raises:
-        ValueError: if a number makes no sense, or what exists in this process alone is to be judged
+        Refused: if a number makes no sense, or what exists in this process alone is to be judged
             elsewhere.
 
     Attributes:
@@ -234,14 +235,14 @@ class Verification:
         last_failed: bool = False,
     ) -> None:
         if jobs < 0 or not 0 <= options.seed < 2**32:
-            raise ValueError(
+            raise Refused(
                 f"jobs={jobs} and seed={options.seed} cannot be negative, nor seed above 2^32 - 1. "
                 "Try --seed 0"
             )
         refuse_other_limits(options.timeout)
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
-            raise ValueError(
+            raise Refused(
                 f"{names} exists in this process alone, and is judged here. Try without `on` and "
                 "`jobs`, or write it to a file"
             )
@@ -399,7 +400,7 @@ class Verification:
             record: keep ratios and values in the papers' records, if all was judged.
 
         Raises:
-            ValueError: if they are to be recorded, and a paper is in no file.
+            Refused: if they are to be recorded, and a paper is in no file.
         """
         try:
             published = self._put_in_place()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jaxbounds.falsification.deadline import TIMEOUT
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Named, selected
 from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.drift import drifted
@@ -52,11 +53,11 @@ def verify(
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
     Raises:
-        ValueError: if a pattern matches nothing, a file holds no paper, or there is no such engine.
+        Refused: if a pattern matches nothing, a file holds no paper, or there is no such engine.
         KeyboardInterrupt: after what was judged is put into `out`.
     """
     if record and (seed or thorough):
-        raise ValueError(
+        raise Refused(
             f"record keeps the results of seed 0, got {seed=}, {thorough=}. Try without the two"
         )
     if certify:
