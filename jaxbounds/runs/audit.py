@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jaxbounds.claims.statements import Paper
-from jaxbounds.falsification.deadline import TIMEOUT
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.audit import Audit, markdown
@@ -77,8 +76,8 @@ def audit(
     *,
     out: str | Path,
     imports: Iterable[str] = (),
-    seed: int = 0,
-    timeout: float = TIMEOUT,
+    seed: int = Options.seed,
+    timeout: float = Options.timeout,
     certify: bool = True,
     on: Where | None = None,
     jobs: int = 0,
@@ -99,7 +98,10 @@ def audit(
     Raises:
         Refused: if there is no such paper, or the folder holds verdicts on another one.
     """
-    selection, options = the_paper(paper, imports), Options(seed, certify=certify, timeout=timeout)
+    selection, options = (
+        the_paper(paper, imports),
+        Options(seed=seed, certify=certify, timeout=timeout),
+    )
     run = audited(selection, options, Path(out), on=engine_of(on), jobs=jobs)
     for _ in run:
         pass
