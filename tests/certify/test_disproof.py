@@ -184,7 +184,7 @@ def test_a_leaf_that_is_no_array_is_refused():
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(jb.Refused, match="no form='corrected'. Try one of: printed"):
+    with pytest.raises(jb.Refused, match=r"no form='corrected'\. Try one of: printed"):
         disprove(claim(*FALSE), "corrected", X, SIZE)
 
 
