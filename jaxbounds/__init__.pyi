@@ -96,6 +96,7 @@ from .experiments.sweeps.swept import lanes_of as lanes_of
 from .runs.audit import audit as audit
 from .report.audit import Audit as Audit
 
-# The two reasons for which ball arithmetic gives up.
+# The exception of a refused input, and the two reasons for which ball arithmetic gives up.
+from .ground.exceptions import Refused as Refused
 from .ground.exceptions import Undecided as Undecided
 from .ground.exceptions import NotSupported as NotSupported

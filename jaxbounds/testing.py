@@ -66,7 +66,7 @@ def claim(
         id: the id of the statement; the part before the first dot is its paper.
 
     Raises:
-        ValueError: as `Statement`.
+        Refused: as `Statement`.
     """
     chosen = Form(name="printed") if form is None else form
 

@@ -33,7 +33,7 @@ _EFFECT = re.compile(
 _UNIT = re.compile(
     r"\b(\w{3,}s|relative|factor|share|ratio|exponent|precision|radius|memory|percent)\b", re.I
 )
-_ERROR = re.compile(r"\w*(Error|Damaged|NotSupported)$")
+_ERROR = re.compile(r"\w*(Error|Damaged|NotSupported|Refused)$")
 _VALUE = re.compile(r"[\w)\]] ?= ?(\{\}|[\w'\"(])|\b(got|came|is) \{\}")
 
 

@@ -256,7 +256,7 @@ def test_exponents_of_known_laws():
 def test_bad_input_is_refused_in_one_sentence():
     with pytest.raises(ValueError, match=r"no axis 'Q'; its axes are: T, d"):
         sharp_constant(ENTRIES, sizes={"Q": (2,)})
-    with pytest.raises(KeyError, match="no form 'sharpened'; it has: printed"):
+    with pytest.raises(jb.Refused, match=r"no form='sharpened'\. Try one of: printed"):
         sharp_constant(ENTRIES, "sharpened")
     with pytest.raises(ValueError, match="does not fit: one array of a batch of 64 needs"):
         sharp_constant(ENTRIES, sizes={"T": (2, 2**20), "d": (2**14,)})

@@ -277,7 +277,7 @@ def test_a_round_judges_what_data_touch(prepare, change, touched, claims, capsys
     reads = number if data.parent == Path() else count
     text = file.read_text().replace("return 2 * x", f"return ({reads}) * x")
     file.write_text("from pathlib import Path\n" + text)
-    options = Options(0, False, False, False, False)
+    options = Options()
     watched = Watched(("mine",), (), (str(file),), Path("out"), 1, False, 0, options)
     first = judge_changed(watched, Round({}, {}, 0))
     assert first.status == 0 and "2 holds" in capsys.readouterr().out

@@ -1,12 +1,18 @@
-"""The options of `verify`: field of `Options`, parameter of `jb.verify` and flag of the command."""
+"""The options of `verify`: `Options` declares them for `jb.verify` and for the command."""
 
 import inspect
 import re
+from dataclasses import asdict, fields, replace
+
+import pytest
 
 import jaxbounds as jb
+from jaxbounds.cli import main
 from jaxbounds.cli.verify import verify as command
 from jaxbounds.papers.selection import selected
 from jaxbounds.runs.statement_run import Options
+
+FIELDS = [field.name for field in fields(Options)]
 
 OF_THE_SCREEN = {"traceback": "the command prints it; a caller in Python has a debugger"}
 """Fields of `Options` that `jb.verify` lacks, with the reason."""
@@ -24,23 +30,48 @@ def _parameters(function):
 
 
 def _said(function):
-    text = re.split(r"\n *Raises:", inspect.getdoc(function))[0].split("Args:\n")[1]
+    text = re.split(r"\n *Raises:", inspect.getdoc(function))[0]
+    text = re.split("(?:Args|Attributes):\n", text)[1]
     entries = re.split(r"^    (\w+): ", text, flags=re.MULTILINE)[1:]
     return dict(zip(entries[::2], (" ".join(words.split()) for words in entries[1::2])))
 
 
-def test_each_field_is_a_flag_and_a_parameter_with_its_default():
-    face, flags = _parameters(jb.verify), _parameters(command)
-    for name, default in Options()._asdict().items():
-        assert flags[name].default == default, name
-        if name not in OF_THE_SCREEN:
-            assert face[name].default == default, name
-    assert {*OF_THE_SCREEN} <= {*Options._fields} - {*face}
+def test_the_command_reads_its_flags_from_the_declaration():
+    flags = _parameters(command)
+    assert flags["judging"].default == Options() and not {*FIELDS} & {*flags}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_face_takes_each_option_with_its_default_and_its_words(name):
+    if name not in OF_THE_SCREEN:
+        assert _parameters(jb.verify)[name].default == getattr(Options, name)
+        assert _said(jb.verify)[name] == _said(Options)[name]
+
+
+def test_what_the_face_lacks_is_said():
+    assert {*OF_THE_SCREEN} == {*FIELDS} - {*_parameters(jb.verify)}
+
+
+def test_the_help_of_the_command_names_each_option(capsys):
+    with pytest.raises(SystemExit):
+        main(["verify", "--help"])
+    said = capsys.readouterr().out
+    for name in FIELDS:
+        assert f"--{name} " in said or f"--{name}," in said, name
+
+
+def test_a_flag_reaches_the_options(capsys):
+    assert main(["verify", "multihead.eq51", "--seed", "-1"]) == 2
+    assert "seed=-1 is no whole number" in capsys.readouterr().err
+    assert main(["verify", "multihead.eq51", "--timeout", "0"]) == 2
+    assert "timeout=0" in capsys.readouterr().err
+    assert main(["verify", "multihead.eq51", "--thorough", "--record"]) == 2
+    assert "thorough=True" in capsys.readouterr().err
 
 
 def test_each_parameter_of_the_face_is_a_flag():
     for name in _parameters(jb.verify):
-        assert NAMES.get(name, name) in _parameters(command), name
+        assert NAMES.get(name, name) in {*_parameters(command), *FIELDS}, name
 
 
 def test_both_say_what_each_option_does():
@@ -48,15 +79,9 @@ def test_both_say_what_each_option_does():
         assert _said(function).keys() == _parameters(function).keys()
 
 
-def test_shared_options_are_said_in_the_same_words():
-    face, flags = _said(jb.verify), _said(command)
-    for name in ("seed", "fresh"):
-        assert face[name] == flags[name]
-
-
 def test_verdicts_depend_on_each_field_that_the_settings_name():
     catalogue = selected("multihead.cor1.3").catalogue
     usual = Options().settings(catalogue)
-    for name, default in Options()._asdict().items():
-        other = Options()._replace(**{name: 7 if name == "seed" else not default})
+    for name, default in asdict(Options()).items():
+        other = replace(Options(), **{name: 7 if name == "seed" else not default})
         assert (other.settings(catalogue) != usual) == (name not in NO_VERDICT), name

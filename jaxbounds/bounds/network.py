@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from jaxbounds.bounds.heads import HEADS, curvature_of_heads
 from jaxbounds.bounds.result import Bounds, PaperBound
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.options import refused, whole
 from jaxbounds.networks.own_network import Reason, leaves_by_path
 from jaxbounds.qstr import span
@@ -168,7 +169,7 @@ def bounds_for(
         direction: qstr: of the link, if it is known.
 
     Raises:
-        ValueError: if `loss_range` or `lipschitz` is not positive, `delta` outside (0, 1), `heads`,
+        Refused: if `loss_range` or `lipschitz` is not positive, `delta` outside (0, 1), `heads`,
             `cls` or `encoded` no such integer, or `first` no text.
     """
     for name, value in (("loss_range", loss_range), ("lipschitz", lipschitz), ("delta", delta)):
@@ -178,9 +179,9 @@ def bounds_for(
         if given is not None:
             whole(name, given, least=0 if name == "cls" else 1)
     if not isinstance(first, str):
-        raise ValueError(f"first={first!r} is no path. Try the path of a leaf, as 'layer/kernel'")
+        raise Refused(f"first={first!r} is no path. Try the path of a leaf, as 'layer/kernel'")
     if not (0 < loss_range < math.inf and 0 < lipschitz < math.inf and 0 < delta < 1):
-        raise ValueError(
+        raise Refused(
             "loss_range and lipschitz must be positive and finite, delta in (0, 1), got "
             f"loss_range={loss_range}, lipschitz={lipschitz} and delta={delta}. Try the defaults"
         )

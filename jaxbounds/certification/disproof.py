@@ -25,6 +25,7 @@ from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.measure import compared
 from jaxbounds.falsification.programs import compiled
 from jaxbounds.falsification.second_opinion import TRUE, at_projected, is_at_projected
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.certificate import Certificate, decimal_bounds
@@ -277,8 +278,7 @@ def disprove(
         bits: the precisions in bits, tried in turn.
 
     Raises:
-        KeyError: if there is no such form.
-        ValueError: if there is no such statement or no instance. Also if the instance is not
+        Refused: if there is no such statement, form or instance. Also if the instance is not
             finite, its leaves are no arrays, or its shapes or numbers are impossible for the
             statement.
     """
@@ -287,7 +287,7 @@ def disprove(
     if instance is None and stored is not None:
         instance, size = stored.instance, stored.size
     if instance is None or size is None:
-        raise ValueError(
+        raise Refused(
             f"{statement.id} ({form}) stores no counterexample, got size={size}. Try to "
             "give instance and size"
         )
@@ -322,8 +322,7 @@ def confirmed(
     an irrational number. The sides of an identity must differ by more than its tolerance.
 
     Raises:
-        KeyError: if there is no such form.
-        ValueError: as `disprove`.
+        Refused: as `disprove`.
     """
     # An identity may differ by the rounding of its constants.
     margin = statement.tolerance if statement.relation == "=" else 0.0

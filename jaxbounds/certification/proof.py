@@ -19,6 +19,7 @@ from jaxbounds.claims.statements import Domain, Form, Size, Statement
 from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
 from jaxbounds.falsification.evaluation import asked, in_order, joined, pick
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import Box, BoxSearch, Programs
@@ -120,7 +121,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         )
         if statement.is_bound and (lhs.ndim or rhs.ndim):
             shapes = f"{lhs.shape} and {rhs.shape}"
-            raise ValueError(
+            raise Refused(
                 f"both sides of a {statement.relation} must be scalars, got {shapes}. Try "
                 "jnp.max of each side"
             )
@@ -183,9 +184,8 @@ def prove(
         progress: a function that gets the number of enclosed boxes and of open boxes.
 
     Raises:
-        KeyError: if there is no such form.
-        ValueError: if the chart gives other entries, shapes or types than the statement's samplers,
-            or the slack is no number.
+        Refused: if there is no such form, if the chart gives other entries, shapes or types than
+            the statement's samplers, or if the slack is no number.
     """
     statement = the_statement(statement)
     domain = domain if slack is None else domain.with_slack(slack)

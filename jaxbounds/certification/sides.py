@@ -8,26 +8,27 @@ import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.evaluation import in_order, on_the_host, pick
+from jaxbounds.ground.exceptions import Refused
 
 
 def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
     """Turn numbers, lists and arrays into the arrays that `evaluate` gets.
 
     Raises:
-        ValueError: if a leaf is not finite, with its name.
+        Refused: if a leaf is not finite, with its name.
     """
     leaf = lambda x: not isinstance(x, Mapping)
     arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
     for path, x in jax.tree_util.tree_leaves_with_path(arrays):
         if x.dtype.kind not in "biuf":
             where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(
+            raise Refused(
                 f"the instance must hold numbers: {where} holds {x.ravel()[:2]}, "
                 f"dtype={x.dtype}. Try floats or integers"
             )
         if np.issubdtype(x.dtype, np.floating) and not np.isfinite(x).all():
             where = jax.tree_util.keystr(path, simple=True, separator=".")
-            raise ValueError(
+            raise Refused(
                 f"the instance is not finite: {where} holds {x.ravel()[:4]}, "
                 f"dtype={x.dtype}. Try finite numbers"
             )

@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxbounds.claims.statements import Instance, Statement
 from jaxbounds.falsification.storage import flatten, unflatten
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import write_text
 from jaxbounds.programs.balls.certificate import Certificate
 
@@ -77,13 +78,13 @@ def save_witness(path: str | Path, witness: Mapping[str, Any], /) -> Path:
 
 def _number(text: str) -> Fraction:
     if not re.fullmatch(r"-?\d+(/\d+)?", text):
-        raise ValueError(f'number={text[:20]!r} is no fraction. Try "-3/8"')
+        raise Refused(f'number={text[:20]!r} is no fraction. Try "-3/8"')
     return Fraction(text)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError(
+        raise Refused(
             f"shape={shape!r} is no list of counts; expected non-negative integers. Try [2, 3]"
         )
     return tuple(shape)
@@ -97,10 +98,10 @@ def _array(name: str, entry: Any) -> np.ndarray:
         values = [float(v) if kind == "f" else int(v) for v in numbers]
         array: np.ndarray = np.array(values, kinds[kind])
         if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
-            raise ValueError(f"a number is no {array.dtype}, in entry={name!r}. Try another dtype")
+            raise Refused(f"a number is no {array.dtype}, in entry={name!r}. Try another dtype")
         return array.reshape(_shape(entry["shape"]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
-        raise ValueError(
+        raise Refused(
             f"entry {name!r} of the instance cannot be read: {problem}, got "
             f"type={type(entry).__name__}. Try `jaxbounds certify` again"
         ) from problem
@@ -110,7 +111,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(
+            raise Refused(
                 f"the key {name[:20]!r} comes twice, got keys={list(found)}. Try one entry "
                 "for each key"
             )
@@ -122,54 +123,52 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read a witness, and its instance as arrays.
 
     Raises:
-        ValueError: if the file is missing, too large, no witness, damaged (its digest does not
+        Refused: if the file is missing, too large, no witness, damaged (its digest does not
             match), or holds entries that are no numbers.
     """
     path = Path(path)
     if not path.is_file():
-        raise ValueError(
+        raise Refused(
             f"no file {path}, got path={str(path)!r}. Try to give a witness that "
             "`jaxbounds certify` wrote"
         )
     if path.stat().st_size > LIMIT:
-        raise ValueError(
+        raise Refused(
             f"{path} has more than {LIMIT} bytes: it is no witness, "
             f"size={path.stat().st_size}. Try a file that `jaxbounds certify` wrote"
         )
     try:
         witness = json.loads(path.read_text(encoding="utf8"), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{path} is no JSON, problem={str(problem).splitlines()[0]!r}. Try a file "
             "that `jaxbounds certify` wrote"
         ) from problem
     if not isinstance(witness, dict) or witness.get("format") != FORMAT:
-        raise ValueError(
+        raise Refused(
             f"{path} is no witness: its format is not {FORMAT!r}, got "
             f"type={type(witness).__name__}. Try a file that `jaxbounds certify` wrote"
         )
     if witness.get("digest") != digest_of(witness):
-        raise ValueError(
+        raise Refused(
             f"{path}: its digest does not match its content: it was altered, "
             f"digest={witness.get('digest')!r}. Try `jaxbounds certify` to write it again"
         )
     named = ("statement", "form", "size", "instance")
     missing = [name for name in named if name not in witness]
     if missing:
-        raise ValueError(
+        raise Refused(
             f"{path} lacks {', '.join(missing)}, got keys={sorted(witness)}. Try "
             "`jaxbounds certify` to write it again"
         )
     size = witness["size"]
     if not isinstance(size, dict) or not all(type(n) is int for n in size.values()):
-        raise ValueError(
-            f'{path}: its size is no object of integers, size={size!r}. Try {{"n": 2}}'
-        )
+        raise Refused(f'{path}: its size is no object of integers, size={size!r}. Try {{"n": 2}}')
     try:
         entries = witness["instance"].items()
         flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}
         return witness, unflatten(flat)
     except (AttributeError, ValueError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{path}: {problem}, with format={FORMAT!r}. Try `jaxbounds certify` to write it again"
         ) from problem

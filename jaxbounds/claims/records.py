@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxbounds.claims.renamed import current_id
 from jaxbounds.claims.statements import Paper
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import write_text
 
 RATIOS, VALUES, CONSTANTS = "ratios.json", "values.json", "constants.json"
@@ -28,7 +29,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         name: RATIOS, VALUES or CONSTANTS.
 
     Raises:
-        ValueError: if the file is damaged.
+        Refused: if the file is damaged.
     """
     file = place_of_records(paper, name)
     if file is None or not file.is_file():
@@ -37,7 +38,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         kept = dict(json.loads(file.read_text(encoding="utf8")))
         return {current_id(name): content for name, content in kept.items()}
     except (OSError, ValueError, TypeError) as problem:
-        raise ValueError(f"{file} is damaged ({problem}): record again") from problem
+        raise Refused(f"{file} is damaged ({problem}): record again") from problem
 
 
 def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
@@ -60,10 +61,10 @@ def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth:
             longer file, in which a person sees more exactly what changed.
 
     Raises:
-        ValueError: if the paper is in no file.
+        Refused: if the paper is in no file.
     """
     file = place_of_records(paper, name)
     if file is None:
-        raise ValueError(f"paper {paper.id!r} is in no file, and has no place for records")
+        raise Refused(f"paper {paper.id!r} is in no file, and has no place for records")
     file.parent.mkdir(parents=True, exist_ok=True)
     write_text(file, _lines(content, depth) + "\n")

@@ -10,7 +10,7 @@ from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
-from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.items import coverage
 from jaxbounds.runs.audit import audited, the_paper, write_audit
 from jaxbounds.runs.statement_run import Options
@@ -21,8 +21,8 @@ def audit(
     /,
     *,
     out: Path | None = None,
-    seed: int = 0,
-    timeout: float = TIMEOUT,
+    seed: int = Options.seed,
+    timeout: float = Options.timeout,
     jobs: int = 0,
     certify: bool = True,
     imports: Imports = (),
@@ -43,17 +43,18 @@ def audit(
         certify: disprove what fails in ball arithmetic; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
-    refuse_other_limits(timeout)
+    options = Options(seed=seed, certify=certify, timeout=timeout)
+    options.check()
     selection = the_paper(paper, imports)
     if certify:
         try:
             import jaxbounds.certification  # noqa: F401 - says what is missing
         except ModuleNotFoundError as problem:
-            raise ValueError(
+            raise Refused(
                 f"{problem}, for certify={certify}. Try --no-certify, which leaves certificates out"
             ) from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"
-    run = audited(selection, Options(seed, certify=certify, timeout=timeout), place, jobs=jobs)
+    run = audited(selection, options, place, jobs=jobs)
     if set(run.kept) != {s.id for s in selection.statements}:
         show(run, console_for_output())
         if run.stopped:

@@ -24,6 +24,7 @@ from jaxbounds.cli.common import (
 )
 from jaxbounds.cli.figures import about_figure
 from jaxbounds.falsification import hypothesis_names, load_instance, replay
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.papers import find_statement, judges_of, load_papers, named_in_print, selected
 from jaxbounds.report.codes import carrying, describe_code, legend, papers_with, pointer
@@ -123,7 +124,7 @@ def _statements(
         return tuple(carriers.values()), {}
     try:
         selection = selected(named_in_print(name), imports=imports, kinds=kind)
-    except ValueError:
+    except Refused:
         if figures:
             return (), {}
         raise
@@ -164,13 +165,13 @@ def errata(
     unknown = set(papers) - {paper.id for paper in known}
     if unknown:
         names = ", ".join(paper.id for paper in known)
-        raise ValueError(
+        raise Refused(
             f"no paper={', '.join(sorted(unknown))}. Try one of: {names} (a paper of your own "
             "needs --import FILE)"
         )
     chosen = [_of_weight(paper, kind) for paper in known if not papers or paper.id in papers]
     if json and brief:
-        raise ValueError(
+        raise Refused(
             f"--brief is a text, --json has all: one of them, got brief={brief}, "
             f"json={json}. Try --json alone"
         )

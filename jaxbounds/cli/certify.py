@@ -9,6 +9,7 @@ from jaxbounds.certification.rocq import OPERATIONS
 from jaxbounds.cli.answers import answer
 from jaxbounds.cli.common import Imports, Patterns, console_for_output
 from jaxbounds.cli.streams import say
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.to_json import to_json
@@ -77,9 +78,7 @@ def certify(
     held = place_for(out, imports)
     out = held.path
     if operations < 1:
-        raise ValueError(
-            f"--operations must be at least 1, got {operations}. Try --operations 5000"
-        )
+        raise Refused(f"--operations must be at least 1, got {operations}. Try --operations 5000")
     if rocq is not None:
         try_to_write(rocq)
     made, interrupted = list[Certified](), False

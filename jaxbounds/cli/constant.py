@@ -11,6 +11,7 @@ from jaxbounds.constants import SharpConstant, parse
 from jaxbounds.constants.on_record import put_on_record
 from jaxbounds.constants.result import SECONDS
 from jaxbounds.experiments import plotting
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.states import Depends
@@ -70,7 +71,7 @@ def constant(
         on: where the forms are worked on.
     """
     if not patterns and not record:
-        raise ValueError(
+        raise Refused(
             f"name a statement, got patterns={patterns}. Try `jaxbounds constant multihead.eq42`"
         )
     selection, axes = selected(patterns, imports=imports), parse(sizes)

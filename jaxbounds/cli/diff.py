@@ -13,6 +13,7 @@ from rich.text import Text
 from jaxbounds.cli.common import console_for_output, print_json
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import Verdict
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import json_in
 from jaxbounds.ground.to_json import to_json
@@ -92,7 +93,7 @@ def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
     """Return the verdicts of a folder, and the settings of their run."""
     forms = {(v.id, v.form): v for found in verdicts_in(path).values() for v in found}
     if not forms:
-        raise ValueError(
+        raise Refused(
             f"no verdicts in {path}, got path={str(path)!r}. Try a folder that `jaxbounds "
             "verify` left"
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS, experiments, load_paper
 
 _FIGURE = re.compile(r"(?i)(?:(?P<paper>\w+) )?(?P<kind>fig(?:ure|\.)?|table) ?(?P<which>\d+\S*)")
@@ -39,7 +40,7 @@ def about_figure(name: str, /) -> Iterator[Text]:
         name: "multihead Figure 2", or "Figure 2" for all papers that have one.
 
     Raises:
-        ValueError: if no paper has the figure.
+        Refused: if no paper has the figure.
     """
     found = _FIGURE.fullmatch(name.strip())
     if found is None or (found["paper"] or PAPERS[0]) not in PAPERS:
@@ -57,7 +58,7 @@ def about_figure(name: str, /) -> Iterator[Text]:
             told = True
             yield _commands(paper, experiment)
     if not told:
-        raise ValueError(f"figure={name!r} is in no paper. Try jaxbounds run, which lists them")
+        raise Refused(f"figure={name!r} is in no paper. Try jaxbounds run, which lists them")
 
 
 def _commands(paper: str, experiment: Experiment) -> Text:

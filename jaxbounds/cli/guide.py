@@ -7,6 +7,7 @@ import tyro
 
 from jaxbounds.cli.answers import answer
 from jaxbounds.cli.first import GUIDE
+from jaxbounds.ground.exceptions import Refused
 
 TOPICS = (
     "start", "questions", "say", "verdicts", "codes", "source", "papers", "certify", "kernel",
@@ -22,10 +23,10 @@ def topic_text(topic: str, /) -> str:
     """Return the Markdown of a topic.
 
     Raises:
-        ValueError: if there is no such topic.
+        Refused: if there is no such topic.
     """
     if topic not in TOPICS:
-        raise ValueError(f"no topic {topic!r}; there are: {', '.join(TOPICS)}")
+        raise Refused(f"no topic {topic!r}; there are: {', '.join(TOPICS)}")
     return (resources.files("jaxbounds") / "guide" / f"{topic}.md").read_text(encoding="utf8")
 
 

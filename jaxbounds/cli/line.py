@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxbounds.claims.sets.reading import sets_in
 from jaxbounds.claims.sets.words import declared
+from jaxbounds.ground.exceptions import Refused
 
 MODEL = '''"""The two sides of the claim, each once."""
 
@@ -54,7 +55,7 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
     """Return the function that makes a paper's files from its name; no saved code is executed.
 
     Raises:
-        ValueError: if the file holds no line, its code could not be read, or a part of the line is
+        Refused: if the file holds no line, its code could not be read, or a part of the line is
             more than names, numbers and sets of the library.
     """
     try:
@@ -62,19 +63,19 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
         line = saved["line"]
         code = line["code"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{file} is none that `save` wrote of a sharp_constant or find_violation: "
             f"{problem}, got file={str(file)!r}. Try to save the line again"
         ) from problem
     if not code:
-        raise ValueError(
+        raise Refused(
             f"{file}: the code of its functions could not be read, got code={code!r}. Try "
             "to write them in a file, or to name only objects of a module"
         )
     try:
         told = _Told(saved, line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{file}: {problem}, file={file.name!r}. Try to save the line again"
         ) from problem
     return told.files
@@ -96,7 +97,7 @@ class _Told:
         self._error = None if error is None else _names("error", error)
         self._sizes = tuple(_size(size) for size in line["sizes"])
         if line["relation"] not in ("<=", ">="):
-            raise ValueError(
+            raise Refused(
                 f"relation={line['relation']!r:.40} is neither '<=' nor '>='. Try relation='<='"
             )
         best = saved
@@ -109,7 +110,7 @@ class _Told:
         }
         self._ratio = float(best.get("instance_ratio") or best["ratio"])
         if not isfinite(self._ratio):
-            raise ValueError(
+            raise Refused(
                 f"the ratio is {self._ratio}, and no finite number. Try to save the line again"
             )
 
@@ -146,18 +147,18 @@ def _definitions(code: Any) -> str:
     """Return the code of the sides, if the module only imports and defines.
 
     Raises:
-        ValueError: if the code is no Python, or a line of the module does more than that.
+        Refused: if the code is no Python, or a line of the module does more than that.
     """
     try:
         tree = ast.parse(code)
     except (SyntaxError, MemoryError, RecursionError) as problem:
-        raise ValueError(
+        raise Refused(
             f"the code of the sides is no Python: {problem!s:.80}, got "
             f"type={type(code).__name__}. Try to save the line again"
         ) from problem
     for node in tree.body:
         if not _defines(node):
-            raise ValueError(
+            raise Refused(
                 f"line={node.lineno} of the code of the sides, {ast.unparse(node)!r:.60}, "
                 "neither imports nor defines a function or a number. Try a file with the two "
                 "functions alone"
@@ -183,11 +184,11 @@ def _names(which: str, names: Any) -> list[str]:
     """Return names of entries and sizes, all of them identifiers.
 
     Raises:
-        ValueError: if an entry is no name.
+        Refused: if an entry is no name.
     """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-            raise ValueError(
+            raise Refused(
                 f"{which} names {name!r:.40}, which is no name of an entry or a size, got "
                 f"type={type(name).__name__}. Try a letter"
             )
@@ -198,12 +199,12 @@ def _size(size: Mapping[str, Any]) -> dict[str, float]:
     """Return the static part of an instance.
 
     Raises:
-        ValueError: if it holds more than finite numbers by names.
+        Refused: if it holds more than finite numbers by names.
     """
     _names("a size", size)
     for name, value in size.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise ValueError(
+            raise Refused(
                 f"the size {name} is {value!r:.40}, and no finite number: "
                 f"{name}={value!r:.40}. Try an integer"
             )
@@ -214,14 +215,14 @@ def _literal(value: Any) -> Any:
     """Return a JSON value whose `repr` is a literal.
 
     Raises:
-        ValueError: if a number is infinite or NaN.
+        Refused: if a number is infinite or NaN.
     """
     if isinstance(value, dict):
         return {name: _literal(entry) for name, entry in value.items()}
     if isinstance(value, list):
         return list(map(_literal, value))
     if isinstance(value, float) and not isfinite(value):
-        raise ValueError(f"the instance holds {value}, got value={value}. Try finite numbers")
+        raise Refused(f"the instance holds {value}, got value={value}. Try finite numbers")
     return value
 
 

@@ -8,6 +8,7 @@ from jaxbounds.cli.common import Imports
 from jaxbounds.cli.run import finish
 from jaxbounds.experiments.sweeps import merge_sweeps
 from jaxbounds.experiments.sweeps.checkpoint import ABOUT
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import is_there, locate
 from jaxbounds.runs.experiment import merged
 
@@ -29,7 +30,7 @@ def merge(
             the shards name no code to run.
     """
     if not folders:
-        raise ValueError(
+        raise Refused(
             f"no folder of shards given, got folders={folders}. Try jaxbounds merge DIR --out DIR"
         )
     place = locate(out)

@@ -16,6 +16,7 @@ import tyro
 from jaxbounds.cli.answers import answer
 from jaxbounds.cli.line import told_in
 from jaxbounds.cli.streams import say
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 NAME = "room"
@@ -26,16 +27,16 @@ def _paper_id(folder: Path) -> str:
     """Return the id of the paper in a folder: the folder's name.
 
     Raises:
-        ValueError: if it is no name for a paper and a package, or is taken.
+        Refused: if it is no name for a paper and a package, or is taken.
     """
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(
+        raise Refused(
             f"{name!r} cannot be a paper's id and a package, got name={name!r}. Try "
             "lower-case letters, then also digits and _"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
-        raise ValueError(
+        raise Refused(
             f"there is a module or paper {name!r} already, got name={name!r}. Try another name"
         )
     return name
@@ -99,7 +100,7 @@ def _from_source(folder: Path, name: str, source: Path) -> int:
 
 def _refuse_taken(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(
+        raise Refused(
             f"{folder} is there already, got folder={str(folder)!r}. Try to give a new folder"
         )
 

@@ -17,6 +17,7 @@ from jaxbounds.cli.common import Imports, Patterns, Plain, console_for_output
 from jaxbounds.experiments import plotting
 from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.experiments.results import load
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place
 from jaxbounds.ground.folders import Marked
 from jaxbounds.papers import find_experiment, load_papers, select
@@ -48,7 +49,7 @@ def plot(
     if (folder / "verdicts.json").is_file():
         return _plot_slack(folder, patterns, imports)
     if patterns:
-        raise ValueError(
+        raise Refused(
             f"{folder} holds no verdicts: patterns are for those, got "
             f"patterns={patterns}. Try it without patterns"
         )
@@ -61,7 +62,7 @@ def plot(
 
 def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ...]) -> int:
     if not _can_draw():
-        raise ValueError(MISSING)
+        raise Refused(MISSING)
     verdicts = published_in(Path(folder))
     judged = {verdict.id for verdict in verdicts}
     known = [s for p in load_papers(imports) for s in p.statements if s.id in judged]

@@ -19,6 +19,7 @@ from jaxbounds.cli.streams import say
 from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.results import save
 from jaxbounds.experiments.sweeps import Share
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.papers import experiments, find_experiment
 from jaxbounds.runs.distributed import ALONE, Distributed, supervised
@@ -157,23 +158,23 @@ def _check(experiment: Experiment, options: Options) -> None:
         }
         for flag in (flag for flag, given in several.items() if given):
             word = "be resumed" if flag == "--resume" else "be cut into shards or shared"
-            raise ValueError(
+            raise Refused(
                 f"{experiment.id} cannot {word}: run it without {flag}, got flag={flag!r}. "
                 "Try the run without it"
             )
     options.together.check()
     if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
-        raise ValueError(
+        raise Refused(
             "--shard, --shards and --distributed exclude each other: give one, got "
             f"shard={options.shard!r}, shards={options.shards}. Try one of them"
         )
     if not options.deadline > 0:
-        raise ValueError(
+        raise Refused(
             f"--deadline is a positive number of seconds, got {options.deadline:g}. Try "
             "--deadline 30"
         )
     if options.shards < 0 or (options.on != HERE and not options.shards):
-        raise ValueError(
+        raise Refused(
             "--engine needs --shards N, the number of pieces to cut the run into, got "
             f"shards={options.shards}. Try --shards 8"
         )

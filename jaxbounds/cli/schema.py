@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from jaxbounds.cli.common import print_json
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.schemas import DIALECT, Schema, many, object_schema
 
 SCHEMAS = {
@@ -34,6 +35,6 @@ def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
             "constants" (constant) or "answers" (all other commands).
     """
     if name and name not in SCHEMAS:
-        raise ValueError(f"no schema has name={name!r}. Try one of: {', '.join(SCHEMAS)}")
+        raise Refused(f"no schema has name={name!r}. Try one of: {', '.join(SCHEMAS)}")
     print_json(_schema(name) if name else {known: _schema(known) for known in SCHEMAS})
     return 0

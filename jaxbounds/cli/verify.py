@@ -10,13 +10,13 @@ from jaxbounds.cli.common import Imports, Kinds, Patterns, console_for_output, p
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
 from jaxbounds.falsification import load_instance
-from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import selected
 from jaxbounds.report.accept import accepted, write_accepted
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.statement_run import Options, Verification
 
-OUT = Path("results/verify")
+OUT, USUAL = Path("results/verify"), Options()
 
 
 def verify(
@@ -24,14 +24,9 @@ def verify(
     /,
     *,
     out: Path = OUT,
-    seed: int = 0,
+    judging: Annotated[Options, tyro.conf.OmitArgPrefixes] = USUAL,
     jobs: int = 0,
-    timeout: float = TIMEOUT,
-    thorough: bool = False,
-    fresh: bool = False,
-    traceback: bool = False,
     record: bool = False,
-    certify: bool = False,
     accept: bool = False,
     kind: Kinds = (),
     exitfirst: Annotated[bool, tyro.conf.arg(aliases=["-x"])] = False,
@@ -59,18 +54,10 @@ def verify(
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
             files that hold a PAPER.
         out: folder for verdicts.json, report.html, worst instances and counterexamples.
-        seed: of all draws.
+        judging: how the statements are judged.
         jobs: processes; 0 means one for each core.
-        timeout: seconds for each statement, looked at between two batches of instances; what is not
-            refuted by then is inconclusive.
-        thorough: ten times the samples and searches, which also start from the worst instances
-            that earlier runs found.
-        fresh: do without what earlier runs found, and keep nothing for later ones.
-        traceback: where a statement cannot be measured, print where it broke.
         record: keep the worst ratios, and values of all judged functions, in the papers' records/,
             as those to compare with; the output names what changed.
-        certify: disprove what fails in ball arithmetic, and write witnesses beside the
-            counterexamples; needs the extra `certify`.
         accept: where a form fails and is not recorded so, write its counterexample, ready to be
             declared, with an erratum to fill in, into accepted.py of the paper's records, for
             review; an earlier one is never replaced.
@@ -86,23 +73,14 @@ def verify(
         imports: modules or files that hold a PAPER of your own.
         on: where the statements are judged.
     """
-    if certify:
+    if judging.certify:
         import jaxbounds.certification  # noqa: F401 - says at once what is missing
-    if record and (seed or thorough):
-        raise ValueError(
-            f"--record keeps what seed 0 gives, got seed={seed}, thorough={thorough}. Try "
-            "to leave --seed and --thorough out"
-        )
-    refuse_other_limits(timeout)
-    if jobs < 0 or not 0 <= seed < 2**32:
-        raise ValueError(
-            f"--jobs or --seed cannot be negative or above 2^32 - 1, got jobs={jobs}, "
-            f"seed={seed}. Try --jobs 0 --seed 0"
-        )
-    options = Options(seed, thorough, certify, traceback, fresh, timeout)
+    if record:
+        judging.refuse_to_record()
+    judging.check()
     if watch:
         if record or last_failed or json or accept:
-            raise ValueError(
+            raise Refused(
                 f"--watch judges what changed, got record={record}, "
                 f"last_failed={last_failed}, json={json}, accept={accept}. Try to leave "
                 "--record, --last-failed, --json, --accept out"
@@ -110,12 +88,12 @@ def verify(
         from jaxbounds.cli.watch import Watched, keep_watching
 
         place = out.with_name(f"{out.name}-watch") if out == OUT else out
-        given = Watched(patterns, kind, imports, place, jobs, exitfirst, durations, options)
+        given = Watched(patterns, kind, imports, place, jobs, exitfirst, durations, judging)
         return keep_watching(given)
     console = console_for_output(errors=json)
     selection = selected(patterns, imports=imports, kinds=kind)
     run = Verification(
-        selection, options, out, on=on, jobs=jobs, exitfirst=exitfirst, last_failed=last_failed
+        selection, judging, out, on=on, jobs=jobs, exitfirst=exitfirst, last_failed=last_failed
     )
     show(run, console, every=every, verbose=verbose, record=record, durations=durations)
     if accept:

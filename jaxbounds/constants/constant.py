@@ -45,6 +45,8 @@ from jaxbounds.falsification.bench import Pool, batch_of, concatenate, length, t
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, recall, remember
 from jaxbounds.falsification.explore import draw, search
+from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.interpreted import NotInterpreted
 
@@ -108,29 +110,29 @@ def sharp_constant(
         examples: the worst instances of earlier runs, which are climbed too, and the new ones.
 
     Raises:
-        KeyError: if there is no such form.
-        ValueError: if it is no `<=` that instances decide, if there is no such axis, or if a size
-            cannot be measured or does not fit into memory.
+        Refused: if there is no such form or axis, or the form is no `<=` that instances decide.
+            Also if a size cannot be measured or does not fit into memory.
     """
+    refuse_other_seeds(seed)
     line = None
     if over is not None:
         line = line_of(statement, form, over, sizes, relation)  # type: ignore[arg-type]
         statement, form, sizes = line.statement(), "printed", None
     elif callable(statement) or callable(form):
-        raise ValueError(
+        raise Refused(
             f"of two functions say over which sets, got over={over!r}. Try over={{'x': "
             "jb.Ball(1, 'd')}"
         )
     statement, form = the_statement(statement), str(form)  # type: ignore[arg-type]
     statement.form(form)
     if not statement.is_bound or statement.kind in ON_AVERAGE:
-        raise ValueError(
+        raise Refused(
             f"{statement.id} is of kind {statement.kind} ({statement.relation}), got "
             f"kind={statement.kind!r}: a sharp constant is the largest lhs/rhs over "
             "instances, of an inequality. Try a form with <="
         )
     if statement.there_is is not None or statement.unrefutable:
-        raise ValueError(
+        raise Refused(
             f"{statement.id} rests on a search on its larger side, "
             f"there_is={statement.there_is}: what it finds is no lower estimate of a "
             "constant. Try a claim without a search"

@@ -25,7 +25,7 @@ def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
     """Put constants of a paper on record; they replace earlier constants of the forms.
 
     Raises:
-        ValueError: if the paper is in no file.
+        Refused: if the paper is in no file.
     """
     kept = {(c.id, c.form): c for c in constants_on_record(paper)}
     fits = lambda instance: len(json.dumps(instance)) <= SMALL

@@ -15,6 +15,7 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.constants.problem import with_one_form
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.measure import measure
+from jaxbounds.ground.exceptions import Refused
 
 MOST_SIZES = 64
 """Sizes in one call at most; a larger number runs longer."""
@@ -27,7 +28,7 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
     """Parse axes from words such as "T=2,4,8" or "R=.5,1"; whole numbers are integers.
 
     Raises:
-        ValueError: if a word has another form.
+        Refused: if a word has another form.
     """
     axes: dict[str, tuple[float, ...]] = {}
     for word in words:
@@ -35,11 +36,9 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
         numbers = [v.strip() for v in values.split(",") if v.strip()]
         values_of = [_number(n) for n in numbers]
         if not equals or not name or not numbers or None in values_of:
-            raise ValueError(
-                f"--sizes takes axes with numbers, got {word!r}. Try T=2,4,8 or R=.5,1"
-            )
+            raise Refused(f"--sizes takes axes with numbers, got {word!r}. Try T=2,4,8 or R=.5,1")
         if name in axes:
-            raise ValueError(
+            raise Refused(
                 f"--sizes names {name} twice, got {name}={words}. Try {name} once, with all "
                 "its values"
             )
@@ -67,7 +66,7 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     statement's sizes are taken.
 
     Raises:
-        ValueError: if there is no such axis, a value is not whole and positive though the
+        Refused: if there is no such axis, a value is not whole and positive though the
             statement's are integers, or there are too many sizes.
     """
     declared = tuple(map(Size, statement.sizes))
@@ -76,7 +75,7 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     base = dict(declared[0])
     if not isinstance(axes, Mapping):
         if any(set(size) != set(base) for size in axes):
-            raise ValueError(
+            raise Refused(
                 f"sizes of {statement.id} must give {', '.join(base)}, got {list(axes)}. Try "
                 f"{{{', '.join(f'{name!r}: 2' for name in base)}}}"
             )
@@ -84,25 +83,25 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     unknown = [axis for axis in axes if axis not in base]
     if unknown:
         known = ", ".join(base) or "none"
-        raise ValueError(
+        raise Refused(
             f"{statement.id} has no axis {unknown[0]!r}; its axes are: {known}, got "
             f"axes={list(axes)}. Try one of its axes"
         )
     for axis, values in axes.items():
         whole = all(isinstance(size[axis], int) for size in declared)
         if not values or any(isinstance(v, bool) or not math.isfinite(v) for v in values):
-            raise ValueError(
+            raise Refused(
                 f"sizes must be numbers: {axis} = {list(values)}, got axes={axes}. Try {axis}=2,4"
             )
         if whole and any(v != int(v) or v < 1 for v in values):
-            raise ValueError(
+            raise Refused(
                 f"sizes must be whole numbers from 1 on: {axis} = {list(values)}, "
                 f"got axes={axes}. Try {axis}=2,4 (an axis is continuous where the statement "
                 "gives it a float, as 1.0)"
             )
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:
-        raise ValueError(
+        raise Refused(
             f"{total} sizes are too many, got sizes={total}. Try at most {MOST_SIZES} combinations"
         )
     chosen = itertools.product(*axes.values())
@@ -140,7 +139,7 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
     The function traces the programs without running them.
 
     Raises:
-        ValueError: with the reason.
+        Refused: with the reason.
     """
     if statement.host or not statement.sample or size in statement.sizes:
         return
@@ -152,14 +151,14 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
             program = jax.make_jaxpr(measure(one, size))(drawn)
         except Exception as problem:  # any exception of a statement at unknown shapes
             line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-            raise ValueError(
+            raise Refused(
                 f"{statement.id} cannot be measured at {size!r}: {line}, form={form!r}. Try "
                 "other sizes"
             ) from problem
     floats = sum(math.prod(leaf.shape) * 8 for leaf in jax.tree.leaves(drawn))
     need = statement.budget.batch * max(floats, _largest(program.jaxpr))
     if need > SHARE * _memory():
-        raise ValueError(
+        raise Refused(
             f"{statement.id} (form={form!r}) at {size!r} does not fit: one array of a batch of "
             f"{statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
             f"{_memory() / 2**30:.3g}. Try smaller sizes"
@@ -178,7 +177,7 @@ def grown(statement: Statement, form: str, /) -> tuple[Size, ...]:
     base, found = declared[0], [declared[0]]
     for axis in base:
         size = Size(dict(base) | {axis: 2 * base[axis]})
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(Refused):
             check(statement, form, size)
             found.append(size)
     return tuple(dict.fromkeys([*found, *declared[1:]]))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jaxbounds.ground.exceptions import Refused
+
 if TYPE_CHECKING:  # slow to import, and no command that lists things needs it
     import xarray as xr
 
@@ -76,11 +78,9 @@ def refuse_unless_increasing(config: Any, /, *names: str) -> None:
     """Refuse grids of a configuration that are empty, not positive, or do not increase strictly.
 
     Raises:
-        ValueError: naming the first such field and what it holds.
+        Refused: naming the first such field and what it holds.
     """
     for name in names:
         values = list(getattr(config, name))
         if not values or values != sorted(set(values)) or not values[0] > 0:
-            raise ValueError(
-                f"{name} must be positive and increase, got {values}. Try {name}=1,2,4"
-            )
+            raise Refused(f"{name} must be positive and increase, got {values}. Try {name}=1,2,4")

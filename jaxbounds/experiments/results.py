@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.extras import require
 from jaxbounds.ground.files import Place, Unreachable, digest, here, is_there, locate
 from jaxbounds.ground.folders import Marked
@@ -50,13 +51,11 @@ def load(path: str | Place, /) -> xr.Dataset:
     """Read a file that `save` wrote, now or before 0.2; attributes are decoded.
 
     Raises:
-        ValueError: if the file is missing, or `save` did not write it.
+        Refused: if the file is missing, or `save` did not write it.
     """
     path = locate(path)
     if not is_there(path):
-        raise ValueError(
-            f"no result {path}, got path={str(path)!r}. Try to run the experiment first"
-        )
+        raise Refused(f"no result {path}, got path={str(path)!r}. Try to run the experiment first")
     try:
         # Some damage makes the library of the format look for ever for what is not there.
         Marked(path.parent).refuse_changed(path.name)
@@ -77,17 +76,17 @@ def load(path: str | Place, /) -> xr.Dataset:
     except Unreachable:
         raise
     except Exception as problem:  # the readers raise whatever they stumble over
-        raise ValueError(
+        raise Refused(
             f"{path} is no result or is damaged ({type(problem).__name__}), got "
             f"path={str(path)!r}. Try to run it again"
         ) from problem
     if form != (EARLIER if before else FORMAT):
-        raise ValueError(
+        raise Refused(
             f"{path} was not written by this library: expected {FORMAT}, got "
             f"format={form!r:.60}. Try to run it again"
         )
     if damaged:
-        raise ValueError(
+        raise Refused(
             f"{path} is damaged (its checksum does not match), got path={str(path)!r}. "
             "Try to run it again"
         )

@@ -17,6 +17,7 @@ from jaxbounds.falsification.noted_values import NotedAt, Row, noted, of_judged,
 from jaxbounds.falsification.programs import MANY, Programs, compiled
 from jaxbounds.falsification.promised import Promises
 from jaxbounds.falsification.trace_watch import TraceWatch
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
@@ -50,14 +51,14 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
     """Return the cases of a statement at a size, as arrays.
 
     Raises:
-        ValueError: if the cases are not stacked along a leading axis.
+        Refused: if the cases are not stacked along a leading axis.
     """
     assert statement.cases is not None
     found = as_arrays(dict(statement.cases(size)))
     shapes = {name: kind.shape for name, kind in _kinds(found).items()}
     if len({shape[:1] for shape in shapes.values()}) > 1 or () in shapes.values():
         said = ", ".join(f"{name} of shape {shape}" for name, shape in shapes.items())
-        raise ValueError(
+        raise Refused(
             f"cases of {statement.id} at size={size!r} must share the length of one "
             f"leading axis, got {said}. Try jaxbounds.claims.statements.stacked"
         )
@@ -139,7 +140,7 @@ def refuse_other_shapes(
     claim.
 
     Raises:
-        ValueError: naming the entries that differ.
+        Refused: naming the entries that differ.
     """
     stored = form.counterexample
     if stored is not None and stored.meets is not None and size not in statement.sizes:
@@ -151,7 +152,7 @@ def refuse_other_shapes(
     apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
     has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
     takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
-    raise ValueError(
+    raise Refused(
         f"the instance given for form={form.name!r} has {has}; expected {takes}, as "
         f"instances of {statement.id} at size={dict(size)}. Try arrays of these shapes"
     )
@@ -161,13 +162,13 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     """Refuse a chart whose entries, shapes or types differ from the draws at its size.
 
     Raises:
-        ValueError: naming the entries that differ.
+        Refused: naming the entries that differ.
     """
     refuse_other_shapes(statement, form, drawn, Size(dict(size)))
     usual, found = _usual_kinds(statement, Size(dict(size))), _kinds(drawn)
     for name in usual:
         if name in found and found[name].dtype != usual[name].dtype:
-            raise ValueError(
+            raise Refused(
                 f"the chart of form={form.name!r} gives {name} as {found[name].dtype}; "
                 f"expected {usual[name].dtype}, as in instances of {statement.id}. Try "
                 f"{name}.astype({str(usual[name].dtype)!r})"
@@ -178,7 +179,7 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
     """Cast an instance to the types of the draws at its size, if it has their shapes.
 
     Raises:
-        ValueError: if `refuse_other_shapes` refuses the instance, or a number does not fit the
+        Refused: if `refuse_other_shapes` refuses the instance, or a number does not fit the
             drawn type.
     """
     refuse_other_shapes(statement, form, instance, size)
@@ -194,7 +195,7 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
             there = plain.astype(wanted)
             kept = np.array_equal(there.astype(plain.dtype), plain)
         if not kept or (plain.dtype.kind in "iuf" and np.any((plain < 0) != (there < 0))):
-            raise ValueError(
+            raise Refused(
                 f"the instance given for form={form.name!r} has {name} of {plain.dtype} with "
                 f"{plain.ravel()[:3]}; expected {wanted}, as in instances of {statement.id}. "
                 f"Try numbers that {wanted} represents"
@@ -208,11 +209,11 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
     """Return the counterexample that a form stores, as arrays of the drawn types, and its size.
 
     Raises:
-        ValueError: if the form stores no counterexample, or `fitted` refuses it.
+        Refused: if the form stores no counterexample, or `fitted` refuses it.
     """
     stored = form.counterexample
     if stored is None:
-        raise ValueError(
+        raise Refused(
             f"counterexample=None in {statement.id} ({form.name}): expected a stored "
             "instance. Try jb.Form(counterexample=...)"
         )

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from jaxbounds.ground.exceptions import Refused
+
 TIMEOUT = 600.0
 """Seconds that a statement may take unless a caller says otherwise; a larger value lets slow
 statements hold up the others for longer."""
@@ -63,9 +65,9 @@ def refuse_other_limits(seconds: float, /) -> None:
     """Refuse a limit that is no positive number.
 
     Raises:
-        ValueError: naming the limit.
+        Refused: naming the limit.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
-        raise ValueError(
+        raise Refused(
             f"timeout={seconds!r}: expected a positive number of seconds. Try {TIMEOUT:g}"
         )

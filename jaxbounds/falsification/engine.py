@@ -38,6 +38,7 @@ from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.storage import StoredInstance, save_instance
 from jaxbounds.falsification.verdict import Verdict
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples]
@@ -297,7 +298,7 @@ def replay(
             `stored.meta["form"]`.
 
     Raises:
-        ValueError: if the file misses its id, form, size or ratio, or its arrays do not fit the
+        Refused: if the file misses its id, form, size or ratio, or its arrays do not fit the
             statement.
     """
     try:
@@ -305,7 +306,7 @@ def replay(
         form = statement.form(current_form(statement.id, stored.meta["form"]))
         size = Size(stored.meta["size"])
     except (KeyError, TypeError) as problem:
-        raise ValueError(
+        raise Refused(
             f"the stored instance does not fit this version: {problem}, got "
             f"meta={sorted(stored.meta)}. Try `jaxbounds verify ID` to store a new one"
         ) from problem
@@ -316,7 +317,7 @@ def replay(
             refuse_other_shapes(statement, form, stored.instance, size)
             measured = bench.one(stored.instance, size)
         except (TypeError, KeyError, IndexError, AssertionError, ValueError) as problem:
-            raise ValueError(
+            raise Refused(
                 f"the stored arrays do not fit statement={statement.id}: {problem}. Try "
                 f"`jaxbounds verify {statement.id}` to store new ones"
             ) from problem

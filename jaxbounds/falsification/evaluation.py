@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxbounds.claims.sets.inner import estimates_made
 from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Size, Statement
+from jaxbounds.ground.exceptions import Refused
 
 Xp = Any
 """The array module of a comparison: `jax.numpy` in a trace, NumPy on the host. On a few numbers a
@@ -59,12 +60,12 @@ def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
     """Return one form's side, where forms have sides of their own.
 
     Raises:
-        ValueError: if the form has no side.
+        Refused: if the form has no side.
     """
     if not isinstance(side, Mapping):
         return side
     if name not in side:
-        raise ValueError(
+        raise Refused(
             f"evaluate of {statement.id} returned no {which} for form={name!r}, got "
             f"{', '.join(side)}. Try {which}={{{name!r}: ...}}"
         )
@@ -84,21 +85,19 @@ def refuse_other_sides(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -
     """Refuse sides that the relation cannot compare.
 
     Raises:
-        ValueError: if a side of a bound is no scalar, or other sides differ in shape.
+        Refused: if a side of a bound is no scalar, or other sides differ in shape.
     """
     left, right, stated = map(np.shape, (lhs, rhs, error))
     if relation in ("<=", ">="):
         if left or right or stated:
             shapes = f"{left} and {right}, with an error of shape {stated}"
-            raise ValueError(
+            raise Refused(
                 f"both sides of a <= must be scalars, got {shapes}. Try jnp.max or jnp.sum of "
                 "each side"
             )
     elif left != right:
         of = "a = must have" if relation == "=" else "a limit have"
-        raise ValueError(
-            f"both sides of {of} one shape, got {left} and {right}. Try jnp.broadcast_to"
-        )
+        raise Refused(f"both sides of {of} one shape, got {left} and {right}. Try jnp.broadcast_to")
 
 
 def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
@@ -106,7 +105,7 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
     for path, leaf in jax.tree_util.tree_leaves_with_path(instance):
         if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != wanted:
             where = jax.tree_util.keystr(path)
-            raise ValueError(
+            raise Refused(
                 f"{statement.id}: instance{where} is {leaf.dtype}; expected dtype={wanted}, "
                 "in which statements are measured. Try the default float type in the sampler"
             )
@@ -209,7 +208,7 @@ def read(
             functions.
 
     Raises:
-        ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
+        Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
         TypeError: at trace time, if `evaluate` returns complex numbers.
     """
     xp, names = np if statement.host else jnp, form_names(statement)
@@ -223,7 +222,7 @@ def read(
             cure = f'the side, as estimates={{"lhs": "{made[0]}"}}'
             if not statement.is_bound:
                 cure = "two claims, <= and >=: a search supports one side of an = only"
-            raise ValueError(
+            raise Refused(
                 f"evaluate of {statement.id} has estimates={set(made)}, a supremum or infimum that "
                 f"is only estimated. Try {cure}"
             )
@@ -246,9 +245,9 @@ def read(
         for i, name in enumerate(names):
             try:
                 refuse_other_sides(statement.relation, *(of_form(p, i) for p in (lhs, rhs, error)))
-            except ValueError as problem:
+            except Refused as problem:
                 words = f"{statement.id} ({name}): {problem}"
-                raise ValueError(words) from None
+                raise Refused(words) from None
         trivial = None if sides.trivial is None else xp.asarray(sides.trivial)
         # On the host flags may be of another shape for each instance.
         flags = asked if statement.host else _flags
@@ -320,7 +319,7 @@ def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
         name = missing.args[0] if missing.args else None
         if not isinstance(name, str) or name in instance or name in size:
             raise
-        raise ValueError(
+        raise Refused(
             f"evaluate of {statement.id} reads entry={name!r}; expected one of "
             f"{', '.join(instance)}. Try one of these names"
         ) from missing
@@ -341,7 +340,7 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
     extra = set(sides.rhs) - set(form_names(statement))
     if extra:
         names = ", ".join(sorted(extra))
-        raise ValueError(
+        raise Refused(
             f"evaluate of {statement.id} returned rhs={names}, which no form declares. "
             "Try jb.Form(name=...) for each, or drop them"
         )

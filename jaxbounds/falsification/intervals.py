@@ -4,15 +4,17 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from jaxbounds.ground.exceptions import Refused
+
 
 def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
     """Return the exact two-sided interval for a binomial frequency.
 
     Raises:
-        ValueError: if trials is not positive or failures is not between 0 and trials.
+        Refused: if trials is not positive or failures is not between 0 and trials.
     """
     if trials < 1 or not 0 <= failures <= trials:
-        raise ValueError(
+        raise Refused(
             f"need 0 <= failures <= trials >= 1, got failures={failures} of "
             f"trials={trials}. Try at least one trial"
         )
@@ -41,12 +43,12 @@ def bernstein_bound(
         risk: the probability of failing.
 
     Raises:
-        ValueError: for fewer than two values or trials.
+        Refused: for fewer than two values or trials.
     """
     values = np.asarray(values, float)
     n = len(values) if trials is None else trials
     if len(values) < 2 or n < 2:
-        raise ValueError(
+        raise Refused(
             f"need at least 2 values for an interval, got n={min(len(values), n)}. Try more draws"
         )
     amount = np.log(2 / risk)
@@ -103,20 +105,20 @@ def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
         (slope, low, high).
 
     Raises:
-        ValueError: if fewer than 3 points are given, some are not positive, or x is constant.
+        Refused: if fewer than 3 points are given, some are not positive, or x is constant.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     if len(x) < 3 or len(x) != len(y):
-        raise ValueError(
+        raise Refused(
             f"need at least 3 points in x and y of one length, got {len(x)} and {len(y)}. "
             "Try more sizes"
         )
     if not (np.all(x > 0) and np.all(y > 0)):
-        raise ValueError(
+        raise Refused(
             f"x={x}, y={y}: an exponent needs positive values. Try to leave out zeros and NaN"
         )
     if np.ptp(np.log(x)) == 0:
-        raise ValueError(f"x={x}: an exponent needs at least two different x. Try more sizes")
+        raise Refused(f"x={x}: an exponent needs at least two different x. Try more sizes")
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
     return float(slope), float(slope - half), float(slope + half)

@@ -238,7 +238,7 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     promises are measured as the instance has them: nothing is sought.
 
     Raises:
-        ValueError: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
+        Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
         TypeError: at trace time, if it returns complex numbers.
     """
     reading, xp = read(statement, size), np if statement.host else jnp

@@ -19,6 +19,7 @@ from jaxbounds.claims.sets.base import MOST
 from jaxbounds.claims.statements import Instance, Size, Statement
 from jaxbounds.falsification.descent import Descent, Tried, evaluated, rows_of, taken
 from jaxbounds.falsification.measure import Measured
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
@@ -214,7 +215,7 @@ def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[
     """The promised entries that a statement's witness names, at one instance.
 
     Raises:
-        ValueError: if it names an entry that is not promised, or gives one of another shape.
+        Refused: if it names an entry that is not promised, or gives one of another shape.
     """
     sets, given = Over(statement.there_is or {}), statement.witness
     found: Any = given(instance, size) if callable(given) else given
@@ -225,13 +226,13 @@ def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[
     for name, value in found.items():
         if name not in sets:
             named = repr(name) if name else "a value without a name"
-            raise ValueError(
+            raise Refused(
                 f"{wrong}... gives {named}, and there_is={promised}. Try a dict of {promised}"
             )
         shapes = lambda tree: [tuple(jnp.shape(leaf)) for leaf in jax.tree.leaves(tree)]
         own, wanted = shapes(value)[0], shapes(instance[name])[0]
         if shapes(value) != shapes(instance[name]):
-            raise ValueError(
+            raise Refused(
                 f"{wrong}... gives {name} of shape={own}, expected {wanted}. Try an array of "
                 f"that shape, or a dict of {promised}"
             )

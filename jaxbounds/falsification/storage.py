@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbounds.claims.statements import Instance
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
@@ -58,7 +59,7 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
     """Rebuild nested dicts from `flatten`'s result.
 
     Raises:
-        ValueError: if a name is both an array and a dict.
+        Refused: if a name is both an array and a dict.
     """
     nested: dict[str, Any] = {}
     for path, value in flat.items():
@@ -67,12 +68,12 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
         for parent in parents:
             node = node.setdefault(parent, {})
             if not isinstance(node, dict):
-                raise ValueError(
+                raise Refused(
                     f"path={path!r} lies in {parent!r}, which is an array; expected a dict. Try "
                     "`jaxbounds verify` to write a new file"
                 )
         if name in node:
-            raise ValueError(
+            raise Refused(
                 f"path={path!r} is an array, and other arrays lie in it; expected one or the "
                 "other. Try `jaxbounds verify` to write a new file"
             )
@@ -102,22 +103,22 @@ def load_instance(path: str | Path) -> StoredInstance:
         path: the file, as "results/verify/worst/multihead.cor1.3.printed.npz".
 
     Raises:
-        ValueError: if the file is missing, is no such file, or its checksum does not match.
+        Refused: if the file is missing, is no such file, or its checksum does not match.
     """
     if not Path(path).is_file():
-        raise ValueError(
+        raise Refused(
             f"no file={path}; expected an instance. Try one of the .npz files under worst/"
         )
     try:
         flat, text = load_arrays(path, form=FORMAT, limit=LIMIT)
         meta = json.loads(text)
         if not isinstance(meta, dict):
-            raise ValueError(
+            raise Refused(
                 f"file={path} is damaged: its description is no dict. Try `jaxbounds verify` "
                 "to write a new one"
             )
         return StoredInstance(unflatten(flat), meta)
     except ValueError as problem:
-        raise ValueError(
+        raise Refused(
             f"{problem}, in file={path}. Try `jaxbounds verify` to write a new one"
         ) from problem

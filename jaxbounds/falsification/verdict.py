@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from jaxbounds.claims.statements import Form, Status
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.ground.to_json import to_json
 
@@ -179,11 +180,11 @@ class Verdict:
         """Return the verdict of a dict from `to_json`.
 
         Raises:
-            ValueError: if a field is missing or unknown.
+            Refused: if a field is missing or unknown.
         """
         stored = {name: value for name, value in stored.items() if name != "as_expected"}
         if set(stored) != {f.name for f in fields(cls)}:
-            raise ValueError(
+            raise Refused(
                 f"these verdicts have fields={sorted(stored)}, those of another version. Try "
                 "`jaxbounds verify` again"
             )

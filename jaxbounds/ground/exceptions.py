@@ -1,9 +1,17 @@
 """The exceptions of the public face; this floor knows none of their causes."""
 
 
-class Undecided(Exception):
+class Refused(ValueError):
+    """The library refuses an input or a question; the message names the fault and a cure.
+
+    `except ValueError` catches it too. `Undecided` and `NotSupported` are its two special cases, in
+    which the input is sound and ball arithmetic has no answer.
+    """
+
+
+class Undecided(Refused):
     """A branch or an index hangs on a comparison that the enclosures leave open."""
 
 
-class NotSupported(Exception):
+class NotSupported(Refused):
     """A program contains an operation that has no rule in ball arithmetic."""

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.readers import arrays_in
 
 Arrays = Mapping[str, np.ndarray]
@@ -34,7 +35,7 @@ def locate(path: str | Place, /) -> Place:
     An address that fsspec knows gives an object with the methods of a `Path`.
 
     Raises:
-        ValueError: if the extra for addresses is missing, or no package knows such addresses.
+        Refused: if the extra for addresses is missing, or no package knows such addresses.
     """
     if "://" not in str(path):
         return Path(path)
@@ -44,7 +45,7 @@ def locate(path: str | Place, /) -> Place:
         found = UPath(path)
         found.fs  # noqa: B018 - asks for the package that knows this kind of address
     except (ImportError, ValueError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{path}: {problem}, got path={str(path)!r}. Try pip install "
             "'jaxbounds[storage]', which addresses need"
         ) from problem
@@ -261,7 +262,7 @@ def load_arrays(
         limit: bytes that the file may unpack to.
 
     Raises:
-        ValueError: if the file is missing, is of another kind, or its checksum does not match; the
+        Refused: if the file is missing, is of another kind, or its checksum does not match; the
             message ends before its cure.
         Unreachable: if it is on an object store that did not answer.
     """
@@ -276,9 +277,9 @@ def load_arrays(
     except Unreachable:
         raise
     except Exception as problem:  # the readers raise whatever they stumble over
-        raise ValueError(f"{path} is missing or damaged ({type(problem).__name__})") from problem
+        raise Refused(f"{path} is missing or damaged ({type(problem).__name__})") from problem
     if found != form:
-        raise ValueError(f"{path} is not of this version: expected {form}, got {found[:40]!r}")
+        raise Refused(f"{path} is not of this version: expected {form}, got {found[:40]!r}")
     if check != digest(arrays, form, about):
-        raise ValueError(f"{path} is damaged: its checksum does not match its content")
+        raise Refused(f"{path} is damaged: its checksum does not match its content")
     return arrays, about

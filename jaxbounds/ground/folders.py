@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeVar
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import PARTIAL, Place, is_there, locate, reaching, whole
 from jaxbounds.ground.readers import Damaged, bytes_in, sha256_of
 from jaxbounds.ground.text import printable
@@ -42,18 +43,18 @@ def refuse_links(folder: Path, name: str, /) -> None:
     """Refuse a name inside of a folder that a link leads out of it.
 
     Raises:
-        ValueError: if the name leaves the folder, or one of its parts is a link.
+        Refused: if the name leaves the folder, or one of its parts is a link.
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or PurePosixPath(name).is_absolute():
-        raise ValueError(
+        raise Refused(
             f"the name {name!r} leads out of {folder}, got name={name!r}. Try a name inside of it"
         )
     path = folder
     for part in parts:
         path = path / part
         if path.is_symlink():
-            raise ValueError(
+            raise Refused(
                 f"{path} is a link, and a run writes into plain files and folders only, got "
                 f"name={name!r}. Try another --out, or remove the link"
             )
@@ -99,7 +100,7 @@ class Marked:
         path: the folder; the first write makes it.
 
     Raises:
-        ValueError: if the mark is a link, or a user's file has its name.
+        Refused: if the mark is a link, or a user's file has its name.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -120,7 +121,7 @@ class Marked:
             data = bytes_in(mark) if _local(mark) else mark.read_bytes()
         head, *lines = data.decode("utf8", "replace").split("\n")
         if head != json.dumps({"format": FORMAT}):
-            raise ValueError(
+            raise Refused(
                 f"{mark} is not a mark of this library, got head={head!r:.60}. Try another --out"
             )
         for line in lines:
@@ -151,7 +152,7 @@ class Marked:
         """Return the path of a file in this folder.
 
         Raises:
-            ValueError: if a link would lead there, or out of the folder.
+            Refused: if a link would lead there, or out of the folder.
         """
         if _local(self.path):
             refuse_links(self.path, name)
@@ -317,7 +318,7 @@ class Marked:
     def sweep_up(self, under: str, /) -> None:
         """Remove our files below a folder of this one; other files stay."""
         for name in [name for name in self.names if name.startswith(f"{under}/")]:
-            with contextlib.suppress(ValueError):  # a link stands there now: it is not ours
+            with contextlib.suppress(Refused):  # a link stands there now: it is not ours
                 if name.endswith("/"):
                     shutil.rmtree(self.place(name.rstrip("/")), ignore_errors=True)
                 else:

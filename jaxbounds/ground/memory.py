@@ -1,5 +1,7 @@
 """Memory: the bytes that a call would take, checked before the call takes them."""
 
+from jaxbounds.ground.exceptions import Refused
+
 LIMIT = 8 * 2**30
 """Bytes that a call may need unless the caller sets a limit; a larger limit lets calls fill memory.
 """
@@ -24,10 +26,10 @@ def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
         advice: a cure to name before "raise memory_limit".
 
     Raises:
-        ValueError: if `need` is over the limit, with both numbers.
+        Refused: if `need` is over the limit, with both numbers.
     """
     if need > limit:
-        raise ValueError(
+        raise Refused(
             f"{what} {shown_bytes(need)}, more than the limit of {shown_bytes(limit)}: "
             f"{advice}raise memory_limit"
         )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.folders import MARK, Marked, refuse_links, say
 
 try:
@@ -120,15 +121,15 @@ def take(
         only: refuse instead of taking a folder beside it, as for a run that is continued.
 
     Raises:
-        ValueError: if `only` is true and the folder is not free.
-        ValueError: if a link stands at one of the names.
+        Refused: if `only` is true and the folder is not free.
+        Refused: if a link stands at one of the names.
         OSError: if the folder cannot be made.
     """
     names = tuple(names)
     own = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()
     for place in siblings(out):
         if only and place != out:
-            raise ValueError(
+            raise Refused(
                 f"{out} is not free: something else is at work there, got out={str(out)!r}. "
                 "Try another folder"
             )

@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
+
 Value = TypeVar("Value")
 
 TEXT = 2**26
@@ -35,7 +37,7 @@ UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError
 """The exceptions that the conversion of a foreign value raises."""
 
 
-class Damaged(ValueError):
+class Damaged(Refused):
     """A file is not the library's; the message names it."""
 
 
@@ -81,15 +83,15 @@ def parsed(data: bytes, /) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: if it is no JSON text, or holds more entries than a text of the library.
+        Refused: if it is no JSON text, or holds more entries than a text of the library.
     """
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
-        raise ValueError(f"{containers} containers with {entries} commas are too many")
+        raise Refused(f"{containers} containers with {entries} commas are too many")
     try:
         return json.loads(data.decode("utf8"))
     except RecursionError:
-        raise ValueError("the containers are nested too deeply") from None
+        raise Refused("the containers are nested too deeply") from None
 
 
 def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> Value:
@@ -172,7 +174,7 @@ def _array_of(part: Any, size: int) -> np.ndarray:
     """Read one array of an archive, whose declared bytes must match its header."""
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"version {version} of an array")
+        raise Refused(f"version {version} of an array")
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
@@ -180,18 +182,18 @@ def _array_of(part: Any, size: int) -> np.ndarray:
     )
     shape, by_columns, dtype = read(part, max_header_size=HEADER)
     if dtype.hasobject or not dtype.itemsize:
-        raise ValueError(f"an array of type {dtype}")
+        raise Refused(f"an array of type {dtype}")
     count = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or count != size - part.tell():
-        raise ValueError(f"an array of shape {shape} and type {dtype} in {size} bytes")
+        raise Refused(f"an array of shape {shape} and type {dtype} in {size} bytes")
     buffer, filled = bytearray(count), 0
     while filled < count:
         step = part.readinto(memoryview(buffer)[filled:])
         if not step:
-            raise ValueError("an array that ends early")
+            raise Refused("an array that ends early")
         filled += step
     if part.read(1):  # and the checksum of the archive is looked at
-        raise ValueError("an array with more bytes than it names")
+        raise Refused("an array with more bytes than it names")
     return np.ndarray(shape, dtype, buffer, order="F" if by_columns else "C")
 
 
@@ -201,7 +203,7 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
     Each header is compared with the bytes that the archive declares before an array is made.
 
     Raises:
-        ValueError: if the file is no such archive, or unpacks to more bytes than the limit.
+        Refused: if the file is no such archive, or unpacks to more bytes than the limit.
         OSError: if it is not there or cannot be read.
     """
     found: dict[str, np.ndarray] = {}
@@ -209,11 +211,11 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
         members = parts.infolist()
         total = sum(member.file_size for member in members)
         if total > limit:
-            raise ValueError(f"{total} bytes unpacked")
+            raise Refused(f"{total} bytes unpacked")
         for member in members:
             name = member.filename.removesuffix(".npy")
             if name in found or not member.filename.endswith(".npy"):
-                raise ValueError(f"the entry {member.filename[:80]!r}")
+                raise Refused(f"the entry {member.filename[:80]!r}")
             with parts.open(member) as part:
                 found[name] = _array_of(part, member.file_size)
     return found
@@ -225,7 +227,7 @@ def check_netcdf(path: Path, /, *, limit: int) -> None:
     A chunked variable without data can declare any size in a few bytes.
 
     Raises:
-        ValueError: if a variable names more bytes than the file stores for it, or all name more
+        Refused: if a variable names more bytes than the file stores for it, or all name more
             than the limit.
         OSError: if it is no such file.
     """
@@ -243,12 +245,12 @@ def check_netcdf(path: Path, /, *, limit: int) -> None:
                 return
             wanted = math.prod(part.shape or ()) * part.dtype.itemsize if part.shape else 0
             if part.external or part.is_virtual:
-                raise ValueError(f"{name} lies in another file")
+                raise Refused(f"{name} lies in another file")
             # Variable strings are stored as references, of as many bytes.
             if wanted > part.id.get_storage_size():
-                raise ValueError(f"{name} names {wanted} bytes that the file does not hold")
+                raise Refused(f"{name} names {wanted} bytes that the file does not hold")
             total += wanted
 
         file.visititems(look)
     if total > limit:
-        raise ValueError(f"{total} bytes, more than {limit}")
+        raise Refused(f"{total} bytes, more than {limit}")

@@ -7,10 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 
-def refused(name: str, value: Any, wanted: str, example: str, /) -> ValueError:
+
+def refused(name: str, value: Any, wanted: str, example: str, /) -> Refused:
     """The error of an option: its name, its value, the expectation, and what would do."""
-    return ValueError(f"{name}={shown(value)} is no {wanted}. Try {example}")
+    return Refused(f"{name}={shown(value)} is no {wanted}. Try {example}")
 
 
 def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
@@ -22,7 +24,7 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
         least: the smallest value that makes sense; None for any integer.
 
     Raises:
-        ValueError: if the value is another thing, a bool or a float included.
+        Refused: if the value is another thing, a bool or a float included.
     """
     if isinstance(value, jax.core.Tracer):
         return value
@@ -48,7 +50,7 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
         example: a value that would do, for the message.
 
     Raises:
-        ValueError: if the value is another thing.
+        Refused: if the value is another thing.
     """
     try:
         if isinstance(value, str | bytes | bool | np.bool_):
@@ -71,7 +73,7 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
         of: what the function takes and gives, for the message.
 
     Raises:
-        ValueError: if the value cannot be called.
+        Refused: if the value cannot be called.
     """
     if not callable(value):
         raise refused(name, value, "function", f"a function of {of}")

@@ -60,7 +60,7 @@ def leaves_by_path(tree: Any, /, *, collections: bool = False) -> Leaves:
         collections: whether "params" stays in the path.
 
     Raises:
-        ValueError: if the keys of a dictionary cannot be ordered.
+        Refused: if the keys of a dictionary cannot be ordered.
     """
     named = lambda key: str(
         next((getattr(key, n) for n in ("key", "name", "idx") if hasattr(key, n)), key)

@@ -10,6 +10,8 @@ import jax
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 if TYPE_CHECKING:  # slow to import
     import optax
 
@@ -47,7 +49,7 @@ def optimizer(
         weight_decay: AdamW's, decoupled.
 
     Raises:
-        ValueError: if the rule is unknown.
+        Refused: if the rule is unknown.
     """
     import optax
 
@@ -59,7 +61,7 @@ def optimizer(
         return optax.adam(step_size)
     if rule == "adamw":
         return optax.adamw(step_size, weight_decay=weight_decay)
-    raise ValueError(f"rule must be one of {', '.join(get_args(Rule))}, got {rule!r}")
+    raise Refused(f"rule must be one of {', '.join(get_args(Rule))}, got {rule!r}")
 
 
 def begin(params: Params, rule: "optax.GradientTransformation", /) -> Training:
@@ -103,10 +105,10 @@ def train(
         The last state, and the measurements stacked along a leading axis.
 
     Raises:
-        ValueError: if `steps` is no positive multiple of `every`.
+        Refused: if `steps` is no positive multiple of `every`.
     """
     if every < 1 or steps < 1 or steps % every:
-        raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
+        raise Refused(f"steps must be a positive multiple of every, got {steps} and {every}")
     one = lambda state, _: (train_step(loss, rule, state), None)
 
     def record(state: Any, _: None) -> tuple[Any, dict[str, Any]]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
+
 LogCovering = Callable[[Any], Any]
 """A function from the scale to the log of a covering number."""
 
@@ -14,12 +16,12 @@ def require_range(m: float, B: float, /) -> None:
     """Refuse samples and values that have no entropy integral.
 
     Raises:
-        ValueError: if m < 1 or B is negative or not finite.
+        Refused: if m < 1 or B is negative or not finite.
     """
     if m < 1:
-        raise ValueError(f"at least one sample is needed, got m={m}. Try m >= 1")
+        raise Refused(f"at least one sample is needed, got m={m}. Try m >= 1")
     if not 0 <= B < math.inf:
-        raise ValueError(
+        raise Refused(
             f"the range B must be finite and not negative, got {B}. Try the largest absolute value"
         )
 
@@ -32,7 +34,7 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
     size at most e_j + e_{j-1}, and there are at most N(e_j) N(e_{j-1}) links.
 
     Raises:
-        ValueError: if m < 1 or B is negative or not finite.
+        Refused: if m < 1 or B is negative or not finite.
     """
     require_range(m, B)
     if B == 0:

@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 Scalar = Float[Array, ""]
 
 
@@ -23,10 +25,10 @@ def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."
     """Return the l_p norm along the last axis, 1 <= p <= infinity, with subgradient 0 at 0.
 
     Raises:
-        ValueError: if p < 1 (not a norm).
+        Refused: if p < 1 (not a norm).
     """
     if not p >= 1:
-        raise ValueError(f"p must be at least 1 (below it l_p is no norm), got {p}. Try p=1 or p=2")
+        raise Refused(f"p must be at least 1 (below it l_p is no norm), got {p}. Try p=1 or p=2")
     if p == math.inf:
         return jnp.max(jnp.abs(x), axis=-1, initial=0.0)
     if p == 1 or x.shape[-1] == 1:
@@ -84,14 +86,14 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
     of at most 16 columns.
 
     Raises:
-        ValueError: for other pairs (computing them is NP-hard in general), for more than 16
+        Refused: for other pairs (computing them is NP-hard in general), for more than 16
             columns with p = infinity, and for p or q below 1.
     """
     import chex  # slow to import
 
     chex.assert_rank(a, 2)
     if min(p, q) < 1:
-        raise ValueError(f"p and q must be at least 1, got p={p}, q={q}. Try p=2, q=2")
+        raise Refused(f"p and q must be at least 1, got p={p}, q={q}. Try p=2, q=2")
     if p == 1:
         return jnp.max(vector_norm(a.T, q))
     if q == math.inf:
@@ -101,7 +103,7 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
     if p == math.inf:
         columns = a.shape[1]
         if columns > 16:
-            raise ValueError(
+            raise Refused(
                 f"the infinity -> {q} norm enumerates 2^columns sign vectors; at most 16 "
                 f"columns are allowed, got {columns}. Try the sum of the column l_{q} norms "
                 "as a bound"
@@ -109,7 +111,7 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
         bits = (jnp.arange(2 ** max(columns - 1, 0))[:, None] >> jnp.arange(columns)[None, :]) & 1
         signs = 1.0 - 2.0 * bits.astype(a.dtype)
         return jnp.max(vector_norm(signs @ a.T, q))
-    raise ValueError(
+    raise Refused(
         f"the induced {p} -> {q} norm has no closed form here, got p={p}, q={q}. Try "
         "p=1, q=inf, p=q=2 or p=inf, or search for a lower estimate"
     )

@@ -13,6 +13,7 @@ from types import ModuleType
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.refused import collecting
 from jaxbounds.ground import recording, surroundings
+from jaxbounds.ground.exceptions import Refused
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
 """The papers shipped with the library: subpackages with `statements.PAPER` and `experiments`."""
@@ -58,7 +59,7 @@ def _import(where: str) -> ModuleType:
         inside = (path / name for name in ("__init__.py", "statements.py"))
         path = next((file for file in inside if file.is_file()), path / "__init__.py")
     if not path.is_file():
-        raise ValueError(
+        raise Refused(
             f"no file {path} for where={where!r}. Try a Python file, a folder or a module"
         )
     path = path.resolve()
@@ -84,7 +85,7 @@ def _by_name(name: str, where: str) -> ModuleType:
         if error.name and (name == error.name or name.startswith(error.name + ".")):
             near = difflib.get_close_matches(where, PAPERS, 1)
             hint = near[0] if near else "a Python file, a folder or a module"
-            raise ValueError(f"no module has name={where!r}. Try {hint}") from error
+            raise Refused(f"no module has name={where!r}. Try {hint}") from error
         if error.name == f"{name}.statements":
             return module
         raise
@@ -120,15 +121,15 @@ def load_module(where: str, /) -> ModuleType:
             a package. A package stands for its module `statements`, if it has one.
 
     Raises:
-        ValueError: if there is no such module, or it cannot be executed.
+        Refused: if there is no such module, or it cannot be executed.
     """
     try:
         return _import(where) if where.startswith("jaxbounds.") else _load_own(where)
     except ValueError as problem:
         named = str(where) in str(problem)
-        raise ValueError(str(problem) if named else f"{where}: {problem}") from problem
+        raise Refused(str(problem) if named else f"{where}: {problem}") from problem
     except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{where} cannot be loaded: {origin(problem)}, in where={str(where)!r}. Try "
             "to run the file with Python"
         ) from problem
@@ -162,12 +163,12 @@ def load_paper(where: str) -> Paper:
         where: a shipped paper ("multihead"), or a module as `load_module` takes it.
 
     Raises:
-        ValueError: if there is no such module, it cannot be executed, or it defines no `PAPER`.
+        Refused: if there is no such module, it cannot be executed, or it defines no `PAPER`.
     """
     module = load_module(f"jaxbounds.{where}.statements" if where in PAPERS else where)
     paper = getattr(module, "PAPER", None)
     if not isinstance(paper, Paper):
-        raise ValueError(
+        raise Refused(
             f"{where} defines no PAPER, got module={where!r}. Try to add PAPER = "
             "Paper(id=..., title=..., statements=(...,)) at module level"
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from jaxbounds.claims.renamed import current_id
 from jaxbounds.claims.statements import Paper, Statement
 from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.extras import require
 from jaxbounds.papers.loading import PAPERS, load_module, load_paper
 
@@ -24,7 +25,7 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
             shipped papers are loaded.
 
     Raises:
-        ValueError: if two papers share an id, or a module in `extra` cannot be loaded.
+        Refused: if two papers share an id, or a module in `extra` cannot be loaded.
     """
     own = _distinct(extra)
     named = {pattern.split(".")[0] for pattern in patterns}
@@ -34,7 +35,7 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
     ids = [*PAPERS, *(paper.id for paper in own)]
     repeated = sorted({i for i in ids if ids.count(i) > 1})
     if repeated:
-        raise ValueError(
+        raise Refused(
             f"more than one paper is called {', '.join(repeated)}, got id={repeated[0]!r}. Try "
             "to rename yours"
         )
@@ -77,7 +78,7 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
         imports: modules or files of the user that hold a `PAPER`.
 
     Raises:
-        ValueError: if there is no such statement; the message names the nearest ids.
+        Refused: if there is no such statement; the message names the nearest ids.
     """
     paper = name.split(".")[0]
     known = [load_paper(where) for where in imports]
@@ -88,7 +89,7 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
     if name not in named:
         near = difflib.get_close_matches(name, named, 3, 0.4)
         hint = ", ".join(near) or "an id from `jaxbounds list`"
-        raise ValueError(f"no statement has id={name!r}. Try {hint}")
+        raise Refused(f"no statement has id={name!r}. Try {hint}")
     return named[name]
 
 
@@ -100,7 +101,7 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
         name: the function's full name, or its end ("linear_bounds.lemma_3_4_explicit").
 
     Raises:
-        ValueError: if no statement judges it; the message names the nearest judged functions.
+        Refused: if no statement judges it; the message names the nearest judged functions.
     """
     statements = tuple(statements)
     meant = lambda judged: judged == name or judged.endswith(f".{name}")
@@ -110,7 +111,7 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
         near = difflib.get_close_matches(name.rsplit(".", 1)[-1], sorted(by_end), 3)
         near = [by_end[end] for end in near]
         hint = ", ".join(near) or "a function that `jaxbounds show ID` names"
-        raise ValueError(f"no statement judges function={name!r}. Try {hint}")
+        raise Refused(f"no statement judges function={name!r}. Try {hint}")
     return found
 
 
@@ -122,7 +123,7 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
     A pattern is the beginning of an id if the id goes on with a dot or a dash after it.
 
     Raises:
-        ValueError: if a pattern matches nothing; the message names the nearest ids.
+        Refused: if a pattern matches nothing; the message names the nearest ids.
     """
     statements, patterns = tuple(statements), tuple(patterns)
     if not patterns:
@@ -141,7 +142,7 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
             hint = ", ".join(near) or "an id from `jaxbounds list`"
             if pattern.split(".")[0] not in names:
                 hint += " (statements of your own need --import FILE)"
-            raise ValueError(f"no statement matches pattern={pattern!r}. Try {hint}")
+            raise Refused(f"no statement matches pattern={pattern!r}. Try {hint}")
     return tuple(s for s in statements if any(matches(s, p) for p in patterns))
 
 
@@ -153,7 +154,7 @@ def named_in_print(name: str, /) -> tuple[str, ...]:
             of a statement, "Corollary 1 (3)".
 
     Raises:
-        ValueError: if no statement is about that item; the message names the items there are.
+        Refused: if no statement is about that item; the message names the items there are.
     """
     first, _, rest = name.partition(" ")
     item, where = (rest, (first,)) if first in PAPERS else (name, PAPERS)
@@ -168,14 +169,12 @@ def named_in_print(name: str, /) -> tuple[str, ...]:
     ids = (part.strip() for text in texts for part in text.split(","))
     found = tuple(i for i in ids if i.split(".")[0] in PAPERS)
     if texts and not found:
-        raise ValueError(
-            f"no statement is about item={name!r}: {'; '.join(texts)}. Try another item"
-        )
+        raise Refused(f"no statement is about item={name!r}: {'; '.join(texts)}. Try another item")
     if not texts:
         known = {label: None for items in about.values() for label in items}
         near = difflib.get_close_matches(item, known, 3, 0.6)
         hint = ", ".join(near) or "an id from `jaxbounds list`"
-        raise ValueError(f"no paper numbers item={item!r}. Try {hint}")
+        raise Refused(f"no paper numbers item={item!r}. Try {hint}")
     return found
 
 
@@ -201,7 +200,7 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
             `EXPERIMENTS`. They may also register objects that experiments name (an architecture).
 
     Raises:
-        ValueError: if there is no such experiment, with the names of all, or a module cannot be
+        Refused: if there is no such experiment, with the names of all, or a module cannot be
             loaded.
     """
     modules = [load_module(where) for where in imports]
@@ -210,7 +209,7 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
     shipped = _experiments_of(paper) if paper in PAPERS else experiments()
     known = own if name in own else own | shipped
     if name not in known:
-        raise ValueError(
+        raise Refused(
             f"no experiment has id={name!r}. Try one of: {', '.join(known) or 'none yet'}"
         )
     return known[name]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from jaxbounds.claims.statements import Kind, Paper, Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
 
@@ -22,14 +23,14 @@ def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
     """Return the one named statement: itself, by its id, or from a file that holds a single one.
 
     Raises:
-        ValueError: if no statement is named, or more than one.
+        Refused: if no statement is named, or more than one.
     """
     if isinstance(what, Statement):
         return what
     found = selected(what, imports=imports).statements
     if len(found) != 1:
         ids = ", ".join(s.id for s in found[:5])
-        raise ValueError(
+        raise Refused(
             f"{what} names {len(found)} statements ({ids}, ...): name one, got "
             f"count={len(found)}. Try {found[0].id if found else 'an id'}"
         )
@@ -58,7 +59,7 @@ class Catalogue(NamedTuple):
         """Return the statement of that id.
 
         Raises:
-            ValueError: if there is no such statement.
+            Refused: if there is no such statement.
         """
         known = {s.id: s for paper in self.own for s in paper.statements}
         return known.get(name) or find_statement(name, imports=self.imports)
@@ -105,9 +106,7 @@ def _of_kinds(statements: tuple[Statement, ...], kinds: Sequence[str]) -> tuple[
     found = tuple(s for s in statements if not kinds or s.kind in kinds)
     if statements and not found:
         there = ", ".join(kind for kind in get_args(Kind) if kind in {s.kind for s in statements})
-        raise ValueError(
-            f"no statement has kind={', '.join(kinds)} among these. Try one of: {there}"
-        )
+        raise Refused(f"no statement has kind={', '.join(kinds)} among these. Try one of: {there}")
     return found
 
 
@@ -126,7 +125,7 @@ def selected(
         kinds: only statements of these kinds; all unless given.
 
     Raises:
-        ValueError: if a pattern matches nothing, a file holds no paper, two papers share an id, or
+        Refused: if a pattern matches nothing, a file holds no paper, two papers share an id, or
             there is no statement of these kinds.
         TypeError: if an object other than a `Named` comes.
     """
@@ -163,7 +162,7 @@ def selected(
         known = [*load_papers(catalogue.imports, patterns=elsewhere), *papers]
     repeated = {p.id for p in known if [q.id for q in known].count(p.id) > 1}
     if repeated:
-        raise ValueError(
+        raise Refused(
             f"more than one paper is called {', '.join(sorted(repeated))}, got "
             f"id={min(repeated)!r}. Try to rename yours"
         )

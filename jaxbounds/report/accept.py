@@ -9,6 +9,7 @@ import numpy as np
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification import StoredInstance, Verdict
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import write_text
 
 FILE = "accepted.py"
@@ -71,16 +72,16 @@ def write_accepted(paper: Paper, text: str, /) -> Path:
     """Write the declarations beside the paper's claims; never replace an earlier file.
 
     Raises:
-        ValueError: if the paper is in no file, or the file is there already.
+        Refused: if the paper is in no file, or the file is there already.
     """
     if paper.folder is None:
-        raise ValueError(
+        raise Refused(
             f"paper {paper.id!r} is in no file, and has no place for errata, got "
             f"paper={paper.id!r}. Try a paper in a file"
         )
     file = paper.folder / FILE
     if file.exists():
-        raise ValueError(
+        raise Refused(
             f"{file} is there already, got file={str(file)!r}. Try to take over its "
             "errata, and remove it first"
         )

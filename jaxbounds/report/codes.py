@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from rich.text import Text
 
 from jaxbounds.claims.statements import Form, Paper, Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.describe import describe_erratum
 
 NAMED = 3
@@ -108,7 +109,7 @@ def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]
         papers: where to look.
 
     Raises:
-        ValueError: if the name has the form of a code and no paper has it.
+        Refused: if the name has the form of a code and no paper has it.
     """
     first, _, rest = name.strip().replace(" ", ".", 1).partition(".")
     among = [p for p in papers if p.id == first] if rest else list(papers)
@@ -119,4 +120,4 @@ def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]
     known: Mapping[str, str] = {c: text for paper in among for c, text in explained(paper).items()}
     near = difflib.get_close_matches(code, known, 3, 0.4) or list(known)[:3]
     also = "".join(f"{one}, or " for one in near[:1])
-    raise ValueError(f"code={name!r} is in no paper. Try {also}jaxbounds guide codes")
+    raise Refused(f"code={name!r} is in no paper. Try {also}jaxbounds guide codes")

@@ -9,6 +9,7 @@ import re
 from xml.etree.ElementTree import Element
 
 from jaxbounds.claims.statements import Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.markup import Html, element
 
 _THIN, _WIDE = "0.1667em", "0.2778em"
@@ -122,14 +123,14 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
         display: "block", or "inline" among words.
 
     Raises:
-        ValueError: if the LaTeX cannot be read.
+        Refused: if the LaTeX cannot be read.
     """
     from latex2mathml.converter import convert_to_element  # slow to import
 
     try:
         root = convert_to_element(tex, display=display)
     except Exception as problem:  # its errors have no common class
-        raise ValueError(
+        raise Refused(
             f"tex cannot be read ({type(problem).__name__}: {problem}), got "
             f"tex={tex!r:.80}. Try simpler LaTeX"
         ) from problem
@@ -145,7 +146,7 @@ def mathml(tex: str, /, *, display: str = "block") -> Html:
         display: "block", or "inline" among words.
 
     Raises:
-        ValueError: if the LaTeX cannot be read.
+        Refused: if the LaTeX cannot be read.
     """
     root = tree(tex, display=display)
     _typeset(root)
@@ -156,11 +157,11 @@ def formula(statement: Statement, /) -> Html:
     """Return the formula as MathML; without LaTeX, its plain text.
 
     Raises:
-        ValueError: if the LaTeX cannot be read.
+        Refused: if the LaTeX cannot be read.
     """
     if not statement.tex:
         return element("code", statement.formula)
     try:
         return mathml(statement.tex)
-    except ValueError as problem:
-        raise ValueError(f"{statement.id}: {problem}") from problem
+    except Refused as problem:
+        raise Refused(f"{statement.id}: {problem}") from problem

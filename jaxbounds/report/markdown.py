@@ -7,6 +7,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.formula import mathml, without_links
 from jaxbounds.report.markup import Html, element, may_lead
 from jaxbounds.report.tex import indexed, parts
@@ -77,7 +78,7 @@ def to_html(markdown: str, /) -> Html:
     """Return the HTML of Markdown; tags in it are text.
 
     Raises:
-        ValueError: if a formula cannot be read.
+        Refused: if a formula cannot be read.
     """
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.validateLink = may_lead  # type: ignore[assignment, method-assign]
@@ -110,7 +111,7 @@ def _inline_math(state: Any) -> None:
             ends = before.content.endswith("$") and after.content.startswith("$")
             if formula.type != "code_inline" or {before.type, after.type} != {"text"} or not ends:
                 continue
-            with contextlib.suppress(ValueError):  # it stays code
+            with contextlib.suppress(Refused):  # it stays code
                 formula.content = mathml(formula.content, display="inline")
                 formula.type = "html_inline"
                 before.content, after.content = before.content[:-1], after.content[1:]

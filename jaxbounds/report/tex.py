@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.formula import mathml, tree
 from jaxbounds.report.markup import Html, element, joined
 
@@ -50,7 +51,7 @@ def parts(words: str, /) -> list[Part]:
 def _readable(part: Part) -> Part:
     """Return readable LaTeX, if needed without the sizes of cut brackets; else words."""
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(Refused):
             tree(tex)
             return Part(tex, True)
     return Part(part.words, False)

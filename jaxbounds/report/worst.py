@@ -19,7 +19,7 @@ def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) ->
         verdicts: further verdicts.
 
     Raises:
-        ValueError: if a record is damaged.
+        Refused: if a record is damaged.
     """
     found: dict[tuple[str, str], float] = {}
     for paper in papers:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jaxbounds.claims.statements import Paper
-from jaxbounds.falsification.deadline import TIMEOUT
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Selection, selected
 from jaxbounds.report.audit import Audit, markdown
 from jaxbounds.report.markdown import to_html
@@ -20,21 +20,21 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
     """Return a selection of all statements of one paper.
 
     Raises:
-        ValueError: if there is no such paper.
+        Refused: if there is no such paper.
     """
     imports = tuple(imports)
     try:
         selection = selected(name, imports=imports)
-    except ValueError as problem:
+    except Refused as problem:
         own = "" if imports else " (a paper of your own needs --import FOLDER)"
-        raise ValueError(f"no paper {name!r}{own}: {problem}") from problem
+        raise Refused(f"no paper {name!r}{own}: {problem}") from problem
     ids = {s.paper for s in selection.statements}
     whole = [p for p in selection.papers if p.id in ids]
     if not ids and len(selection.papers) == 1:  # its source is listed, and nothing judged yet
         whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
-        raise ValueError(f"no paper={str(name)!r}. Try one of: {names}")
+        raise Refused(f"no paper={str(name)!r}. Try one of: {names}")
     return selection._replace(papers=tuple(whole), parts=())
 
 
@@ -42,12 +42,12 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
     """Return the verification behind an audit; it judges no statement that the folder holds.
 
     Raises:
-        ValueError: if the folder holds verdicts on another paper.
+        Refused: if the folder holds verdicts on another paper.
     """
     (paper,) = selection.papers
     strangers = {v.paper for found in verdicts_in(place).values() for v in found} - {paper.id}
     if strangers:
-        raise ValueError(
+        raise Refused(
             f"{place} holds verdicts on {', '.join(sorted(strangers))}. Try another --out"
         )
     run = Verification(selection, options, place, **given)  # type: ignore[arg-type]
@@ -76,8 +76,8 @@ def audit(
     *,
     out: str | Path,
     imports: Iterable[str] = (),
-    seed: int = 0,
-    timeout: float = TIMEOUT,
+    seed: int = Options.seed,
+    timeout: float = Options.timeout,
     certify: bool = True,
     on: Where | None = None,
     jobs: int = 0,
@@ -96,9 +96,12 @@ def audit(
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
     Raises:
-        ValueError: if there is no such paper, or the folder holds verdicts on another one.
+        Refused: if there is no such paper, or the folder holds verdicts on another one.
     """
-    selection, options = the_paper(paper, imports), Options(seed, certify=certify, timeout=timeout)
+    selection, options = (
+        the_paper(paper, imports),
+        Options(seed=seed, certify=certify, timeout=timeout),
+    )
     run = audited(selection, options, Path(out), on=engine_of(on), jobs=jobs)
     for _ in run:
         pass

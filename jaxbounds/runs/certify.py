@@ -14,6 +14,7 @@ from jaxbounds.certification.crosscheck import Crosscheck, crosscheck
 from jaxbounds.certification.failing import failing_forms, stored
 from jaxbounds.certification.rocq import OPERATIONS, RocqFile, proof_file
 from jaxbounds.claims.statements import Domain, Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, try_to_write
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import Held
@@ -128,7 +129,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
     """Yield the results of some work by statement, those of this process's own from here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
-        raise ValueError(
+        raise Refused(
             f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
             "Try without them"
         )
@@ -166,7 +167,7 @@ def known_slack(slack: str, /) -> str:
     """Return the words of a slack, or refuse the words if they are no slack.
 
     Raises:
-        ValueError: as `Domain.with_slack`.
+        Refused: as `Domain.with_slack`.
     """
     if slack:
         Domain(
@@ -291,7 +292,7 @@ def certify(
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
     Raises:
-        ValueError: as `verify`.
+        Refused: as `verify`.
     """
     imports = tuple(imports)
     selection = worth_certifying(selected(what, imports=imports))

@@ -12,7 +12,9 @@ from jaxbounds.constants import SharpConstant
 from jaxbounds.constants.result import SECONDS
 from jaxbounds.constants.sizes import grown
 from jaxbounds.falsification import ON_AVERAGE
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place
+from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.ground.states import Depends
 from jaxbounds.papers import Catalogue, Named, Selection, origin, selected
 from jaxbounds.runs.cache import examples, restoring
@@ -60,7 +62,7 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     """Return the forms that can have a sharp constant, each with its statement.
 
     Raises:
-        ValueError: if a statement that was named alone has no such form.
+        Refused: if a statement that was named alone has no such form.
     """
     chosen = selection.statements
     if len(chosen) > 1:
@@ -68,7 +70,7 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     for statement in chosen:
         if not forms_named(statement, form):
             names = ", ".join(f.name for f in statement.forms)
-            raise ValueError(f"{statement.id} has no form={form!r}. Try one of: {names}")
+            raise Refused(f"{statement.id} has no form={form!r}. Try one of: {names}")
     return [(s, f.name) for s in chosen for f in forms_named(s, form)]
 
 
@@ -122,12 +124,13 @@ def finding(
     """Yield each form with its constant, or with the reason why the constant is missing.
 
     Raises:
-        ValueError: if an extra is missing, or a number makes no sense.
+        Refused: if an extra is missing, or a number makes no sense.
     """
     if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
-        raise ValueError(MISSING)
+        raise Refused(MISSING)
+    refuse_other_seeds(search.seed)
     if jobs < 0 or not 0 < search.seconds < 1e6:
-        raise ValueError(
+        raise Refused(
             f"jobs={jobs}, seconds={search.seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
             "Try without them"
         )
@@ -167,7 +170,7 @@ def constants_of(
         jobs: processes, where it is those; 0 means one for each core.
 
     Raises:
-        ValueError: as `verify`, and if an extra is missing.
+        Refused: as `verify`, and if an extra is missing.
     """
     selection = selected(what, imports=imports)
     forms = [(s.id, name) for s, name in with_constants(selection, form)]

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import jax
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.folders import say
 from jaxbounds.runs.workers import end_with
 
@@ -57,16 +58,16 @@ class Distributed:
         """Refuse half an address.
 
         Raises:
-            ValueError: saying what is missing.
+            Refused: saying what is missing.
         """
         by_hand = bool(self.coordinator), self.processes != 0, self.process != -1
         if any(by_hand) and not self.distributed:
-            raise ValueError(
+            raise Refused(
                 f"--coordinator, --processes and --process need --distributed, got "
                 f"distributed={self.distributed}. Try to add --distributed"
             )
         if any(by_hand) and not (all(by_hand) and 0 <= self.process < self.processes):
-            raise ValueError(
+            raise Refused(
                 "by hand each process needs --coordinator HOST:PORT --processes N --process I with "
                 f"0 <= I < N; got {self.coordinator!r}, {self.processes}, {self.process}"
             )
@@ -75,7 +76,7 @@ class Distributed:
         """Make this process a member of the distributed run.
 
         Raises:
-            ValueError: if nobody answers, or no cluster is found.
+            Refused: if nobody answers, or no cluster is found.
         """
         options: dict = {"heartbeat_timeout_seconds": HEARTBEAT, "initialization_timeout": GATHER}
         if self.coordinator:
@@ -89,7 +90,7 @@ class Distributed:
         except (ValueError, RuntimeError) as problem:
             hint = "no cluster that JAX knows? give --coordinator, --processes and --process"
             words = [str(problem)] + [hint] * (not self.coordinator)
-            raise ValueError(f"the processes did not meet: {'; '.join(words)}") from problem
+            raise Refused(f"the processes did not meet: {'; '.join(words)}") from problem
 
 
 ALONE = Distributed()
@@ -106,7 +107,7 @@ def _wait_for(address: str) -> None:
         except (OSError, OverflowError) as problem:
             reason = str(problem)
             time.sleep(0.2)
-    raise ValueError(
+    raise Refused(
         f"no process 0 answered at {address} within {ANSWER} s ({reason}). Try to start process=0 "
         "first"
     )

@@ -46,7 +46,7 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
         others: keep what is recorded of other statements.
 
     Raises:
-        ValueError: if a paper is in no file.
+        Refused: if a paper is in no file.
     """
     judged = {verdict.id for verdict in verdicts}
     for paper in papers:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxbounds.experiments.provenance import versions
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, whole
 from jaxbounds.ground.folders import say
 from jaxbounds.runs.cache import prepare_jax
@@ -55,7 +56,7 @@ def _call(
         with _one_at_a_time:
             for name, there in expected.items():
                 if _here()[name] != there:
-                    raise ValueError(
+                    raise Refused(
                         f"a worker ({platform.node()}) has {name} {_here()[name][:40]} and this "
                         f"machine {there[:40]}: install the same on both, and edit nothing while "
                         "they work"
@@ -69,13 +70,13 @@ def _outcome(future: concurrent.futures.Future) -> Any:
     """Return the results of a lot of pieces, or the reason why they are missing.
 
     Raises:
-        ValueError: if workers cannot run these pieces at all, or the engine is gone.
+        Refused: if workers cannot run these pieces at all, or the engine is gone.
         Exception: what the work itself raised.
     """
     try:
         outcome = future.result()
     except concurrent.futures.CancelledError:
-        raise ValueError(
+        raise Refused(
             "the engine went away (its scheduler ended?): what was done is kept; the same command "
             "continues where it keeps its progress"
         ) from None
@@ -85,7 +86,7 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         unloaded = isinstance(problem, (ImportError, AttributeError, pickle.PickleError))
         if unloaded or "deserializ" in str(problem):  # as Dask's scheduler says it
             words = " ".join(str(problem).split())[:120]
-            raise ValueError(
+            raise Refused(
                 f"a piece cannot be loaded where it should be computed ({words}): install the same "
                 "jaxbounds there, for Dask also where its scheduler runs"
             ) from problem
@@ -113,7 +114,7 @@ def each(
         A piece, and its result or `Died`.
 
     Raises:
-        ValueError: if a worker has other versions or another source, cannot load its piece, or the
+        Refused: if a worker has other versions or another source, cannot load its piece, or the
             engine is gone.
         Exception: what the work itself raised.
     """
@@ -167,7 +168,7 @@ def drive(
         A piece, and its result; `Died` where its worker died twice.
 
     Raises:
-        ValueError: as `each`.
+        Refused: as `each`.
         Exception: what the work itself raised.
     """
     pieces = list(pieces)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place
 from jaxbounds.ground.folders import say
 from jaxbounds.runs.jobs import Jobs
@@ -43,17 +44,17 @@ class Engine:
         """Refuse what is no engine.
 
         Raises:
-            ValueError: naming what there is.
+            Refused: naming what there is.
         """
         if self.engine not in ("processes", "slurm", "slurm:local") and not (
             self.engine.startswith("dask://") and self.engine.count(":") > 1
         ):
-            raise ValueError(
+            raise Refused(
                 f"--engine must be {KINDS} (from Python also an Executor), got engine="
                 f"{self.engine!r}. Try --engine processes"
             )
         if min(self.time, self.array) < 1:
-            raise ValueError(
+            raise Refused(
                 f"time={self.time}, array={self.array}, expected positive numbers. Try at least 1"
             )
 
@@ -76,7 +77,7 @@ def engine_of(on: Where | None, /) -> On:
     """Return the engine that `on=` names, or the executor itself; None means local processes.
 
     Raises:
-        ValueError: if there is no such engine, or the executor would copy this process, whose
+        Refused: if there is no such engine, or the executor would copy this process, whose
             threads a copy lacks.
     """
     if on is None:
@@ -86,10 +87,10 @@ def engine_of(on: Where | None, /) -> On:
     if isinstance(on, Engine):
         on.check()
     elif not isinstance(on, concurrent.futures.Executor):
-        raise ValueError(f"on= takes {KINDS}, or any concurrent.futures.Executor, got {on!r}")
+        raise Refused(f"on= takes {KINDS}, or any concurrent.futures.Executor, got {on!r}")
     context = getattr(on, "_mp_context", None)
     if context is not None and context.get_start_method() == "fork":
-        raise ValueError(
+        raise Refused(
             "a pool of forked processes hangs with JAX: make it as ProcessPoolExecutor(n, "
             "mp_context=multiprocessing.get_context('spawn'))"
         )
@@ -106,7 +107,7 @@ def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
 
 def _needs(package: str, extra: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise ValueError(f"this engine needs {package=}. Try pip install 'jaxbounds[{extra}]'")
+        raise Refused(f"this engine needs {package=}. Try pip install 'jaxbounds[{extra}]'")
 
 
 def _dask(address: str, closing: contextlib.ExitStack) -> Any:
@@ -120,7 +121,7 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
             Client(f"tcp://{host}", timeout=ANSWER, set_as_default=False)
         )
     except (OSError, ValueError) as problem:
-        raise ValueError(
+        raise Refused(
             f"no Dask scheduler answered at {address} within {ANSWER} s. Try to start one with "
             "`dask scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
         ) from problem
@@ -133,12 +134,12 @@ def _queue(on: Engine, folder: Place) -> Jobs:
     _needs("submitit", "slurm")
     cluster = "local" if on.engine == "slurm:local" else "slurm"
     if "://" in str(folder):
-        raise ValueError(
+        raise Refused(
             f"--engine slurm needs a folder that all jobs see, got out={str(folder)!r}. Try a "
             "folder on a shared disk"
         )
     if cluster == "slurm" and not (shutil.which("srun") and shutil.which("sbatch")):
-        raise ValueError(
+        raise Refused(
             f"engine={on.engine!r}, but there is no sbatch here. Try the host from which you "
             "submit jobs"
         )
@@ -155,7 +156,7 @@ def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futur
         folder: that the jobs of a queue see, too.
 
     Raises:
-        ValueError: if there is no such engine, a package is missing or no scheduler answers.
+        Refused: if there is no such engine, a package is missing or no scheduler answers.
     """
     if isinstance(on, concurrent.futures.Executor):
         yield on

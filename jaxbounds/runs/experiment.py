@@ -14,6 +14,7 @@ from jaxbounds.experiments.provenance import asked_for, products_used
 from jaxbounds.experiments.results import save
 from jaxbounds.experiments.sweeps import Checkpoints, OnlyAShare, Share, merge_parts, shares
 from jaxbounds.ground import recording
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, is_there, locate, reaching, try_to_write
 from jaxbounds.ground.folders import say
 from jaxbounds.ground.occupied import Held, take
@@ -55,10 +56,10 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
     """Refuse to start again where a run was cut.
 
     Raises:
-        ValueError: then.
+        Refused: then.
     """
     if not resume and _unfinished(folder):
-        raise ValueError(
+        raise Refused(
             f"{folder} holds a run that was cut. Try to add --resume to continue it, give another "
             "--out, or remove that folder to start again"
         )
@@ -74,7 +75,7 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
     An address on an object store is nobody's alone.
 
     Raises:
-        ValueError: if the run is to be continued, and another one has the folder.
+        Refused: if the run is to be continued, and another one has the folder.
         OSError: if nothing can be written there.
     """
     if "://" in str(out):
@@ -90,7 +91,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     """Compute the data set of a run, or of a share of one; the folder keeps the progress.
 
     Raises:
-        ValueError: if the folder holds a run that was cut, and is not to be continued; or if a file
+        Refused: if the folder holds a run that was cut, and is not to be continued; or if a file
             or module changed since that the run to be continued rests on.
         KeyboardInterrupt: saying how to continue, where it can be.
     """
@@ -164,7 +165,7 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
         on: where they are computed.
 
     Raises:
-        ValueError: if a shard was lost twice.
+        Refused: if a shard was lost twice.
     """
     every = [Share(index, count) for index in range(1, count + 1)]
     left = [share for share in every if not _is_done(shard_files.folder_of(out, share))]
@@ -178,7 +179,7 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
             unpack(files, out)
             say(f"shard {share} is done")
     for share, death in sorted(lost.items()):
-        raise ValueError(f"shard {share}: {death}; the same command continues")
+        raise Refused(f"shard {share}: {death}; the same command continues")
 
 
 def merged(
@@ -192,7 +193,7 @@ def merged(
         imports: modules or files of the user's that the run needs; the shards name no code to run.
 
     Raises:
-        ValueError: if shards are missing, overlap, or are of different runs, or of another version.
+        Refused: if shards are missing, overlap, or are of different runs, or of another version.
     """
     shards = shard_files.complete(tuple(map(locate, folders)))
     ledger.refuse_mixture([place for place, _ in shards.values()])
@@ -239,14 +240,14 @@ def run(
         **fields: of the experiment's configuration, in place of the preset's.
 
     Raises:
-        ValueError: if there is no such experiment, preset or field value, the run cannot be cut, or
+        Refused: if there is no such experiment, preset or field value, the run cannot be cut, or
             `out` holds one that was.
     """
     request = requests.with_fields(
         experiment, fields, preset=preset, seed=seed, precision=precision, imports=imports
     )
     if (resume or shards) and not request.experiment.resumable:
-        raise ValueError(
+        raise Refused(
             f"{experiment} cannot be resumed or cut into shards, got {resume=}, {shards=}. Try it "
             "without the two"
         )

@@ -18,6 +18,7 @@ from jaxbounds.falsification import (
 from jaxbounds.falsification import replay as replayed
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
+from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.papers import Named, find_statement, the_statement
 from jaxbounds.runs.verdicts import Scratch, Verdicts
 
@@ -65,10 +66,11 @@ def falsify(
             is read or kept unless given.
 
     Raises:
-        ValueError: if there is no such statement, it cannot be measured as it is declared, or the
-            timeout is no positive number.
+        Refused: if there is no such statement, or it cannot be measured as it is declared. Also
+            if the timeout is no positive number, or the seed none from 0 to 2^32 - 1.
     """
     refuse_other_limits(timeout)
+    refuse_other_seeds(seed)
     scratch = Scratch() if store is None else None
     folder = scratch.path if scratch else Path(str(store))
     found = verdicts_on(
@@ -93,7 +95,7 @@ def replay(
         for `stored.meta["form"]`.
 
     Raises:
-        ValueError: if the file is none, misses its id, form, size or ratio, or its arrays do not
+        Refused: if the file is none, misses its id, form, size or ratio, or its arrays do not
             fit the statement.
     """
     read = stored if isinstance(stored, StoredInstance) else load_instance(stored)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.verdict import beside
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.folders import Marked, say, set_aside
 from jaxbounds.ground.occupied import Held, take
 from jaxbounds.ground.readers import (
@@ -68,16 +69,16 @@ def _verdict(stored: Any) -> Verdict:
     """Read one verdict, and check the types of its fields.
 
     Raises:
-        ValueError: naming the first that has not.
+        Refused: naming the first that has not.
     """
     if not isinstance(stored, dict):
-        raise ValueError("a verdict is no object")
+        raise Refused("a verdict is no object")
     verdict, hints = Verdict.from_json(stored), fields_of(Verdict)
     for field in fields(Verdict):
         if not fits(stored[field.name], hints[field.name]):
-            raise ValueError(f"{field.name} has another type")
+            raise Refused(f"{field.name} has another type")
         if field.name.endswith("_file") and not is_inside(stored[field.name]):
-            raise ValueError(f"{field.name} leads out of the folder")
+            raise Refused(f"{field.name} leads out of the folder")
     return verdict
 
 
@@ -85,10 +86,10 @@ def verdicts_of(stored: Any, /) -> tuple[Verdict, ...]:
     """Return the verdicts of a parsed JSON text.
 
     Raises:
-        ValueError: if it holds something else.
+        Refused: if it holds something else.
     """
     if not isinstance(stored, list):
-        raise ValueError("it is no list of verdicts")
+        raise Refused("it is no list of verdicts")
     return tuple(map(_verdict, stored))
 
 
@@ -106,14 +107,14 @@ def _opened(line: bytes) -> Any:
     """Return the value that `_sealed` sealed.
 
     Raises:
-        ValueError: if it was changed.
+        Refused: if it was changed.
     """
     stored = parsed(line)
     if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
-        raise ValueError("it is no line of a journal")
+        raise Refused("it is no line of a journal")
     text = json.dumps(stored["value"], sort_keys=True)
     if hashlib.sha256(text.encode()).hexdigest() != stored["sha256"]:
-        raise ValueError("its digest is another one")
+        raise Refused("its digest is another one")
     return stored["value"]
 
 
@@ -121,13 +122,13 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
     """Return the journal's line for some verdicts.
 
     Raises:
-        ValueError: if it is none, or no line before it says what the verdicts depend on.
+        Refused: if it is none, or no line before it says what the verdicts depend on.
     """
     if not isinstance(value, dict) or not fits(value.get("when"), str):
-        raise ValueError("it is no line of verdicts")
+        raise Refused("it is no line of verdicts")
     verdicts = verdicts_of(value.get("verdicts"))
     if len({v.id for v in verdicts}) != 1:
-        raise ValueError("its verdicts are not on one statement")
+        raise Refused("its verdicts are not on one statement")
     return Kept(verdicts, value["when"], records[value["record"]])
 
 
@@ -146,7 +147,7 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
             if number == 1:
                 settings = value
                 if not isinstance(value, dict) or value.get("format") != FORM:
-                    raise ValueError("it has another format")
+                    raise Refused("it has another format")
                 continue
             if fits(value, dict[str, dict[str, str]]) and set(value) == {"depends"}:
                 records[_digest(value["depends"])] = value["depends"]
@@ -228,7 +229,7 @@ class Folder:
         asked: the folder that keeps which statements failed; the path itself unless given.
 
     Raises:
-        ValueError: if the path is an address.
+        Refused: if the path is an address.
     """
 
     def __init__(
@@ -240,7 +241,7 @@ class Folder:
         /,
     ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
-            raise ValueError(
+            raise Refused(
                 f"out={str(path)!r} is an address, expected a folder of this machine. Try ./results"
             )
         self.path, self.settings, self._held = path, dict(settings), held
@@ -422,17 +423,17 @@ class Folder:
 def _settings(stored: Any) -> dict[str, Any]:
     """Return the settings in run.json."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
-        raise ValueError("it is no object with digests")
+        raise Refused("it is no object with digests")
     # One of an earlier version does not say on what its verdicts depend: it is another run's.
     judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
     if not fits(judged, dict[str, dict[str, str]]) or not fits(records, dict[str, dict[str, str]]):
-        raise ValueError("it does not say when and on what its verdicts depend")
+        raise Refused("it does not say when and on what its verdicts depend")
     if any(
         set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
     ):
-        raise ValueError("it names a record that it does not hold")
+        raise Refused("it names a record that it does not hold")
     if any(_digest(depends) != name for name, depends in records.items()):
-        raise ValueError("a record is not what its digest says")
+        raise Refused("a record is not what its digest says")
     return stored
 
 
@@ -441,7 +442,7 @@ def failed_before(out: Path, /) -> set[str]:
 
     def names(stored: Any) -> set[str]:
         if not fits(stored, list[str]):
-            raise ValueError("it is no list of ids")
+            raise Refused("it is no list of ids")
         return set(stored)
 
     return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbounds.ground import recording
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, here
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import UNREADABLE, Damaged, fits, lines_in, parsed
@@ -29,7 +30,7 @@ def read(folder: Place, /) -> Depends:
     """Read the dependencies that a folder of a run names; {} without a record.
 
     Raises:
-        ValueError: if the record is damaged.
+        Refused: if the record is damaged.
     """
     place, depends = folder / LEDGER, dict[str, str]()
     try:
@@ -37,8 +38,8 @@ def read(folder: Place, /) -> Depends:
             first, *lines = (line for _, line in lines_in(file))
     except FileNotFoundError:
         return {}
-    except ValueError as problem:
-        raise ValueError(f"{place} is damaged ({problem}). Try another --out") from problem
+    except Refused as problem:
+        raise Refused(f"{place} is damaged ({problem}). Try another --out") from problem
     try:
         if first != HEAD.encode():
             raise Damaged("its first line is another one")
@@ -48,7 +49,7 @@ def read(folder: Place, /) -> Depends:
                 raise Damaged(f"the line {line[:40]!r}")
             depends.setdefault(*found)
     except UNREADABLE as problem:
-        raise ValueError(f"{place} is damaged ({problem}). Try another --out") from problem
+        raise Refused(f"{place} is damaged ({problem}). Try another --out") from problem
     return depends
 
 
@@ -56,12 +57,12 @@ def refuse_changes(folder: Place, /) -> None:
     """Refuse to go on with a run after a change of something that the run rests on.
 
     Raises:
-        ValueError: naming the first change.
+        Refused: naming the first change.
     """
     seen = {name: found for name, found in read(folder).items() if found != UNKNOWN}
     if different := changed(seen):
         more = f" and {len(different) - 1} more" if different[1:] else ""
-        raise ValueError(
+        raise Refused(
             f"{folder} holds a run that rests on {different[0].replace(': ', ' ', 1)}{more}, which "
             "changed since. Try another --out, or undo the change"
         )
@@ -73,7 +74,7 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
     A file that is not on this machine is compared among the shards alone.
 
     Raises:
-        ValueError: naming the first such file.
+        Refused: naming the first such file.
     """
     known: dict[str, tuple[str, Any]] = {}
     for folder in folders:
@@ -82,12 +83,12 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
                 continue
             before, other = known.setdefault(name, (found, folder))
             if before != found:
-                raise ValueError(
+                raise Refused(
                     f"shards of different runs: {name.replace(': ', ' ', 1)} differs between "
                     f"{other} and {folder}. Try to compute one of them again"
                 )
             if state(name) not in (found, ABSENT):
-                raise ValueError(
+                raise Refused(
                     f"{name.replace(': ', ' ', 1)} changed since {folder} was computed. Try to "
                     "compute the shards again, or undo the change"
                 )

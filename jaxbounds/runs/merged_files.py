@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbounds.experiments.provenance import versions
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.folders import Marked, set_aside
 from jaxbounds.ground.occupied import Held, take
 from jaxbounds.ground.readers import fits, json_in
@@ -40,13 +41,13 @@ def _entries(stored: Any) -> list[Entry]:
     """Return the entries of a merged file.
 
     Raises:
-        ValueError: if it holds something else.
+        Refused: if it holds something else.
     """
     words = lambda one: (
         isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("id", "form"))
     )
     if not isinstance(stored, list) or not all(map(words, stored)):
-        raise ValueError("it is no list of entries with id and form")
+        raise Refused("it is no list of entries with id and form")
     return stored
 
 
@@ -54,10 +55,10 @@ def _rests(stored: Any) -> dict[str, Rests]:
     """Return the dependencies of each entry, by `_name`.
 
     Raises:
-        ValueError: if it holds something else.
+        Refused: if it holds something else.
     """
     if not fits(stored, dict[str, dict]):
-        raise ValueError("it is no object with an entry for each form")
+        raise Refused("it is no object with an entry for each form")
     return {name: rests_in(one) for name, one in stored.items()}
 
 

@@ -12,6 +12,8 @@ import tyro
 
 from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.provenance import PRECISIONS, asked_for, provenance
+from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.papers import find_experiment
 from jaxbounds.runs.digest import digest_of
 
@@ -71,11 +73,11 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
         **more: of `tyro.cli`.
 
     Raises:
-        ValueError: if there is no such preset.
+        Refused: if there is no such preset.
     """
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:
-        raise ValueError(f"{experiment.id} has no {preset=}. Try one of: {', '.join(presets)}")
+        raise Refused(f"{experiment.id} has no {preset=}. Try one of: {', '.join(presets)}")
     prog, default = f"jaxbounds run {experiment.id}", presets[preset]
     return tyro.cli(type(default), default=default, args=[*words], prog=prog, **more)
 
@@ -101,15 +103,14 @@ def requested(
         imports: modules or files of the user's.
 
     Raises:
-        ValueError: if there is no such experiment, preset or precision, or the seed is none.
+        Refused: if there is no such experiment, preset or precision, or the seed is none.
     """
     words, imports = tuple(words), tuple(imports)
     chosen = find_experiment(experiment, imports=imports)
     config = configured(chosen, preset, words)
-    if not 0 <= seed < 2**32:
-        raise ValueError(f"seed={seed} cannot be negative or above 2^32 - 1. Try --seed 0")
+    refuse_other_seeds(seed)
     if precision not in ("", *PRECISIONS):
-        raise ValueError(
+        raise Refused(
             f"--precision is of products of matrices: {', '.join(PRECISIONS)}; got {precision!r}. "
             "Parameters stay in float32 (--dtype float64 where an experiment has that field): in "
             "bfloat16 a step below 1/256 of a parameter is lost, and the curves would not say so"
@@ -132,7 +133,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
     words, imports, given = list(flags), list[str](), dict[str, Any]()
     while words and words[0] in ("--preset", "--seed", "--precision", "--import"):
         if len(words) == 1:
-            raise ValueError(f"the flag {words[0]} has no value")
+            raise Refused(f"the flag {words[0]} has no value")
         name, value, *words = words
         if name == "--import":
             imports.append(value)
@@ -145,7 +146,7 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
     """Return the request with some `Request.flags` of this process or its parent.
 
     Raises:
-        ValueError: as `requested`.
+        Refused: as `requested`.
     """
     words, given, imports = _parsed(flags)
     return requested(experiment, words, **given, imports=imports)
@@ -163,17 +164,17 @@ def from_file(
         file: where the flags stand, for messages.
 
     Raises:
-        ValueError: if the flags name imports and the caller names none, or the flags ask for
+        Refused: if the flags name imports and the caller names none, or the flags ask for
             anything else than fields of the configuration; or as `requested`.
     """
     imports, flags = tuple(imports), tuple(flags)
     try:
         if not all(isinstance(word, str) for word in (experiment, *flags)):
-            raise ValueError("its experiment and flags are no words. Try to compute it again")
+            raise Refused("its experiment and flags are no words. Try to compute it again")
         words, given, named = _parsed(flags)
         if named and not imports:
             again = " ".join(f"--import {name}" for name in named)
-            raise ValueError(
+            raise Refused(
                 f"the file asks for {again}, and a file of results never runs code. Try to add "
                 f"{again} to the command, if you trust that code"
             )
@@ -181,27 +182,27 @@ def from_file(
         with _parser_refuses():
             return requested(experiment, words, **given, imports=imports)
     except ValueError as problem:
-        raise ValueError(f"{file}: {problem}") from problem
+        raise Refused(f"{file}: {problem}") from problem
 
 
 def _refuse_commands(words: Iterable[str]) -> None:
     """Refuse words that the parser of flags would obey: it prints help, or writes completions."""
     for word in words:
         if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
-            raise ValueError(
+            raise Refused(
                 f"the flag {word} is no field of a configuration. Try to compute this shard again"
             )
 
 
 @contextlib.contextmanager
 def _parser_refuses() -> Iterator[None]:
-    """Turn the parser's refusal into a ValueError with the parser's words."""
+    """Turn the parser's refusal into one of the library, with the parser's words."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             yield
     except SystemExit as refused:
-        raise ValueError(f"the fields cannot be taken: {said.getvalue()}") from refused
+        raise Refused(f"the fields cannot be taken: {said.getvalue()}") from refused
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -224,12 +225,12 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
         **given: of `requested`.
 
     Raises:
-        ValueError: as `requested`, and if there is no such field or it cannot have such a value.
+        Refused: as `requested`, and if there is no such field or it cannot have such a value.
     """
     config = find_experiment(experiment, imports=given.get("imports", ())).config
     known = [field.name for field in dataclasses.fields(config)]
     for name in fields:
         if name not in known:
-            raise ValueError(f"{experiment} has no field={name!r}. Try one of: {', '.join(known)}")
+            raise Refused(f"{experiment} has no field={name!r}. Try one of: {', '.join(known)}")
     with _parser_refuses():
         return requested(experiment, _words(fields), **given)

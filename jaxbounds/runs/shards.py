@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_type_hints
 
 from jaxbounds.experiments.sweeps import Share
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, Unreachable, here, is_there, reaching
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import fits, json_in
@@ -52,12 +53,12 @@ class Shard:
         """Put the file into the share's folder.
 
         Raises:
-            ValueError: if that of another run or share is there.
+            Refused: if that of another run or share is there.
         """
         if is_there(folder / NAME):
             there = read(folder)
             if (there.experiment, there.share) != (self.experiment, self.share):
-                raise ValueError(f"{folder} holds shard={there.share}. Try another --out")
+                raise Refused(f"{folder} holds shard={there.share}. Try another --out")
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:
                 return  # its time says what came after it
@@ -74,14 +75,14 @@ def _shard(stored: Any) -> Shard:
     """Read a shard from its JSON.
 
     Raises:
-        ValueError: if a field is missing, unknown or of another type.
+        Refused: if a field is missing, unknown or of another type.
     """
     hints = get_type_hints(Shard)
     if not isinstance(stored, dict) or set(stored) != set(hints):
-        raise ValueError("its fields are others")
+        raise Refused("its fields are others")
     for name, hint in hints.items():
         if not fits(stored[name], hint):
-            raise ValueError(f"{name} has another type")
+            raise Refused(f"{name} has another type")
     shard = Shard(**stored | {"flags": tuple(stored["flags"])})
     Share.read(str(shard.share))
     return shard
@@ -91,7 +92,7 @@ def read(folder: Place, /) -> Shard:
     """Read the description that `Shard.write` wrote.
 
     Raises:
-        ValueError: if it is damaged or of another version.
+        Refused: if it is damaged or of another version.
     """
     try:
         with here(folder / NAME) as file:
@@ -100,12 +101,12 @@ def read(folder: Place, /) -> Shard:
     except Unreachable:
         raise
     except (OSError, ValueError) as problem:
-        raise ValueError(
+        raise Refused(
             f"{folder / NAME} is damaged ({type(problem).__name__}). Try to compute this "
             "shard again"
         ) from problem
     if shard.format != FORMAT:
-        raise ValueError(
+        raise Refused(
             f"{folder / NAME} has format={shard.format!r}, expected {FORMAT!r}. Try to compute "
             "this shard again"
         )
@@ -122,13 +123,13 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
     """Refuse shards of different runs.
 
     Raises:
-        ValueError: naming what differs, of `first` and of `second`.
+        Refused: naming what differs, of `first` and of `second`.
     """
     ours, theirs = (_flat(s.about | {"experiment": s.experiment}) for s in (one, other))
     for name in sorted(ours | theirs):
         a, b = (str(about.get(name, "nothing")) for about in (ours, theirs))
         if a != b:
-            raise ValueError(
+            raise Refused(
                 f"shards of different runs: {name} differs, {first} computed with {b[:60]}, "
                 f"{second} with {a[:60]}; choose another --out, or compute them again"
             )
@@ -151,7 +152,7 @@ def _found(folders: tuple[Place, ...]) -> Iterator[Place]:
             inside = sorted(file.parent for file in folder.glob(f"*/{NAME}"))
         itself = [folder] * is_there(folder / NAME)
         if not inside and not itself:
-            raise ValueError(
+            raise Refused(
                 f"{folder} holds no shards. Try to compute them by `jaxbounds run EXPERIMENT "
                 "--shard I/N`"
             )
@@ -162,7 +163,7 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
     """Return all shards of one run, or refuse an incomplete set.
 
     Raises:
-        ValueError: if they are of different runs, one is there twice, or some are missing.
+        Refused: if they are of different runs, one is there twice, or some are missing.
     """
     shards: dict[Share, tuple[Place, Shard]] = {}
     for folder in dict.fromkeys(_found(folders)):
@@ -170,13 +171,13 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         first_folder, first = next(iter(shards.values()), (folder, one))
         refuse_unless_same(one, first, f"{first_folder} was", f"{folder} was")
         if one.count != first.count:
-            raise ValueError(
+            raise Refused(
                 f"shards that overlap: {folder} is {one.share} and {first_folder} is "
                 f"{first.share}. Try shards of one count"
             )
         if one.share in shards:
             twice = shards[one.share][0]
-            raise ValueError(
+            raise Refused(
                 f"shards that overlap: {folder} and {twice} both are {one.share}. Try "
                 "one of the two"
             )
@@ -189,5 +190,5 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         words = [f"missing: {names(missing)}"] * bool(missing)
         words += [f"not finished: {names(cut)}"] * bool(cut)
         again = first.command(min([*missing, *cut]), out)
-        raise ValueError(f"shards {'; '.join(words)}. Try each by its number, as `{again}`")
+        raise Refused(f"shards {'; '.join(words)}. Try each by its number, as `{again}`")
     return shards

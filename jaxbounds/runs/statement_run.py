@@ -8,9 +8,9 @@ import secrets
 import tempfile
 import traceback as tracebacks
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jaxbounds.claims.records import RATIOS, read_records
 from jaxbounds.claims.statements import Statement
@@ -19,8 +19,10 @@ from jaxbounds.falsification import Verdict, unmeasured, verdicts_on
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.examples import NONE
 from jaxbounds.ground import recording, surroundings
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import try_to_write
 from jaxbounds.ground.folders import say
+from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.ground.states import UNKNOWN, changed, state
 from jaxbounds.papers import Catalogue, Selection, load_papers, origin
 from jaxbounds.runs import drift, values
@@ -48,17 +50,20 @@ INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 """Why statements were not tried."""
 
 
-class Options(NamedTuple):
-    """Settings with which statements are judged: plain values.
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of judging: the command reads its flags here, and the face its defaults.
 
     Attributes:
         seed: of all draws.
         thorough: ten times the samples and searches, which also start from the worst instances that
             earlier runs found.
-        certify: disprove what fails and prove what names domains, in ball arithmetic.
+        certify: disprove what fails in ball arithmetic, and write witnesses beside the
+            counterexamples; needs the extra `certify`.
         traceback: where a statement cannot be measured, print where it broke.
         fresh: do without what earlier runs found, and keep nothing for later ones.
-        timeout: seconds for a statement; what is not refuted by then is inconclusive.
+        timeout: seconds for each statement, looked at between two batches of instances; a claim
+            that is not refuted by then is inconclusive.
     """
 
     seed: int = 0
@@ -67,6 +72,27 @@ class Options(NamedTuple):
     traceback: bool = False
     fresh: bool = False
     timeout: float = TIMEOUT
+
+    def check(self) -> None:
+        """Refuse options that make no sense.
+
+        Raises:
+            Refused: naming the seed or the timeout.
+        """
+        refuse_other_seeds(self.seed)
+        refuse_other_limits(self.timeout)
+
+    def refuse_to_record(self) -> None:
+        """Refuse to put on record the results of a search that is not the usual one.
+
+        Raises:
+            Refused: naming the seed and the thoroughness.
+        """
+        if self.seed or self.thorough:
+            raise Refused(
+                f"the record holds the results of seed=0, got seed={self.seed!r}, "
+                f"thorough={self.thorough}. Try without the two"
+            )
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
         """Return the settings behind the verdicts; the run's record tells the rest.
@@ -209,7 +235,7 @@ class Verification:
         last_failed: only what was not as recorded when it was judged last; all if there is none.
 
     Raises:
-        ValueError: if a number makes no sense, or what exists in this process alone is to be judged
+        Refused: if a number makes no sense, or what exists in this process alone is to be judged
             elsewhere.
 
     Attributes:
@@ -233,15 +259,12 @@ class Verification:
         exitfirst: bool = False,
         last_failed: bool = False,
     ) -> None:
-        if jobs < 0 or not 0 <= options.seed < 2**32:
-            raise ValueError(
-                f"jobs={jobs} and seed={options.seed} cannot be negative, nor seed above 2^32 - 1. "
-                "Try --seed 0"
-            )
-        refuse_other_limits(options.timeout)
+        if jobs < 0:
+            raise Refused(f"jobs={jobs} is negative. Try jobs=0, a process for each core")
+        options.check()
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
-            raise ValueError(
+            raise Refused(
                 f"{names} exists in this process alone, and is judged here. Try without `on` and "
                 "`jobs`, or write it to a file"
             )
@@ -399,7 +422,7 @@ class Verification:
             record: keep ratios and values in the papers' records, if all was judged.
 
         Raises:
-            ValueError: if they are to be recorded, and a paper is in no file.
+            Refused: if they are to be recorded, and a paper is in no file.
         """
         try:
             published = self._put_in_place()

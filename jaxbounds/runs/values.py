@@ -53,7 +53,7 @@ def read_back(text: str, /) -> tuple[Value, ...]:
     """Read the numbers that `written` wrote, with their bars.
 
     Raises:
-        ValueError: if the text holds something else.
+        Refused: if the text holds something else.
     """
 
     def one(part: str) -> Value:
@@ -126,7 +126,7 @@ class Expected:
         papers: that are compared.
 
     Raises:
-        ValueError: if a file of records is damaged.
+        Refused: if a file of records is damaged.
     """
 
     def __init__(self, papers: Iterable[Paper], /) -> None:
@@ -187,7 +187,7 @@ def record_values(
         A line for each form whose values changed, and for each statement that is new or gone.
 
     Raises:
-        ValueError: if a paper is in no file.
+        Refused: if a paper is in no file.
     """
     of = {name: list(found) for name, found in itertools.groupby(verdicts, lambda v: v.id)}
     said: list[str] = []

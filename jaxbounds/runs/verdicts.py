@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbounds.falsification import StoredInstance, Verdict, load_instance
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, with_table
 
 
@@ -98,12 +99,12 @@ class Verdicts(tuple[Verdict, ...]):
         """Return the verdict with the largest worst ratio.
 
         Raises:
-            ValueError: if nothing was measured.
+            Refused: if nothing was measured.
         """
         measured = [v for v in self if not math.isnan(v.worst_ratio)]
         if not measured:
             reasons = "; ".join(dict.fromkeys(v.reason for v in self))
-            raise ValueError(f"nothing was measured: {reasons or 'there are no verdicts'}")
+            raise Refused(f"nothing was measured: {reasons or 'there are no verdicts'}")
         return max(measured, key=lambda v: v.worst_ratio)
 
     def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
@@ -114,12 +115,12 @@ class Verdicts(tuple[Verdict, ...]):
             shrunk: the smaller failing one instead, where the form fails.
 
         Raises:
-            ValueError: if none was stored.
+            Refused: if none was stored.
         """
         verdict = self.worst if verdict is None else verdict
         file = verdict.shrunk_file if shrunk else verdict.worst_file
         if not file:
-            raise ValueError(
+            raise Refused(
                 f"the run stored no instance of {verdict.id} ({verdict.form}) with {shrunk=}. "
                 "Try the verdicts of `jb.verify` with out=FOLDER"
             )

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from jaxbounds.falsification.deadline import TIMEOUT
 from jaxbounds.papers import Named, selected
 from jaxbounds.runs.cache import restoring
 from jaxbounds.runs.drift import drifted
@@ -19,11 +18,11 @@ def verify(
     imports: Iterable[str] = (),
     kinds: Sequence[str] = (),
     out: str | Path | None = None,
-    seed: int = 0,
-    timeout: float = TIMEOUT,
-    thorough: bool = False,
-    fresh: bool = False,
-    certify: bool = False,
+    seed: int = Options.seed,
+    timeout: float = Options.timeout,
+    thorough: bool = Options.thorough,
+    fresh: bool = Options.fresh,
+    certify: bool = Options.certify,
     record: bool = False,
     on: Where | None = None,
     jobs: int = 0,
@@ -39,10 +38,13 @@ def verify(
         out: folder for verdicts.json, report.html and the instances; a temporary one, which lives
             as long as the result, unless given.
         seed: of all draws.
-        timeout: seconds for each statement; what is not refuted by then is inconclusive.
-        thorough: ten times the samples and searches.
+        timeout: seconds for each statement, looked at between two batches of instances; a claim
+            that is not refuted by then is inconclusive.
+        thorough: ten times the samples and searches, which also start from the worst instances that
+            earlier runs found.
         fresh: do without what earlier runs found, and keep nothing for later ones.
-        certify: disprove what fails in ball arithmetic; needs the extra `certify`.
+        certify: disprove what fails in ball arithmetic, and write witnesses beside the
+            counterexamples; needs the extra `certify`.
         record: keep ratios and values on record, in `records/` beside the papers' statements (of a
             file `claims.py` in `claims-records/`); later runs compare with them, see
             `Verdicts.moved` and `Verdicts.changed`.
@@ -52,20 +54,21 @@ def verify(
         jobs: processes, where it is those; 0 means one for each core, 1 this one.
 
     Raises:
-        ValueError: if a pattern matches nothing, a file holds no paper, or there is no such engine.
+        Refused: if a pattern matches nothing, a file holds no paper, or there is no such engine.
         KeyboardInterrupt: after what was judged is put into `out`.
     """
-    if record and (seed or thorough):
-        raise ValueError(
-            f"record keeps the results of seed 0, got {seed=}, {thorough=}. Try without the two"
-        )
+    options = Options(
+        seed=seed, thorough=thorough, certify=certify, fresh=fresh, timeout=timeout
+    )  # fmt: skip
+    if record:
+        options.refuse_to_record()
+    options.check()
     if certify:
         import jaxbounds.certification  # noqa: F401 - says what is missing, before anything runs
     from jaxbounds.experiments.sweeps.reporting import progress
 
     scratch = Scratch() if out is None else None
     place = scratch.path if scratch else Path(str(out))
-    options = Options(seed, thorough, certify, fresh=fresh, timeout=timeout)
     selection = selected(what, imports=imports, kinds=kinds)
     run = Verification(selection, options, place, on=engine_of(on), jobs=jobs)
     with progress(len(run.selection.statements), "statements") as report:

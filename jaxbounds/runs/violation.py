@@ -16,6 +16,7 @@ from jaxbounds.falsification import load_instance, verdicts_on
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.decide import NAME_EQUALITY
 from jaxbounds.ground.files import write_text
+from jaxbounds.ground.seeds import refuse_other_seeds
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.ground.to_json import to_json
 from jaxbounds.runs.falsify import by_balls
@@ -98,10 +99,11 @@ def find_violation(
         timeout: seconds, after which the search ends with what it found.
 
     Raises:
-        ValueError: if an argument is neither an entry nor a size, or a side is no number.
+        Refused: if an argument is neither an entry nor a size, or a side is no number.
         TypeError: if a side is neither a function nor a number.
     """
     refuse_other_limits(timeout)
+    refuse_other_seeds(seed)
     line = line_of(lhs, rhs, over, sizes, relation, error)
     with tempfile.TemporaryDirectory() as folder:
         (verdict,) = verdicts_on(

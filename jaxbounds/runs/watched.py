@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from jaxbounds.experiments.provenance import versions
 from jaxbounds.ground import recording, surroundings
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.readers import fits
 from jaxbounds.ground.states import Depends
 from jaxbounds.runs.digest import digest_of, folder_for_jax
@@ -57,8 +58,8 @@ def rests_in(stored: Any, /) -> Rests:
     """Read the record that `Rests._asdict` gave from its JSON.
 
     Raises:
-        ValueError: if it is something else.
+        Refused: if it is something else.
     """
     if not fits(stored, dict[str, dict[str, str]]) or set(stored) != set(Rests._fields):
-        raise ValueError("it does not say on what a result depends")
+        raise Refused("it does not say on what a result depends")
     return Rests(**stored)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+import jaxbounds as jb
 from jaxbounds.certification import disprove
 from jaxbounds.certification.disproof import confirmed
 from jaxbounds.claims.statements import Form, Sides, Statement
@@ -183,7 +184,7 @@ def test_a_leaf_that_is_no_array_is_refused():
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(KeyError, match="no form 'corrected'"):
+    with pytest.raises(jb.Refused, match=r"no form='corrected'\. Try one of: printed"):
         disprove(claim(*FALSE), "corrected", X, SIZE)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+import jaxbounds as jb
 from jaxbounds.claims.statements import Budget, Form
 from jaxbounds.constants import AtSize, constant
 from jaxbounds.constants.constant import (
@@ -393,5 +394,5 @@ def test_functions_need_their_sets(claim):
     for pair in ((abs, "printed"), (claim(), abs)):
         with pytest.raises(ValueError, match="over which sets"):
             sharp_constant(*pair)
-    with pytest.raises(KeyError, match="no form"):
+    with pytest.raises(jb.Refused, match="no form='corrected'"):
         sharp_constant(claim(forms=(Form(name="printed"),)), "corrected")

@@ -11,6 +11,7 @@ from jaxbounds.certification.rocq.boxes import box_file
 from jaxbounds.certification.rocq.file import RocqFile, file_of
 from jaxbounds.certification.rocq.theorem import READINGS, theorem_of
 from jaxbounds.claims.statements import Domain, Form, Instance, Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
@@ -48,7 +49,7 @@ def disproof_file(
         seconds: the time after which the translation ends.
 
     Raises:
-        ValueError: if an operation has no translation, if the bounds leave the claim open, or if
+        Refused: if an operation has no translation, if the bounds leave the claim open, or if
             there are too many operations.
     """
     name = f"{statement.id} ({form})"
@@ -59,7 +60,7 @@ def disproof_file(
         )  # fmt: skip
         file = file_of(about, citation=citation, margin=margin)
     except (NotSupported, Undecided) as problem:
-        raise ValueError(
+        raise Refused(
             f"{name} has no file for a kernel: {problem}, got form={form!r}. Try its "
             "witness, which `jaxbounds certify` writes"
         ) from problem
@@ -89,14 +90,14 @@ def proof_file(
         boxes: the number of boxes of our own proof.
 
     Raises:
-        ValueError: as `disproof_file`.
+        Refused: as `disproof_file`.
     """
     name = f"{statement.id} ({form.name}; D: {domain.name})"
     options: Any = {"as_coded": as_coded, "citation": citation, "boxes": boxes}
     try:
         file = box_file(statement, form, domain, **options)
     except (NotSupported, Undecided) as problem:
-        raise ValueError(
+        raise Refused(
             f"{name} has no file for a kernel: {problem}, got form={form.name!r}. Try a "
             "smaller formula"
         ) from problem
@@ -106,7 +107,7 @@ def proof_file(
 def _of_size(file: RocqFile, name: str, operations: int) -> RocqFile:
     """Return the file, or refuse it with its number of operations and the expected time."""
     if file.operations > operations:
-        raise ValueError(
+        raise Refused(
             f"{name} has no file for a kernel: it has {file.operations} operations, which "
             f"may take {file.seconds:.0f} s, and operations={operations} are allowed. Try "
             f"--operations {file.operations}"

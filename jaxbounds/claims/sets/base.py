@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of, shape_of
 from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
+from jaxbounds.ground.exceptions import Refused
 
 ROUNDING = 1e-12
 """Relative error up to which a point outside of a set counts as inside: that of rounding."""
@@ -118,15 +119,15 @@ class Set(ABC):
         """Draw an extreme point.
 
         Raises:
-            ValueError: if it has none, as the whole space.
+            Refused: if it has none, as the whole space.
         """
-        raise ValueError(f"{self!r} has no extreme points")
+        raise Refused(f"{self!r} has no extreme points")
 
     def vertices(self, key: jax.Array, size: Size, count: int = 16) -> jax.Array:
         """Draw extreme points, shape (count, *shape).
 
         Raises:
-            ValueError: if it has none.
+            Refused: if it has none.
         """
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
@@ -164,11 +165,11 @@ class Set(ABC):
         """Return the points with these numbers, from 0 to `cardinality` - 1, shape (rows, *shape).
 
         Raises:
-            ValueError: if the set has no numbered points.
+            Refused: if the set has no numbered points.
         """
         every = self.every(size)
         if every is None:
-            raise ValueError(f"{self!r} has points without numbers. Try `draw`")
+            raise Refused(f"{self!r} has points without numbers. Try `draw`")
         return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
@@ -179,9 +180,9 @@ class Set(ABC):
         """Return coordinates that together reach every point.
 
         Raises:
-            ValueError: if none are known.
+            Refused: if none are known.
         """
-        raise ValueError(f"no coordinates are known for {self!r}: write a Domain by hand")
+        raise Refused(f"no coordinates are known for {self!r}: write a Domain by hand")
 
     def _refuse(self, *numbers: Number) -> None:
         for number in numbers:
@@ -189,13 +190,13 @@ class Set(ABC):
         shape: Shape = getattr(self, "shape", ())
         for axis in shape if isinstance(shape, tuple) else (shape,):
             if not isinstance(axis, int | str) or isinstance(axis, bool):
-                raise ValueError(f"a shape is sizes by name or whole numbers, as ('n', 3): {shape}")
+                raise Refused(f"a shape is sizes by name or whole numbers, as ('n', 3): {shape}")
             refuse(axis)
 
     def _radius(self, size: Size) -> float:
         radius = number_of(self.R, size)  # type: ignore[attr-defined]
         if not 0 < radius < math.inf:
-            raise ValueError(f"{self!r}: its radius must be positive and finite, got {radius}")
+            raise Refused(f"{self!r}: its radius must be positive and finite, got {radius}")
         return float(radius)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbounds.claims.sets.base import MOST, Chart, Draw, Set, digits
 from jaxbounds.claims.sets.expressions import Size, shape_of
+from jaxbounds.ground.exceptions import Refused
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Each(Set):
                 f"Each is of one set, as Each(jb.Sphere(1, 'd'), 'n'): {self.one!r:.60}"
             )
         if not isinstance(self.count, int | str) or isinstance(self.count, bool):
-            raise ValueError(
+            raise Refused(
                 f"{self!r}: count={self.count!r}, expected a size or a whole number. Try 'n'"
             )
         self._refuse(self.count)
@@ -70,7 +71,7 @@ class Each(Set):
         """Draw an extreme point for each row.
 
         Raises:
-            ValueError: if the one set has none.
+            Refused: if the one set has none.
         """
         return self.one.vertices(key, size, self._rows(size))
 
@@ -109,7 +110,7 @@ class Each(Set):
         """Return the coordinates of each point, one after the other.
 
         Raises:
-            ValueError: if none are known of the one set.
+            Refused: if none are known of the one set.
         """
         return tuple(
             _stacked(parts, self.shape_at(size))

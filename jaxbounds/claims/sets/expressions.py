@@ -5,6 +5,8 @@ import math
 import operator
 from collections.abc import Mapping
 
+from jaxbounds.ground.exceptions import Refused
+
 Number = float | str
 """A number, or an expression of sizes: names, numbers, + - * / ** and sqrt, log, exp."""
 Shape = int | str | tuple[int | str, ...]
@@ -20,10 +22,10 @@ def _power(base: float, exponent: float) -> float:
     """Return a power, or refuse a power that is too large for a float.
 
     Raises:
-        ValueError: then.
+        Refused: then.
     """
     if abs(base) > 1 and exponent > 0 and exponent * math.log2(abs(base)) > math.log2(MOST):
-        raise ValueError(f"{base}**{exponent} is larger than {MOST:.0e}")
+        raise Refused(f"{base}**{exponent} is larger than {MOST:.0e}")
     return operator.pow(base, exponent)
 
 
@@ -49,7 +51,7 @@ def _value(node: ast.expr, size: Size | None, text: str) -> float:
                 return size[name]
             except KeyError:
                 known = ", ".join(size) or "nothing"
-                raise ValueError(f"no size {name!r} for {text!r}: the sizes give {known}") from None
+                raise Refused(f"no size {name!r} for {text!r}: the sizes give {known}") from None
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_value(inner, size, text)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
@@ -58,7 +60,7 @@ def _value(node: ast.expr, size: Size | None, text: str) -> float:
         case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _CALLS:
             found = _value(inner, size, text)
             return found if size is None else _CALLS[name](found)
-    raise ValueError(
+    raise Refused(
         f"{text!r} is no expression of sizes: names and numbers, + - * / ** and sqrt, log, exp"
     )
 
@@ -67,23 +69,23 @@ def refuse_other_expressions(what: Number, /) -> None:
     """Refuse what is neither a number nor an expression; names are not looked up.
 
     Raises:
-        ValueError: saying what an expression may hold.
+        Refused: saying what an expression may hold.
     """
     if isinstance(what, str):
         try:
             parsed = ast.parse(what, mode="eval").body
         except SyntaxError:
-            raise ValueError(f"{what!r} is no expression of sizes, as 'd' or '2*d'") from None
+            raise Refused(f"{what!r} is no expression of sizes, as 'd' or '2*d'") from None
         _value(parsed, None, what)
     elif isinstance(what, bool) or not isinstance(what, int | float) or math.isnan(what):
-        raise ValueError(f"a number or an expression of sizes is needed, got {what!r}")
+        raise Refused(f"a number or an expression of sizes is needed, got {what!r}")
 
 
 def number_of(what: Number, size: Size, /) -> float:
     """Return the value of an expression at a size.
 
     Raises:
-        ValueError: if it is no expression, or names a size that there is not.
+        Refused: if it is no expression, or names a size that there is not.
     """
     if not isinstance(what, str):
         return what
@@ -94,11 +96,11 @@ def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
     """Return the shape at a size.
 
     Raises:
-        ValueError: if an axis is not a whole number from 0 on.
+        Refused: if an axis is not a whole number from 0 on.
     """
     axes = shape if isinstance(shape, tuple) else (shape,)
     found = [number_of(axis, size) for axis in axes]
     for axis, length in zip(axes, found):
         if length != int(length) or length < 0:
-            raise ValueError(f"an axis is a whole number from 0 on, but {axis!r} is {length}")
+            raise Refused(f"an axis is a whole number from 0 on, but {axis!r} is {length}")
     return tuple(map(int, found))

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbounds.claims.sets.base import MOST, Draw, Set, digits, modules
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+from jaxbounds.ground.exceptions import Refused
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,7 @@ class Integers(Set):
     def _ends(self, size: Size) -> tuple[int, int]:
         low, high = number_of(self.lo, size), number_of(self.hi, size)
         if low != int(low) or high != int(high) or not low <= high:
-            raise ValueError(
-                f"{self!r}: its ends must be whole numbers in order, got {low}, {high}"
-            )
+            raise Refused(f"{self!r}: its ends must be whole numbers in order, got {low}, {high}")
         return int(low), int(high)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -106,11 +105,16 @@ class OneOf(Set):
         """Take them one by one: OneOf(0, 1), or all in one list.
 
         Raises:
-            ValueError: if there is none, or they differ in shape.
+            Refused: if there is none, or they differ in shape.
         """
-        given = list(values[0]) if len(values) == 1 and np.ndim(values[0]) else list(values)
-        if not given or len({np.shape(v) for v in given}) > 1:
-            raise ValueError(f"OneOf lists values of one shape, got {values!r:.80}")
+        listed = isinstance(values[0], list | tuple) or np.ndim(values[0]) if values else False
+        given = list(values[0]) if len(values) == 1 and listed else list(values)
+        try:
+            shapes = {np.shape(v) for v in given}
+        except ValueError:  # NumPy's, of lists of several lengths in one value
+            shapes = set()
+        if len(shapes) != 1:
+            raise Refused(f"OneOf lists values={values!r:.80}, expected one shape. Try OneOf(0, 1)")
         # Lists as nested tuples: a set can be compared and is hashable.
         object.__setattr__(self, "values", tuple(_frozen(np.asarray(v).tolist()) for v in given))
 

@@ -13,6 +13,7 @@ from jaxbounds.claims.sets.base import LESS, MORE, ROUNDING, Chart, Draw, Set, m
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
 from jaxbounds.claims.sets.spectral import on_singular_values, on_spectrum
 from jaxbounds.claims.sets.vectors import Ball
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import project_l1, project_rows, vector_norm
 
 Norm = Literal["frobenius", "operator", "nuclear", "rows", "row sum", "max"]
@@ -40,7 +41,7 @@ class _OfMatrices(Set):
         if len(shape) == 1:
             shape = shape * 2
         if len(shape) != 2 or not min(shape):
-            raise ValueError(f"{self!r} is of matrices: give one axis or two, got {shape}")
+            raise Refused(f"{self!r} is of matrices: give one axis or two, got {shape}")
         return shape
 
 
@@ -95,7 +96,7 @@ class Orthogonal(_OfMatrices):
         """Return the angles of plane rotations for each determinant; square matrices only.
 
         Raises:
-            ValueError: for others.
+            Refused: for others.
         """
         rows, columns = self.shape_at(size)
         if rows != columns:
@@ -138,7 +139,7 @@ class SpectralBall(_OfMatrices):
         """Refuse what is no norm."""
         self._refuse(self.R)
         if self.p not in (1, math.inf):
-            raise ValueError(f"{self!r}: p is 1 or infinity, got {self.p!r}")
+            raise Refused(f"{self!r}: p is 1 or infinity, got {self.p!r}")
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         radius, (m, n) = self._radius(size), shape
@@ -205,7 +206,7 @@ class SpectralBall(_OfMatrices):
         """Return charts of square matrices in operator norm: two rotations, signed singular values.
 
         Raises:
-            ValueError: for others.
+            Refused: for others.
         """
         (m, n), radius = self.shape_at(size), self._radius(size)
         if m != n or self.p != math.inf:
@@ -246,7 +247,7 @@ class PSD(_OfMatrices):
         """Refuse another norm."""
         self._refuse(self.at_most)
         if self.norm not in ("operator", "trace", "frobenius"):
-            raise ValueError(f"{self!r}: norm is 'operator', 'trace' or 'frobenius'")
+            raise Refused(f"{self!r}: norm is 'operator', 'trace' or 'frobenius'")
 
     @property
     def _p(self) -> float:
@@ -279,7 +280,7 @@ class PSD(_OfMatrices):
         """Draw a projection (operator), a matrix of rank one (trace), or of norm R (Frobenius).
 
         Raises:
-            ValueError: where no norm is bounded.
+            Refused: where no norm is bounded.
         """
         bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
         if not math.isfinite(bound):
@@ -332,7 +333,7 @@ class PSD(_OfMatrices):
         """Return charts for a bounded operator norm: a rotation and the eigenvalues.
 
         Raises:
-            ValueError: for others.
+            Refused: for others.
         """
         bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
         if self.norm != "operator" or not math.isfinite(bound):
@@ -362,7 +363,7 @@ class RowBalls(Set):
         """Refuse another way to combine rows."""
         self._refuse(self.R)
         if self.over not in ("max", "sum"):
-            raise ValueError(f"{self!r}: over is 'max' or 'sum'")
+            raise Refused(f"{self!r}: over is 'max' or 'sum'")
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         def near(draw: Draw) -> Draw:
@@ -419,7 +420,7 @@ def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Numbe
         at_most: a number, or an expression of sizes.
 
     Raises:
-        ValueError: if there is no such norm.
+        Refused: if there is no such norm.
     """
     found: dict[str, Callable[[], Set]] = {
         "frobenius": lambda: Ball(at_most, shape),
@@ -430,5 +431,5 @@ def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Numbe
         "row sum": lambda: RowBalls(at_most, shape, "sum"),
     }
     if norm not in found:
-        raise ValueError(f"norm is one of {', '.join(map(repr, found))}, got {norm!r}")
+        raise Refused(f"norm is one of {', '.join(map(repr, found))}, got {norm!r}")
     return found[norm]()

@@ -11,6 +11,7 @@ from jaxbounds.claims.sets.finite import Integers, OneOf
 from jaxbounds.claims.sets.matrices import PSD, Matrices, OperatorNorm, Orthogonal
 from jaxbounds.claims.sets.simplex import Simplex, SubSimplex
 from jaxbounds.claims.sets.vectors import Ball, Box, Reals, Signs, Sphere
+from jaxbounds.ground.exceptions import Refused
 
 _MAKERS: dict[str, Callable[..., Set]] = {
     "Ball": Ball,
@@ -40,12 +41,12 @@ def sets_in(text: str, /) -> Sets:
         text: a dict by names of entries; its values are sets of the library, or such dicts.
 
     Raises:
-        ValueError: if the text holds anything else than sets of the library and plain values.
+        Refused: if the text holds anything else than sets of the library and plain values.
     """
     try:
         found = _mapping(ast.parse(text, mode="eval").body)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as problem:
-        raise ValueError(f"no sets can be read in {text!r:.60}: {problem!s:.60}") from problem
+        raise Refused(f"no sets can be read in {text!r:.60}: {problem!s:.60}") from problem
     return found
 
 
@@ -90,8 +91,8 @@ def _value(node: ast.expr) -> Any:
     return _set(node)
 
 
-def _refused(node: ast.AST) -> ValueError:
-    return ValueError(
+def _refused(node: ast.AST) -> Refused:
+    return Refused(
         f"{ast.unparse(node)!r:.60} is no plain expression of the library's sets. "
         "Try {'x': jb.Ball(1, 'd')}"
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbounds.claims.sets.base import CORNERS, MORE, Chart, Draw, Set, agrees, modules
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+from jaxbounds.ground.exceptions import Refused
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Simplex(Set):
     def _sum(self, size: Size) -> float:
         total = float(number_of(self.total, size))
         if not 0 < total < math.inf:
-            raise ValueError(f"{self!r}: its total must be positive and finite, got {total}")
+            raise Refused(f"{self!r}: its total must be positive and finite, got {total}")
         return total
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:

@@ -24,6 +24,7 @@ from jaxbounds.claims.sets.base import (
     supports,
 )
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import project_l1, vector_norm
 
 _norm = lambda x, p: vector_norm(x.ravel(), p)
@@ -51,7 +52,7 @@ class Box(Set):
     def _ends(self, size: Size) -> tuple[float, float]:
         low, high = float(number_of(self.lo, size)), float(number_of(self.hi, size))
         if not low < high:
-            raise ValueError(f"{self!r}: its lower end must be below the upper one at {dict(size)}")
+            raise Refused(f"{self!r}: its lower end must be below the upper one at {dict(size)}")
         return low, high
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -181,7 +182,7 @@ class Ball(Set):
         """Refuse what is no norm."""
         self._refuse(self.R)
         if not self.p >= 1:
-            raise ValueError(f"{self!r}: p must be at least 1, got {self.p!r}")
+            raise Refused(f"{self!r}: p must be at least 1, got {self.p!r}")
 
     def _scaled(self, x: jax.Array, radius: jax.Array | float) -> jax.Array:
         length = _norm(x, self.p)
@@ -248,7 +249,7 @@ class Ball(Set):
         """Return the entries (p = infinity, or one entry), or radius and angles (p = 2).
 
         Raises:
-            ValueError: for other p.
+            Refused: for other p.
         """
         radius, shape = self._radius(size), self.shape_at(size)
         n = math.prod(shape)
@@ -287,7 +288,7 @@ class Sphere(Ball):
         """Return angles as coordinates, for p = 2 and two entries or more.
 
         Raises:
-            ValueError: for other p, or one entry.
+            Refused: for other p, or one entry.
         """
         radius, shape = self._radius(size), self.shape_at(size)
         n = math.prod(shape)

@@ -21,6 +21,7 @@ from jaxbounds.claims.statements.two_sides import (
     refuse_other_side,
 )
 from jaxbounds.claims.statements.written import in_words
+from jaxbounds.ground.exceptions import Refused
 
 P = ParamSpec("P")
 Twin = Side | tuple[Side, Side]
@@ -124,15 +125,15 @@ def claim(
 
     Raises:
         TypeError: if a side is neither a function nor a number, or an argument has another type.
-        ValueError: if a side asks for a name that is no entry and no size, or the statement is ill
+        Refused: if a side asks for a name that is no entry and no size, or the statement is ill
             formed; the message names the statement and the field.
     """
     try:
         if relation not in _KINDS:
-            raise ValueError(f"relation={relation!r}: expected '<=', '>=' or '='")
+            raise Refused(f"relation={relation!r}: expected '<=', '>=' or '='")
         found = sizes_of(sizes)
         if not found:
-            raise ValueError(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
+            raise Refused(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
         pairs: dict[str, tuple[Side, Side]] = {PRINTED: (lhs, rhs)}
         for name, twin in _named(false):
             pairs[name] = twin if isinstance(twin, tuple) else (lhs, twin)
@@ -147,7 +148,7 @@ def claim(
         )  # fmt: skip
         twins = [Form(name=name) for name in pairs if name != PRINTED]
         if printed.refused:
-            raise ValueError(printed.refused)
+            raise Refused(printed.refused)
     except REFUSALS as problem:
         raise type(problem)(f"statement {id!r}: {problem}") from problem
     own = [side for pair in pairs.values() for side in pair if owned(side)]

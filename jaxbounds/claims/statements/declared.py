@@ -6,6 +6,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from jaxbounds.ground.exceptions import Refused
+
 _NUMBERS: dict[Any, tuple[type, ...]] = {float: (int, float), int: (int,)}
 
 
@@ -67,7 +69,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
 
     Raises:
         TypeError: naming the field, what was expected and what came.
-        ValueError: the same, of a word that is none of those there are.
+        Refused: the same, of a word that is none of those there are.
     """
     for field, (hint, default) in _fields(declared.__class__).items():
         value = getattr(declared, field)
@@ -76,7 +78,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
         comma = ""
         if get_origin(hint) is tuple and _fits(value, get_args(hint)[0]):
             comma = "; a single one needs a comma: (..., )"
-        kind = ValueError if get_origin(hint) is Literal else TypeError
+        kind = Refused if get_origin(hint) is Literal else TypeError
         raise kind(
             f"{name}: {field} must be {_said(hint)}, got {value!r:.60} "
             f"({type(value).__name__}){comma}"

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbounds.claims.sets import Chart, Over, Set
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.instance import Instance, Size
+from jaxbounds.ground.exceptions import Refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,17 +43,17 @@ class Domain:
         for end, values in (("lower", self.lower), ("upper", self.upper)):
             object.__setattr__(self, end, tuple(self._end(end, v) for v in values))
         if len(self.lower) != len(self.upper) or not self.lower:
-            raise ValueError(f"domain {self.name!r}: lower and upper must be of one length")
+            raise Refused(f"domain {self.name!r}: lower and upper must be of one length")
         for a, b in zip(self.lower, self.upper):
             if not a < b or not math.isfinite(b - a):
-                raise ValueError(
+                raise Refused(
                     f"domain {self.name!r}: each lower end must be below the upper one, by a "
                     f"finite amount, got {a!r} and {b!r}"
                 )
         for field in ("slack", "relative_slack"):
             value = getattr(self, field)
             if not _is_real(value) or not 0 <= value < math.inf:
-                raise ValueError(f"domain {self.name!r}: {field} cannot be {value!r}")
+                raise Refused(f"domain {self.name!r}: {field} cannot be {value!r}")
         refuse_other_types(self, f"domain {self.name!r}")
 
     @classmethod
@@ -76,7 +77,7 @@ class Domain:
             beyond: of each.
 
         Raises:
-            ValueError: if no coordinates are known of one of the sets.
+            Refused: if no coordinates are known of one of the sets.
         """
         words = name or f"{Over(sets)!r} at {Size(dict(size))!r}"
         return tuple(
@@ -92,7 +93,7 @@ class Domain:
         if not _is_real(value):
             raise TypeError(f"domain {self.name!r}: {which} must hold numbers, got {value!r}")
         if not math.isfinite(value):
-            raise ValueError(
+            raise Refused(
                 f"domain {self.name!r}: a box has finite ends, got {value!r} in {which}; for "
                 "x >= a take t in [0, 1 - 1e-6] with x = a + t / (1 - t) in the chart, and say in "
                 "`beyond` what holds outside"
@@ -103,18 +104,18 @@ class Domain:
         """The same box with another slack: a number, or a number and "relative" ("1e-9 relative").
 
         Raises:
-            ValueError: if it is neither.
+            Refused: if it is neither.
         """
         words = str(slack).split()
         try:
-            amount = float(words[0])
-            if words[1:] not in ([], ["relative"]):
-                raise ValueError
+            amount: float | None = float(words[0])
         except (ValueError, IndexError):
-            message = (
-                f"a slack is a number, as 1e-9, or relative, as '1e-9 relative', not {slack!r}"
+            amount = None
+        if amount is None or words[1:] not in ([], ["relative"]):
+            raise Refused(
+                f"slack={slack!r} is no number, and no number with the word relative. Try 1e-9, or "
+                "'1e-9 relative'"
             )
-            raise ValueError(message) from None
         relative = bool(words[1:])
         return replace(
             self, slack=0.0 if relative else amount, relative_slack=amount if relative else 0.0

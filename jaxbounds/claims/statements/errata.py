@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from jaxbounds.claims.statements.paper import Erratum, Weight
+from jaxbounds.ground.exceptions import Refused
 
 _FIELDS = {f.name: f.default is MISSING for f in fields(Erratum)}
 """The names of an erratum's fields; True marks a field that every erratum must give."""
@@ -50,13 +51,13 @@ def load_errata(path: Path, /) -> Errata:
 
     Raises:
         OSError: no such file, or it cannot be read.
-        ValueError: the file is no TOML, or an entry has a field that is missing, unknown, of
+        Refused: the file is no TOML, or an entry has a field that is missing, unknown, of
             another type or empty; the message names the file, the entry and the field.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(
+        raise Refused(
             f"{path}: the file is no TOML in UTF-8 ({error}). Try single quotes around a text "
             "with backslashes."
         ) from error
@@ -101,8 +102,8 @@ def _erratum(entry: Any, path: Path, name: str) -> Erratum:
         raise _fault(path, f"{name}, field 'kind'", repr(values["kind"]), f"one of {kinds}")
     try:
         return Erratum(**values)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {name}: {error}") from error
+    except (TypeError, Refused) as error:
+        raise Refused(f"{path}: {name}: {error}") from error
 
 
 def _texts(given: Any, path: Path, table: str) -> Mapping[str, str]:
@@ -125,5 +126,5 @@ def _name(entry: Any, at: int) -> str:
     return f"erratum {named}" if isinstance(named, str) else f"erratum number {at}"
 
 
-def _fault(path: Path, place: str, fault: str, wanted: str) -> ValueError:
-    return ValueError(f"{path}: {place} is {fault}. Try {wanted}.")
+def _fault(path: Path, place: str, fault: str, wanted: str) -> Refused:
+    return Refused(f"{path}: {place} is {fault}. Try {wanted}.")

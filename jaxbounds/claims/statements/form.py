@@ -11,6 +11,7 @@ from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Size
 from jaxbounds.claims.statements.refused import Careful
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
@@ -107,7 +108,7 @@ class Form(metaclass=Careful):
     def __post_init__(self) -> None:
         """Refuse fields of other types."""
         if isinstance(self.counterexample, Counterexample) and self.counterexample.refused:
-            raise ValueError(f"form {self.name!r}: {self.counterexample.refused}")
+            raise Refused(f"form {self.name!r}: {self.counterexample.refused}")
         refuse_other_types(self, f"form {self.name!r}")
 
     @classmethod

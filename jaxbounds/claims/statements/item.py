@@ -9,6 +9,7 @@ from jaxbounds.claims.statements.claim import claim
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.statement import Statement
 from jaxbounds.claims.statements.two_sides import Side
+from jaxbounds.ground.exceptions import Refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +98,12 @@ class Items(Sequence[Item]):
         """Take the items.
 
         Raises:
-            ValueError: if two items have one id.
+            Refused: if two items have one id.
         """
         ids = [item.id for item in items]
         repeated = sorted({name for name in ids if ids.count(name) > 1})
         if repeated:
-            raise ValueError(f"more than one item is called {', '.join(repeated)}")
+            raise Refused(f"more than one item is called {', '.join(repeated)}")
         self._items = tuple(items)
         self._names = {name: item for item in items for name in (item.label, item.printed, item.id)}
         self._names |= {item.id.partition(".")[2]: item for item in items}

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from jaxbounds.ground.exceptions import Refused
+
 Judged = Callable[..., Any]
 """A public function that a statement calls and whose values its verdict is about."""
 
@@ -17,7 +19,7 @@ def owner_of(function: Judged, /) -> tuple[Any, str]:
     """The module or class that holds a function, and the name it has there.
 
     Raises:
-        ValueError: if it cannot be found under its own name: a lambda, a nested function, a partial
+        Refused: if it cannot be found under its own name: a lambda, a nested function, a partial
             application.
     """
     try:
@@ -29,4 +31,4 @@ def owner_of(function: Judged, /) -> tuple[Any, str]:
             return owner, name
     except (AttributeError, KeyError):
         pass
-    raise ValueError(f"{function!r} is not found under its own name: judge a module's function")
+    raise Refused(f"{function!r} is not found under its own name: judge a module's function")

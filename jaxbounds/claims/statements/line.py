@@ -18,6 +18,7 @@ from jaxbounds.claims.statements.two_sides import (
     refuse_other_side,
 )
 from jaxbounds.claims.statements.written import written
+from jaxbounds.ground.exceptions import Refused
 
 Sets = Mapping[str, Set | Mapping[str, Any]]
 Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
@@ -67,7 +68,7 @@ class Line:
             budget: how hard it is tried; that of every statement unless given.
 
         Raises:
-            ValueError: if a function has an argument that is neither an entry nor a size.
+            Refused: if a function has an argument that is neither an entry nor a size.
         """
         given: dict[str, Any] = {"budget": budget} if budget else {}
         names = {*self.over, *self.sizes[0]}
@@ -109,15 +110,15 @@ def line_of(
 
     Raises:
         TypeError: if a side or the error is neither a function nor a number.
-        ValueError: if the relation is no bound, or there is no size.
+        Refused: if the relation is no bound, or there is no size.
     """
     for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
         refuse_other_side(which, side)
     if relation not in ("<=", ">="):
-        raise ValueError(f"relation is '<=' or '>=', got {relation!r}")
+        raise Refused(f"relation is '<=' or '>=', got {relation!r}")
     found = sizes_of(sizes)
     if not found:
-        raise ValueError("sizes are empty: give values, as {'d': (2, 4)}")
+        raise Refused("sizes are empty: give values, as {'d': (2, 4)}")
     return Line(
         lhs=lhs,
         rhs=rhs,

@@ -8,6 +8,7 @@ import jax
 
 from jaxbounds.claims.sets import Over
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
+from jaxbounds.ground.exceptions import Refused
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Drawn:
         """One instance.
 
         Raises:
-            ValueError: where a law is needed that only the sets could give.
+            Refused: where a law is needed that only the sets could give.
         """
         if self.own is None:
             return self.over.draw(key, size)
@@ -36,7 +37,7 @@ class Drawn:
         drawn = dict(self.own(of_own, size))
         missing = [name for name in self.over if name not in drawn]
         if self.law and missing:
-            raise ValueError(
+            raise Refused(
                 f"a set has no law: what is claimed of a frequency or a mean needs `sample` to "
                 f"draw {', '.join(missing)}"
             )

@@ -9,6 +9,7 @@ from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.item import Items
 from jaxbounds.claims.statements.refused import alone, is_collecting
 from jaxbounds.claims.statements.statement import Statement
+from jaxbounds.ground.exceptions import Refused
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
 """How heavy an erratum is, the heaviest first: false as printed, under all hypotheses that the
@@ -49,11 +50,11 @@ class Erratum:
         """Refuse other types, words that are not quoted, and readings that do not fit."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
-            raise ValueError(f"erratum {self.id} quotes nothing: give the paper's own words")
+            raise Refused(f"erratum {self.id} quotes nothing: give the paper's own words")
         if not self.main.startswith(("survive", "changed to ")):
-            raise ValueError(f"erratum {self.id}: main must be 'survive...' or 'changed to ...'")
+            raise Refused(f"erratum {self.id}: main must be 'survive...' or 'changed to ...'")
         if (self.kind == "reading") != (len(self.readings) == 2):
-            raise ValueError(f"erratum {self.id}: two readings are needed for kind 'reading' alone")
+            raise Refused(f"erratum {self.id}: two readings are needed for kind 'reading' alone")
 
     @property
     def changes_main(self) -> bool:
@@ -80,7 +81,7 @@ def _each_alone(paper: "Paper") -> Iterator[Statement]:
         if said and (name != s.id or not s.refused):
             about = {"id": name, "label": s.label, "formula": s.formula, "source": s.source}
             with alone():
-                s = Statement.refused_as(ValueError(said), about)
+                s = Statement.refused_as(Refused(said), about)
             object.__setattr__(s, "refused", said)
         yield s
 
@@ -144,24 +145,24 @@ class Paper:
         """Refuse statements of another paper, repeated ids and errata that nothing explains."""
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
-            raise ValueError(f"paper {self.id!r} has errata: say in `survives` what stands")
+            raise Refused(f"paper {self.id!r} has errata: say in `survives` what stands")
         if is_collecting():
             object.__setattr__(self, "statements", tuple(_each_alone(self)))
         ids = [s.id for s in self.statements]
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
-            raise ValueError(f"paper {self.id!r} has more than one statement {', '.join(repeated)}")
+            raise Refused(f"paper {self.id!r} has more than one statement {', '.join(repeated)}")
         ids += [item.id for item in self.contents]
         strangers = [i for i in dict.fromkeys(ids) if i.split(".", 1)[0] != self.id]
         if strangers:
-            raise ValueError(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
+            raise Refused(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
         known = {e.id for e in self.errata}
         if len(known) < len(self.errata):
-            raise ValueError(f"paper {self.id!r} has more than one erratum of an id")
+            raise Refused(f"paper {self.id!r} has more than one erratum of an id")
         for s in self.statements:
             for form in s.forms:
                 if form.erratum and form.erratum not in known:
-                    raise ValueError(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
+                    raise Refused(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
 
     @property
     def refused(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import importlib
 from collections.abc import Mapping
 
 from jaxbounds.claims.statements.statement import Statement
+from jaxbounds.ground.exceptions import Refused
 
 Sections = Mapping[str, tuple[str, ...]]
 """Modules by the section of the paper that they judge, in the paper's order. An entry names a
@@ -18,11 +19,11 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
         sections: the names by section.
 
     Raises:
-        ValueError: if an entry stands twice.
+        Refused: if an entry stands twice.
     """
     entries = [entry for names in sections.values() for entry in names]
     if twice := sorted({entry for entry in entries if entries.count(entry) > 1}):
-        raise ValueError(f"SECTIONS of {package} names {twice[0]!r} twice. Try one section for it")
+        raise Refused(f"SECTIONS of {package} names {twice[0]!r} twice. Try one section for it")
     found: list[Statement] = []
     for entry in entries:
         name, _, tuple_name = entry.partition(".")

@@ -23,6 +23,7 @@ from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
 from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.claims.statements.sides import CONTROL, Sides
+from jaxbounds.ground.exceptions import Refused
 
 Kind = Literal[
     "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate",
@@ -206,18 +207,19 @@ class Statement(metaclass=Careful):
         refuse_other_types(self, f"statement {self.id!r}", *TYPED)
         for form in self.forms if isinstance(self.forms, tuple) else ():
             if isinstance(form, Form) and form.refused:
-                raise ValueError(f"statement {self.id!r}: {form.refused}")
+                raise Refused(f"statement {self.id!r}: {form.refused}")
         fill = lambda name, value: object.__setattr__(self, name, value)
         if callable(self.sample):
             fill("sample", {"sample": self.sample})
         try:
             _take_sets(self)
         except (TypeError, ValueError) as problem:
-            raise type(problem)(f"statement {self.id!r}: {problem}") from problem
+            kind = TypeError if isinstance(problem, TypeError) else Refused
+            raise kind(f"statement {self.id!r}: {problem}") from problem
         fill("sample", MappingProxyType(self.samplers))
         containers = list(_container_problems(self))
         if containers:
-            raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
+            raise Refused(f"statement {self.id!r} is ill formed: " + "; ".join(containers))
         usual = "consistent" if self.kind in FITTED else "holds"
         fill("sizes", tuple(map(Size, self.sizes)))
         fill("forms", tuple(_filled(form, usual, self.sizes) for form in self.forms))
@@ -234,7 +236,7 @@ class Statement(metaclass=Careful):
             fill("tolerance", 1e-9 if self.is_bound else 1e-10)
         problems = list(_problems(self))
         if problems:
-            raise ValueError(f"statement {self.id!r} is ill formed: " + "; ".join(problems))
+            raise Refused(f"statement {self.id!r} is ill formed: " + "; ".join(problems))
 
     @property
     def paper(self) -> str:
@@ -284,17 +286,17 @@ class Statement(metaclass=Careful):
         """The form of that name.
 
         Raises:
-            KeyError: if there is none; the message lists those there are.
+            Refused: if there is none; the message lists those there are.
         """
         for form in self.forms:
             if form.name == name:
                 return form
         names = ", ".join(form.name for form in self.forms)
-        raise KeyError(f"{self.id} has no form {name!r}; it has: {names}")
+        raise Refused(f"{self.id} has no form={name!r}. Try one of: {names}")
 
 
 def _never(instance: Instance, size: Size) -> Sides:
-    raise ValueError("the statement is refused: nothing is measured")
+    raise Refused("the statement is refused: nothing is measured")
 
 
 def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
@@ -394,7 +396,7 @@ def _problems(s: Statement) -> Iterable[str]:
     for function in s.judges:
         try:
             owner_of(function)
-        except ValueError as problem:
+        except Refused as problem:
             yield str(problem)
     if not s.control.strip() and s.kind not in SCALED:
         yield (

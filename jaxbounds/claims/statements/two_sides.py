@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxbounds.claims.statements.instance import Instance, Size
 from jaxbounds.claims.statements.judged import owner_of
 from jaxbounds.claims.statements.sides import Sides
+from jaxbounds.ground.exceptions import Refused
 
 Side = Callable[..., Any] | float
 """A function of entries and sizes by name, or a number."""
@@ -40,12 +41,12 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
         known: the names of all entries and sizes.
 
     Raises:
-        ValueError: naming the argument, and the names there are.
+        Refused: naming the argument, and the names there are.
     """
     for name, argument in parameters(side).items():
         many = argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
         if name not in known and argument.default is argument.empty and not many:
-            raise ValueError(
+            raise Refused(
                 f"the {which} takes {name!r}, which is neither in over nor a size: there are "
                 f"{', '.join(sorted(known)) or 'none'}"
             )
@@ -55,7 +56,7 @@ def owned(side: Side, /) -> bool:
     """Whether a side is a function that its module has under its own name: one can judge it."""
     try:
         owner_of(side)  # type: ignore[arg-type]
-    except (ValueError, AttributeError):
+    except (Refused, AttributeError):
         return False
     return callable(side)
 

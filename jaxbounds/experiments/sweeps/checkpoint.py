@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, is_there, load_arrays, locate, reaching, write_arrays
 from jaxbounds.ground.folders import Marked, set_aside
 
@@ -74,12 +75,12 @@ class Checkpoints:
         path = self.marked.place(name)
         try:
             arrays, fingerprint = load_arrays(path, form=FORMAT)
-        except ValueError as problem:
-            raise ValueError(
+        except Refused as problem:
+            raise Refused(
                 f"checkpoint {problem}. Try fresh=True, which sets it aside, or another folder"
             ) from problem
         if fingerprint != self.fingerprint:
-            raise ValueError(
+            raise Refused(
                 f"checkpoint {path} belongs to another run (its configuration, network, seed or "
                 "version differ). Try another folder"
             )
@@ -94,10 +95,10 @@ class Checkpoints:
         """Refuse a folder in which the user has files at the names of a sweep.
 
         Raises:
-            ValueError: naming the user's files.
+            Refused: naming the user's files.
         """
         if strangers := self.marked.foreign(self._there()):
-            raise ValueError(
+            raise Refused(
                 f"{self.folder} holds {', '.join(strangers)}, which no sweep wrote. Try another "
                 "folder"
             )
@@ -152,7 +153,7 @@ class Checkpoints:
         """Return the step of the latest state, and whether no work was left; None without a state.
 
         Raises:
-            ValueError: as `load`.
+            Refused: as `load`.
         """
         if not is_there(self.marked.place(STATE)):
             return None
@@ -163,7 +164,7 @@ class Checkpoints:
         """Return (step, leaves of the state, metrics of earlier chunks); None without a state.
 
         Raises:
-            ValueError: if a file is damaged, missing or of another run.
+            Refused: if a file is damaged, missing or of another run.
             Unreachable: if the files are on an object store that did not answer.
         """
         if not is_there(self.marked.place(STATE)):
@@ -172,7 +173,7 @@ class Checkpoints:
         step, part = int(stored.pop("step")), stored.pop("part", None)
         del stored["ended"]
         if (None if part is None else tuple(part.tolist())) != self.part:
-            raise ValueError(
+            raise Refused(
                 f"{self.folder} holds other lanes than these (of another share): choose another "
                 "folder, or remove this one"
             )
@@ -184,12 +185,12 @@ class Checkpoints:
             if first >= step:
                 continue
             if first != reached:
-                raise ValueError(f"the metrics from step {reached} on are missing in {self.folder}")
+                raise Refused(f"the metrics from step {reached} on are missing in {self.folder}")
             metrics = self._read(name)
             reached = int(metrics.pop("until"))
             chunks.append({k.removeprefix(METRIC): values for k, values in metrics.items()})
         if reached != step:
-            raise ValueError(f"the metrics from step {reached} to {step} are missing")
+            raise Refused(f"the metrics from step {reached} to {step} are missing")
         return step, [stored[name] for name in sorted(stored)], chunks
 
 
@@ -203,11 +204,11 @@ def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
         The step that was reached, and the metrics by name, (lanes, records, ...).
 
     Raises:
-        ValueError: if there is no sweep, or a file is damaged.
+        Refused: if there is no sweep, or a file is damaged.
     """
     place = locate(folder)
     if not is_there(place / STATE):
-        raise ValueError(f"{place} holds no sweep. Try the folder that was given to sweep")
+        raise Refused(f"{place} holds no sweep. Try the folder that was given to sweep")
     arrays, mark = load_arrays(place / STATE, form=FORMAT)
     part = arrays.get("part")
     lanes = None if part is None else tuple(part.tolist())

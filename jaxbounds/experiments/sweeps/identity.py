@@ -16,6 +16,7 @@ from jaxbounds.experiments.provenance import products_used, versions
 from jaxbounds.experiments.sweeps.checkpoint import ABOUT, plain
 from jaxbounds.experiments.sweeps.inputs import by_path
 from jaxbounds.experiments.sweeps.work import like
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, is_there
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.readers import Damaged, fits, parsed
@@ -138,7 +139,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
     try:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
-            raise ValueError("it has another structure")
+            raise Refused("it has another structure")
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:
         raise Damaged(

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import can_be_stored
 
 
@@ -51,25 +52,25 @@ def count_of(lanes: Any, /) -> int:
     """Return the number of lanes in a pytree.
 
     Raises:
-        ValueError: if a leaf is no array with an axis of lanes, the leaves have different lengths,
+        Refused: if a leaf is no array with an axis of lanes, the leaves have different lengths,
             there are no lanes, or a leaf is a single old-style key.
     """
     found = by_path(lanes)
     for path, leaf in found.items():
         if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape") or not leaf.shape:
-            raise ValueError(
+            raise Refused(
                 f"lanes{path} is {type(leaf).__name__} without an axis of lanes, expected arrays "
                 "whose first axis is the lanes. Try jnp.asarray([...])"
             )
         if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
-            raise ValueError(
+            raise Refused(
                 f"lanes{path} has shape {leaf.shape}: a single old-style key, or that many seeds? "
                 "Try jax.random.split(jax.random.key(0), lanes)"
             )
     lengths = {path: leaf.shape[0] for path, leaf in found.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         said = ", ".join(f"lanes{path} has {length}" for path, length in lengths.items())
-        raise ValueError(
+        raise Refused(
             f"{said or 'there are no lanes'}; expected one number of lanes, at least 1. Try "
             "lanes_of for a product"
         )
@@ -94,29 +95,27 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
         stored: whether the leaves go into files.
 
     Raises:
-        ValueError: naming the first such leaf.
+        Refused: naming the first such leaf.
     """
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:
-            raise ValueError(
+            raise Refused(
                 f"{what}{path} has type {leaf.dtype}, which XLA does not hand from one program to "
                 "the next. Try int8, and convert inside of the step"
             )
         if stored and not is_key(leaf) and not can_be_stored(np.dtype(leaf.dtype)):
-            raise ValueError(
-                f"{what}{path} has type {leaf.dtype}, which no file holds. Try no folder"
-            )
+            raise Refused(f"{what}{path} has type {leaf.dtype}, which no file holds. Try no folder")
 
 
 def refuse_numbers(**numbers: int | None) -> None:
     """Refuse counts that are no positive whole numbers.
 
     Raises:
-        ValueError: naming the first such count.
+        Refused: naming the first such count.
     """
     for name, value in numbers.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and not (whole and value >= 1):
-            raise ValueError(
+            raise Refused(
                 f"{name}={value!r}, expected a positive whole number. Try leaving {name} out"
             )

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from jaxbounds.experiments.sweeps.programs import OVER
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
@@ -25,12 +26,12 @@ class Csv:
         path: the path of a file of this machine; a file that no sweep wrote is set aside.
 
     Raises:
-        ValueError: if the name does not end in .csv, or is an address.
+        Refused: if the name does not end in .csv, or is an address.
     """
 
     def __init__(self, path: str | Path) -> None:
         if not str(path).endswith(".csv") or "://" in str(path):
-            raise ValueError(
+            raise Refused(
                 f"on_record={str(path)!r}, expected a function or a file of this machine that ends "
                 "in .csv. Try on_record='records.csv'"
             )
@@ -65,7 +66,7 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
     """Return the function that `on_record` names.
 
     Raises:
-        ValueError: if it is neither a function nor the name of a CSV file.
+        Refused: if it is neither a function nor the name of a CSV file.
     """
     if on_record is None or callable(on_record):
         return on_record

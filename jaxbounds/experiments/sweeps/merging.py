@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbounds.experiments.sweeps.checkpoint import ABOUT, FORMAT, NAMES, STATE, Checkpoints
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, here, is_there, load_arrays, locate, reaching
 from jaxbounds.ground.folders import Marked
 
@@ -48,13 +49,13 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
-        raise ValueError(f"{said}the shards are of different runs")
+        raise Refused(f"{said}the shards are of different runs")
     reached, count = 0, parts[0].lanes
     for first, end in [*((part.first, part.end) for part in parts), (count, count)]:
         if first != reached:
             words = "are in two shards" if first < reached else "are in no shard"
             low, high = sorted((first, reached))
-            raise ValueError(f"{said}lanes {low} to {high - 1} of {count} {words}")
+            raise Refused(f"{said}lanes {low} to {high - 1} of {count} {words}")
         reached = end
     step = max(part.step for part in parts)
     records = max(next(iter(part.metrics.values())).shape[1] for part in parts)
@@ -71,7 +72,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
     """Copy a piece that one share computed whole: a folder of checkpoints, or a file."""
     if len(found) > 1:
-        raise ValueError(f"{name} is in two shards: {found[0]} and {found[1]}")
+        raise Refused(f"{name} is in two shards: {found[0]} and {found[1]}")
     if is_there(found[0]):
         _copy_files(found, (into / name).parent)
     else:
@@ -100,17 +101,17 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
         The step that the sweep reached.
 
     Raises:
-        ValueError: if a folder holds no share, lanes are missing or in two shares, a file is
+        Refused: if a folder holds no share, lanes are missing or in two shares, a file is
             damaged, the shares are of different sweeps, or `into` holds a sweep.
     """
     found, place = list(map(locate, folders)), locate(into)
     if is_there(place / STATE):
-        raise ValueError(f"out={place} holds a sweep. Try an empty folder")
+        raise Refused(f"out={place} holds a sweep. Try an empty folder")
     parts = list[_Part]()
     for folder in found:
         part = _read(folder) if is_there(folder / STATE) else None
         if part is None:
-            raise ValueError(
+            raise Refused(
                 f"{folder} holds no share of a sweep. Try the folders that sweep(..., share=) got"
             )
         parts.append(part)
@@ -126,7 +127,7 @@ def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
         into: the folder of checkpoints of the whole run.
 
     Raises:
-        ValueError: if lanes are missing or in two shares, a file is damaged, or the shares are of
+        Refused: if lanes are missing or in two shares, a file is damaged, or the shares are of
             different runs.
     """
     places: dict[str, dict[Place, None]] = {}

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from jaxbounds.experiments.sweeps.checkpoint import leaves_of, with_leaves
+from jaxbounds.ground.exceptions import Refused
 
 
 def write_state(folder: str | Path, state: Any, /) -> Path:
@@ -25,11 +26,11 @@ def write_state(folder: str | Path, state: Any, /) -> Path:
         The absolute path of the folder.
 
     Raises:
-        ValueError: if the folder exists, or orbax cannot store a leaf (an empty array).
+        Refused: if the folder exists, or orbax cannot store a leaf (an empty array).
     """
     place = Path(folder).absolute()
     if place.exists():
-        raise ValueError(f"folder={place} exists, and orbax makes it. Try another name")
+        raise Refused(f"folder={place} exists, and orbax makes it. Try another name")
     with _checkpointer() as checkpointer:
         checkpointer.save(place, _plain(state))
     return place
@@ -46,24 +47,24 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
         The state on the host; keys have the types of `like`.
 
     Raises:
-        ValueError: if the folder holds no checkpoint, or its leaves have other paths, shapes or
+        Refused: if the folder holds no checkpoint, or its leaves have other paths, shapes or
             types than `like`.
     """
     place, wanted = Path(folder).absolute(), _plain(like)
     if not place.is_dir():
-        raise ValueError(f"folder={place} is no folder. Try the folder that write_state returned")
+        raise Refused(f"folder={place} is no folder. Try the folder that write_state returned")
     with _checkpointer() as checkpointer:
         try:
             written = _kinds(checkpointer.restore(place))
             found = checkpointer.restore(place, wanted)  # casts to the types that are wanted
         except (OSError, KeyError, TypeError, ValueError) as problem:
-            raise ValueError(
+            raise Refused(
                 f"folder={place} holds no checkpoint of this state. Try like= of the structure "
                 f"that was written ({' '.join(str(problem).split())[:300]})"
             ) from problem
     if more := written - _kinds(wanted):
         held = ", ".join(f"{dtype} of shape {shape}" for dtype, shape in sorted(more))
-        raise ValueError(
+        raise Refused(
             f"folder={place} holds leaves that like= has not: {held}. Try the state that was "
             "written as like="
         )

@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.ground.exceptions import Refused
+
 Carry = tuple[Any, Any]
 OVER = " over"
 """The name under which a record says which lanes are over; no user's metric begins with it."""
@@ -99,27 +101,27 @@ def named(metrics: Any, /) -> dict[str, jax.Array]:
     """Metrics by name; dicts in dicts become names with "/" between.
 
     Raises:
-        ValueError: if they are no dict, or hold something else than numbers and arrays.
+        Refused: if they are no dict, or hold something else than numbers and arrays.
     """
     if not hasattr(metrics, "items"):
-        raise ValueError(
+        raise Refused(
             f"measure returns {type(metrics).__name__}, expected a dict of arrays by name. Try "
             'returning {"loss": ...}'
         )
     found: dict[str, jax.Array] = {}
     for name, value in metrics.items():
         if not isinstance(name, str) or name == OVER:
-            raise ValueError(f"measure returns the name {name!r}, expected a word. Try another")
+            raise Refused(f"measure returns the name {name!r}, expected a word. Try another")
         if hasattr(value, "items"):
             inner = {f"{name}/{part}": one for part, one in named(value).items()}
         elif isinstance(value, list | tuple | str) or value is None:
-            raise ValueError(
+            raise Refused(
                 f"measure returns {type(value).__name__} for {name!r}, expected an array. Try "
                 "jnp.stack"
             )
         else:
             inner = {name: jnp.asarray(value)}
         if clash := found.keys() & inner.keys():
-            raise ValueError(f"measure returns the name {min(clash)!r} twice. Try another name")
+            raise Refused(f"measure returns the name {min(clash)!r} twice. Try another name")
         found |= inner
     return found

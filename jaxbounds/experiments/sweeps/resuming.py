@@ -16,6 +16,7 @@ from jaxbounds.experiments.sweeps.identity import (
     write_identity,
 )
 from jaxbounds.experiments.sweeps.programs import OVER
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, is_there, locate
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import Held, take
@@ -88,7 +89,7 @@ def opened(
         fresh: set aside what is there.
 
     Raises:
-        ValueError: if another sweep is at work in the folder, or it holds another sweep, an
+        Refused: if another sweep is at work in the folder, or it holds another sweep, an
             unfinished one that shall not go on, more steps than these, damaged files, or files of
             the user's at the names of a sweep.
     """
@@ -104,20 +105,20 @@ def opened(
     elif is_there(checkpoints.marked.place(STATE)):
         stored = read_identity(checkpoints.marked)
         if stored is None:
-            raise ValueError(f"{place} holds a sweep without {ABOUT}. {CURE}")
+            raise Refused(f"{place} holds a sweep without {ABOUT}. {CURE}")
         if other := differences(stored[0], identity):
             more = f"; and {len(other) - SHOWN} more" if len(other) > SHOWN else ""
-            raise ValueError(
+            raise Refused(
                 f"{place} belongs to another run: {'; '.join(other[:SHOWN])}{more}. {CURE}"
             )
         done, ended = checkpoints.reached() or (0, True)
         if not (resume or ended):
-            raise ValueError(
+            raise Refused(
                 f"{place} holds an unfinished sweep, at step {done}. Try resume=True, which goes "
                 "on, fresh=True, which sets it aside and begins anew, or another folder"
             )
         if resume and done > steps:
-            raise ValueError(f"{place} holds {done} steps, and steps={steps}. Try steps={done}")
+            raise Refused(f"{place} holds {done} steps, and steps={steps}. Try steps={done}")
         if resume:
             found = checkpoints.load()
             assert found is not None

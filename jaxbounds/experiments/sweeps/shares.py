@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import jax
 
+from jaxbounds.ground.exceptions import Refused
+
 
 @dataclass(frozen=True, order=True)
 class Share:
@@ -24,11 +26,11 @@ class Share:
         """Read a share from "3/16".
 
         Raises:
-            ValueError: if the text has another form, or there is no such share.
+            Refused: if the text has another form, or there is no such share.
         """
         index, _, count = text.partition("/")
         if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
-            raise ValueError(
+            raise Refused(
                 f"a shard is I/N with 1 <= I <= N, as 3/16; got {text!r}. Try "
                 f"1/{count if count.isdecimal() else 16}"
             )
@@ -81,10 +83,10 @@ def mine() -> bool:
     """Tell whether the next piece of the run that is no lane of a sweep is computed here.
 
     Raises:
-        ValueError: if several processes share the run: only lanes can be spread over them.
+        Refused: if several processes share the run: only lanes can be spread over them.
     """
     if jax.process_count() > 1:
-        raise ValueError("this run has no lanes to share among processes: cut it by --shards")
+        raise Refused("this run has no lanes to share among processes: cut it by --shards")
     return len(own(1)) == 1
 
 

@@ -36,6 +36,7 @@ from jaxbounds.experiments.sweeps.resuming import Kept, opened, stored_group
 from jaxbounds.experiments.sweeps.swept import Swept, among, nothing, swept_of
 from jaxbounds.experiments.sweeps.work import ONE, Work, like
 from jaxbounds.ground import stopping
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place
 from jaxbounds.ground.memory import shown_bytes
 
@@ -113,7 +114,7 @@ def sweep(
             folders of all shares.
 
     Raises:
-        ValueError: if an argument makes no sense, the memory is over the limit (nothing has been
+        Refused: if an argument makes no sense, the memory is over the limit (nothing has been
             run then), the folder holds an unfinished sweep and neither `resume` nor `fresh` is
             given, or its sweep is damaged or has another program, other lanes, another kind of
             device or another version; the message names what differs.
@@ -155,21 +156,21 @@ def _sweep(
     again: bool,
 ) -> Swept:
     if not isinstance(steps, int | np.integer) or steps < 1 or every < 1 or steps % every:
-        raise ValueError(f"steps must be a positive multiple of every, got {steps} and {every}")
+        raise Refused(f"steps must be a positive multiple of every, got {steps} and {every}")
     refuse_numbers(every=every, chunk=chunk, group=group)
     if shares.dealt() and jax.process_count() > 1:
-        raise ValueError(
+        raise Refused(
             f"share is for processes that do not know each other, and {jax.process_count()} share "
             "this sweep. Try it without jax.distributed.initialize(), or without share"
         )
     if resume and fresh:
-        raise ValueError("resume=True and fresh=True exclude each other. Try one of them")
+        raise Refused("resume=True and fresh=True exclude each other. Try one of them")
     count = count_of(lanes)
     lanes = jax.tree.map(canonical, lanes)
     common: tuple = () if shared is None else (jax.tree.map(_array, shared),)
     state, metrics = _shapes(start, measure, lanes, common, stored=folder is not None)
     if show is not None and show not in metrics:
-        raise ValueError(f"show={show!r}, expected one of the metrics: {', '.join(metrics)}")
+        raise Refused(f"show={show!r}, expected one of the metrics: {', '.join(metrics)}")
     own = shares.own(count)
     if not own:
         alone = lambda function: lambda *lane: function(*lane, *common)
@@ -283,7 +284,7 @@ def _shapes(
     """The shapes of the states and metrics of all lanes.
 
     Raises:
-        ValueError: if a type cannot be taken along, or cannot be stored.
+        Refused: if a type cannot be taken along, or cannot be stored.
     """
 
     def first(lane: Any, shared: tuple) -> tuple[Any, dict]:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbounds.experiments.sweeps.checkpoint import plain
 from jaxbounds.experiments.sweeps.inputs import impl_of, is_key, is_one_old_key
 from jaxbounds.experiments.sweeps.programs import OVER, named
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.extras import require
 
 if TYPE_CHECKING:  # slow to import
@@ -45,14 +46,14 @@ class Swept(NamedTuple):
             lengths: the axes that take the place of "lane", as `lanes_of` gives them.
 
         Raises:
-            ValueError: if the axes do not make up the lanes.
+            Refused: if the axes do not make up the lanes.
         """
         require("xarray", why="labelled results")
         import xarray
 
         count, axes = len(self.diverged), dict(lengths or {"lane": len(self.diverged)})
         if math.prod(axes.values()) != count:
-            raise ValueError(
+            raise Refused(
                 f"lengths={axes} make {math.prod(axes.values())} lanes, expected {count}. Try what "
                 "lanes_of gave"
             )
@@ -97,20 +98,20 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         the axes, slowest first: `array.reshape(*lengths.values(), ...)` undoes the flattening.
 
     Raises:
-        ValueError: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its
+        Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its
             values are no row.
     """
     if getattr(keys, "ndim", 0) == 0 or is_one_old_key(keys):
-        raise ValueError(
+        raise Refused(
             "keys is a single key, expected one for each seed. Try jax.random.split(key, seeds)"
         )
     for name, values in grid.items():
         if name in ("key", "seed"):
-            raise ValueError(
+            raise Refused(
                 f"the grid has the name {name!r}, which lanes_of uses itself. Try {name}_"
             )
         if np.ndim(values) != 1 or not len(values):
-            raise ValueError(f"{name} has shape {np.shape(values)}, expected a row. Try [{name}]")
+            raise Refused(f"{name} has shape {np.shape(values)}, expected a row. Try [{name}]")
     lengths = {name: len(values) for name, values in grid.items()} | {"seed": len(keys)}
     index = np.unravel_index(np.arange(math.prod(lengths.values())), tuple(lengths.values()))
     lanes = {name: jnp.asarray(grid[name])[i] for name, i in zip(grid, index)}

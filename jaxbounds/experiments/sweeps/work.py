@@ -90,7 +90,7 @@ class Work:
             The bytes that a device needs.
 
         Raises:
-            ValueError: if these bytes, with all that stays on a device beside them, exceed `limit`.
+            Refused: if these bytes, with all that stays on a device beside them, exceed `limit`.
         """
         groups = self._groups
         if not groups.local:

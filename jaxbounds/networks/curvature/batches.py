@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.paths import leaves_of, refuse_deleted
 
 Batch = Any
@@ -35,7 +36,7 @@ def _refuse_bare(batches: list[Batch]) -> None:
     """A list of arrays may be one batch [x, y], and may be two."""
     bare = [hasattr(b, "dtype") and jnp.ndim(b) > 0 for b in batches]
     if len(batches) > 1 and all(bare) and len({jnp.shape(b)[0] for b in batches}) == 1:
-        raise ValueError(
+        raise Refused(
             f"data is a list of {len(batches)} arrays of length {jnp.shape(batches[0])[0]}, which "
             "may be one batch or several. Try the tuple (x, y, ...) for one batch, or the keyword "
             "batches=[x, y, ...] for several"
@@ -46,7 +47,7 @@ def named(data: Any, batches: Any, /) -> Any:
     """Prepare data for `group`, from an argument that may be one batch and a keyword for batches.
 
     Raises:
-        ValueError: if both are given; if `data` is a list [x, y] of arrays of one length, which
+        Refused: if both are given; if `data` is a list [x, y] of arrays of one length, which
             may be one batch or two.
     """
     if batches is None:
@@ -54,7 +55,7 @@ def named(data: Any, batches: Any, /) -> Any:
             _refuse_bare(data)
         return data
     if data is not None:
-        raise ValueError("data and batches are both given. Try one of them")
+        raise Refused("data and batches are both given. Try one of them")
     return Listed(batches) if isinstance(batches, list) else batches
 
 
@@ -67,16 +68,16 @@ def _refuse_leaf(name: str, leaf: Any) -> None:
     )
     if not numbers:
         shown = f"an array of {kind}" if kind is not None else f"a {type(leaf).__name__}"
-        raise ValueError(f"{name} is {shown}. Try arrays of numbers")
+        raise Refused(f"{name} is {shown}. Try arrays of numbers")
 
 
 def _listed(batches: list[Batch]) -> tuple[Group, ...]:
     if not batches:
-        raise ValueError("batches is an empty list: give at least one batch")
+        raise Refused("batches is an empty list: give at least one batch")
     first = _shapes(batches[0])
     for i, batch in enumerate(batches[1:], 1):
         if _shapes(batch) != first:
-            raise ValueError(
+            raise Refused(
                 f"batch {i} is not like batch 0: expected {_shown(batches[0])}, got "
                 f"{_shown(batch)}; give examples in one pytree and batch_size= to cut them, or the "
                 "tuple (x, y) if they are one batch"
@@ -95,7 +96,7 @@ def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
     leaves = jax.tree.leaves(examples)
     lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else 0 for leaf in leaves}
     if len(lengths) != 1 or 0 in lengths or not isinstance(size, int) or size < 1:
-        raise ValueError(
+        raise Refused(
             "batch_size cuts a pytree of arrays (n, ...) with one positive n, got "
             f"{_shown(examples)} and batch_size={size!r}"
         )
@@ -122,24 +123,24 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
             weighted as such: exact for losses that are means over examples.
 
     Raises:
-        ValueError: if batches differ in shape, can be read only once, or hold nothing.
+        Refused: if batches differ in shape, can be read only once, or hold nothing.
     """
     if isinstance(batches, Iterator):
-        raise ValueError(
+        raise Refused(
             f"batches must be arrays that can be read again, got a {type(batches).__name__}: give "
             "list(batches)"
         )
     if batches is not None and not jax.tree.leaves(batches) and batches != []:
-        raise ValueError(f"batches hold no arrays: got {batches!r}; give None if there are none")
+        raise Refused(f"batches hold no arrays: got {batches!r}; give None if there are none")
     for path, leaf, _ in leaves_of(list(batches) if isinstance(batches, Listed) else batches):
         _refuse_leaf(f"the batch at {path!r}" if path else "the batch", leaf)
     if batches is None:
         if batch_size is not None:
-            raise ValueError("batch_size cuts a pytree of examples, and none was given")
+            raise Refused("batch_size cuts a pytree of examples, and none was given")
         return None
     if isinstance(batches, list | Listed):
         if batch_size is not None:
-            raise ValueError("give a list of batches or batch_size with one pytree, not both")
+            raise Refused("give a list of batches or batch_size with one pytree, not both")
         return _listed(list(batches))
     if batch_size is not None:
         return _cut(batches, batch_size)

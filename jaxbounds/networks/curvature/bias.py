@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.extras import require
 from jaxbounds.networks.curvature.operator import Curvature
 from jaxbounds.networks.curvature.paths import Params
@@ -27,10 +28,10 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
         **options: of `Curvature.extremes`.
 
     Raises:
-        ValueError: if fewer than two batches are given, and as `Curvature`.
+        Refused: if fewer than two batches are given, and as `Curvature`.
     """
     if not isinstance(batches, list) or len(batches) < 2:
-        raise ValueError("give a list of at least two batches")
+        raise Refused("give a list of at least two batches")
     sizes = [2**i for i in range(len(batches).bit_length()) if 2**i < len(batches)]
     sizes.append(len(batches))
     at = lambda size: Curvature(loss, params, batches=batches[:size])

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
@@ -111,7 +112,7 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
         differentiated: whether the loss ran before, so that its derivative fails.
 
     Raises:
-        ValueError: in the place of any other exception of the loss.
+        Refused: in the place of any other exception of the loss.
     """
     try:
         yield
@@ -122,10 +123,10 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
             if not known:
                 raise
             _, cause, cure = known[0]
-            raise ValueError(f"the loss has no Hessian{line}: {cause}. Try {cure}") from problem
+            raise Refused(f"the loss has no Hessian{line}: {cause}. Try {cure}") from problem
         if isinstance(problem, ValueError) and _is_ours(problem):
             raise
-        raise ValueError(f"the loss fails{line}: {_cause(problem, params)}") from problem
+        raise Refused(f"the loss fails{line}: {_cause(problem, params)}") from problem
 
 
 def _is_ours(problem: Exception) -> bool:

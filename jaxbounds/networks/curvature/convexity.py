@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.extremes import DENSE_LIMIT, extremes_at
@@ -91,17 +92,17 @@ def weak_convexity_at(
     """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
 
     Raises:
-        ValueError: as there.
+        Refused: as there.
     """
     counted = isinstance(heads, int | np.integer) and heads >= 1
     if not (counted or isinstance(heads, Mapping | None)):
-        raise ValueError(
+        raise Refused(
             f"heads must be their number, or the axis of the heads for each pattern of a path, got "
             f"{heads!r}"
         )
     usual = isinstance(kappa, int | float | np.number | jax.Array)
     if kappa is not None and not (usual and np.isfinite(kappa) and kappa > 0):
-        raise ValueError(f"kappa={kappa} is no positive number. Try 1.0, or leave kappa out")
+        raise Refused(f"kappa={kappa} is no positive number. Try 1.0, or leave kappa out")
     if tolerance is None:
         tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)
     ends, value = extremes_at(
@@ -114,7 +115,7 @@ def weak_convexity_at(
         dense_limit=dense_limit,
     )
     if not float(value) > 0:
-        raise ValueError(
+        raise Refused(
             f"self-bounded weak convexity is about losses above 0, got {float(value)}: subtract "
             "its infimum"
         )
@@ -217,10 +218,10 @@ def convexity_certificate(
         memory_limit: in bytes.
 
     Raises:
-        ValueError: if the loss is no `Composite` or there are several batches.
+        Refused: if the loss is no `Composite` or there are several batches.
     """
     if isinstance(batch, list):
-        raise ValueError("the certificate is of one batch: give a pytree, not a list")
+        raise Refused("the certificate is of one batch: give a pytree, not a list")
     point = Point(loss, params, batch, filter=filter, of="ggn")
     selection = point.selection
     basis = default_basis(selection.size, 64, selection.dtype)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.causes import users_line
 from jaxbounds.networks.curvature.engine import run_hosted
@@ -92,10 +93,10 @@ def diagonal_at(
     """The diagonal; see `Curvature.diagonal`.
 
     Raises:
-        ValueError: as there.
+        Refused: as there.
     """
     if whole("products", products, least=None) < 2:
-        raise ValueError(f"products={products} gives no standard error. Try 2 or more")
+        raise Refused(f"products={products} gives no standard error. Try 2 or more")
     estimate, error, value = run_hosted(
  point,
         _diagonal_kernel, {"probes": products}, {"key": as_key(key)}, limit=memory_limit,
@@ -131,13 +132,13 @@ def _checked(given: Callable) -> Callable:
             found = jnp.asarray(given(values))
         except (TypeError, ValueError, AttributeError) as problem:
             first = (str(problem).splitlines() or ["no message"])[0]
-            raise ValueError(
+            raise Refused(
                 f"the function fails on eigenvalues of "
                 f"shape={values.shape}{users_line(problem)}: {first}. "
                 "Try jax.numpy, on all of them at once"
             ) from problem
         if found.shape != values.shape:
-            raise ValueError(
+            raise Refused(
                 f"the function gives shape={found.shape} for eigenvalues {values.shape}. Try one "
                 "number for each"
             )
@@ -166,10 +167,10 @@ def applied_at(
     """f(A) v; see `Curvature.apply`.
 
     Raises:
-        ValueError: as there.
+        Refused: as there.
     """
     if whole("iterations", iterations, least=None) < 2:
-        raise ValueError(f"iterations={iterations} gives no error. Try 2 or more")
+        raise Refused(f"iterations={iterations} gives no error. Try 2 or more")
     function = _checked(function)
     k = min(iterations, point.selection.size)
     key = as_key(None)
@@ -185,7 +186,7 @@ def applied_at(
         ),
     )  # fmt: skip
     if not point.is_traced and not bool(jnp.all(jnp.isfinite(value))):
-        raise ValueError(
+        raise Refused(
             "f is not finite at an eigenvalue of the Hessian. Try a function that is defined "
             "there, as lambda x: 1 / (x + 1)"
         )

@@ -272,7 +272,7 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
         advice: for one that needs more.
 
     Raises:
-        ValueError: if it needs more than the limit; before compiling where the rows alone do.
+        Refused: if it needs more than the limit; before compiling where the rows alone do.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)
@@ -319,7 +319,7 @@ def run_hosted(
         head: which head, where the point is of one.
 
     Raises:
-        ValueError: if it needs more memory than the limit; nothing has been run then.
+        Refused: if it needs more memory than the limit; nothing has been run then.
     """
     if hosted is None or point.is_transformed(head, dynamic):
         return point.run(kernel, static, dynamic, limit=limit, what=what, advice=advice, head=head)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.engine import hosted_bytes, run_hosted
 from jaxbounds.networks.curvature.lanczos import (
     LEAST_BASIS,
@@ -85,27 +86,25 @@ def lanczos_options(
     """Static and dynamic options of kernels that use Lanczos.
 
     Raises:
-        ValueError: if one makes no sense.
+        Refused: if one makes no sense.
     """
     usual = isinstance(iterations, int | float | np.number | jax.Array)
     usual = usual and not isinstance(iterations, bool)
     traced = isinstance(iterations, jax.core.Tracer)
     if not usual or not (traced or (iterations >= 1 and iterations == int(iterations))):
-        raise ValueError(f"iterations must be a positive integer, got {iterations!r}")
+        raise Refused(f"iterations must be a positive integer, got {iterations!r}")
     size, dtype = selection.size, selection.dtype
     if basis is None:
         # Of a fixed number of rows whatever the iterations, so that one program serves all.
         basis = default_basis(size, max(iterations, 64), dtype)
     elif whole("basis", basis, least=None) < min(8, size):
-        raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
+        raise Refused(f"the basis needs at least 8 rows to restart, got {basis}")
     if tolerance is None:
         tolerance = default_tolerance(size, dtype)
     elif not isinstance(tolerance, jax.core.Tracer) and not (
         0 <= number("tolerance", tolerance, above=-np.inf, example="1e-4") < np.inf
     ):
-        raise ValueError(
-            f"tolerance is relative and finite and cannot be negative, got {tolerance}"
-        )
+        raise Refused(f"tolerance is relative and finite and cannot be negative, got {tolerance}")
     dense = size <= whole("dense_limit", dense_limit, least=0)
     static = {"dense": dense, "basis": None if dense else min(basis, size)}
     key = as_key(key)
@@ -144,7 +143,7 @@ def extremes_at(
         finite: whether to raise for a loss that is not finite.
 
     Raises:
-        ValueError: see `Curvature.extremes`.
+        Refused: see `Curvature.extremes`.
     """
     selection = point.selection
     # A stream is read at each product, and fills no matrix.

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 Filter = str | type | Sequence[str] | Callable[[str], bool] | Any
@@ -20,7 +21,7 @@ def is_mask(pattern: Filter, /) -> bool:
     """Whether a filter is a pytree of booleans.
 
     Raises:
-        ValueError: if the filter is a dictionary of other things, or masks single numbers.
+        Refused: if the filter is a dictionary of other things, or masks single numbers.
     """
     if pattern is None or isinstance(pattern, str | type):
         return False
@@ -29,13 +30,13 @@ def is_mask(pattern: Filter, /) -> bool:
     if leaves and all(whole):
         return True
     if any(str(getattr(leaf, "dtype", "")) == "bool" for leaf in leaves):
-        raise ValueError(
+        raise Refused(
             "filter masks single numbers with arrays of booleans, and a parameter is a whole "
             "array. Try one True or False for each array"
         )
     if isinstance(pattern, Mapping) or any(whole):
         kinds = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
-        raise ValueError(
+        raise Refused(
             f"filter is a {type(pattern).__name__} that holds {kinds}, and a mask holds booleans "
             "alone. Try True or False for each array, or a part of a path as a string"
         )
@@ -46,14 +47,14 @@ def masked(mask: Any, params: Params, /) -> list[bool]:
     """For each leaf of the parameters whether a mask takes it.
 
     Raises:
-        ValueError: if the mask is not like the parameters.
+        Refused: if the mask is not like the parameters.
     """
     spread = lambda taken, part: [bool(taken)] * len(jax.tree.leaves(part))
     try:
         return jax.tree.leaves(jax.tree.map(spread, mask, params))
     except (ValueError, TypeError):
         names = lambda tree: listed([path for path, _, _ in leaves_of(tree)])
-        raise ValueError(
+        raise Refused(
             f"filter is a mask with the leaves {names(mask)}, and the parameters have the leaves "
             f"{names(params)}. Try a mask made by jax.tree.map from the parameters"
         ) from None
@@ -69,21 +70,19 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
     """Whether a filter takes the leaf at `path`, held by that `flax.nnx.Variable` if any.
 
     Raises:
-        ValueError: if the filter names no parameter.
+        Refused: if the filter names no parameter.
     """
     if isinstance(pattern, type):
         return isinstance(variable, pattern)
     if isinstance(pattern, str):
         if not pattern:
-            raise ValueError(
-                "filter='' is an empty text. Try a part of a path, or leave filter out"
-            )
+            raise Refused("filter='' is an empty text. Try a part of a path, or leave filter out")
         exact = any(c in pattern for c in "*?[")
         return fnmatch.fnmatchcase(path, pattern if exact else f"*{pattern}*")
     if callable(pattern):
         return bool(pattern(path))
     if not isinstance(pattern, Sequence | set | frozenset):
-        raise ValueError(
+        raise Refused(
             f"filter is {pattern!r}, which names no parameter. Try a part of a path, a function of "
             "the path, or a pytree of booleans"
         )

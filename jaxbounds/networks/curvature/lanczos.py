@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table, yes
 
 Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
@@ -431,16 +432,16 @@ def lanczos_extremes(
         dtype: of the vectors; the default float type unless given.
 
     Raises:
-        ValueError: if size, iterations or basis is too small.
+        Refused: if size, iterations or basis is too small.
     """
     fixed = not isinstance(iterations, jax.core.Tracer)
     if size < 1 or (fixed and iterations < 1):
-        raise ValueError(f"size and iterations must be positive, got {size} and {iterations}")
+        raise Refused(f"size and iterations must be positive, got {size} and {iterations}")
     dtype = jnp.dtype(dtype or jnp.zeros(()).dtype)
     if basis is None:
         basis = default_basis(size, int(iterations) if fixed else size, dtype)
     elif basis < min(8, size):
-        raise ValueError(f"the basis needs at least 8 rows to restart, got {basis}")
+        raise Refused(f"the basis needs at least 8 rows to restart, got {basis}")
     tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
     vectors, _, used = ritz_pairs(
         operator, size, key, Wanted(1, 1), iterations=iterations, tolerance=tolerance,

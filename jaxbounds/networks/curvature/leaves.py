@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.filters import (
     Filter,
     is_mask,
@@ -176,13 +177,13 @@ class Selection:
         Leaves are found by path, so that a state serves for its module.
 
         Raises:
-            ValueError: if a parameter is missing, has another shape, or is no array of real
+            Refused: if a parameter is missing, has another shape, or is no array of real
                 numbers; if the pytree has a leaf that the parameters lack.
         """
         given: dict[str, Any] = {}
         for path, leaf, _ in leaves_of(tree):
             if path in given:
-                raise ValueError(f"two leaves have the path {path!r}. Try other names")
+                raise Refused(f"two leaves have the path {path!r}. Try other names")
             given[path] = leaf
         wanted = [entry[0] for entry in self.chosen if entry]
         missing = [path for path in wanted if path not in given]
@@ -192,7 +193,7 @@ class Selection:
             lack = f"lacks {listed(missing)}" if missing else ""
             more = f"has {listed(odd)}, which no parameter is called" if odd else ""
             told = " and ".join(part for part in (lack, more) if part)
-            raise ValueError(
+            raise Refused(
                 f"the pytree is not like the parameters: it {told}. Try jax.tree.map over the "
                 "parameters to make one"
             )
@@ -202,9 +203,9 @@ class Selection:
             leaf = given[path]
             if not is_real(leaf) and not isinstance(leaf, jax.core.Tracer):
                 kind = getattr(leaf, "dtype", type(leaf).__name__)
-                raise ValueError(f"{path!r} of the pytree is {kind}. Try real numbers")
+                raise Refused(f"{path!r} of the pytree is {kind}. Try real numbers")
             if tuple(leaf.shape) != shape:
-                raise ValueError(
+                raise Refused(
                     f"{path!r} of the pytree has shape {tuple(leaf.shape)}, and the parameter has "
                     f"shape {shape}. Try a leaf of the parameter's shape"
                 )
@@ -228,7 +229,7 @@ def is_real(leaf: Any, /) -> bool:
 def _refuse_modules(params: Params) -> None:
     flax = sys.modules.get("flax.linen")
     if flax is not None and isinstance(params, flax.Module):
-        raise ValueError(
+        raise Refused(
             f"params is the linen module {type(params).__name__}, which holds no parameters: give "
             "what its init returned"
         )
@@ -255,7 +256,7 @@ def _refuse_unequal(path: str, leaf: Any, other: str, second: Any) -> None:
     """Two numbers for one parameter, where both can be looked at."""
     seen = not isinstance(leaf, jax.core.Tracer) and not isinstance(second, jax.core.Tracer)
     if second is not leaf and seen and not np.array_equal(leaf, second, equal_nan=True):
-        raise ValueError(
+        raise Refused(
             f"{path!r} and {other!r} are one parameter, and the pytree has two values for it. Try "
             "one value in both places"
         )
@@ -280,12 +281,12 @@ def select(
             leaves that no pattern takes are held fixed.
 
     Raises:
-        ValueError: if no leaf is left, a chosen one is complex or deleted, leaves differ in their
+        Refused: if no leaf is left, a chosen one is complex or deleted, leaves differ in their
             heads, or the filter is none.
     """
     _refuse_modules(params)
     if heads is not None and not isinstance(heads, Mapping):
-        raise ValueError(
+        raise Refused(
             "heads must give the axis of the heads for each pattern of a path, as "
             f"head_axes(params) does for Flax's attention, got {heads!r}"
         )
@@ -318,21 +319,21 @@ def select(
         chosen.append(_entry(path, leaf, axis) if taken else None)
         static.append(None if taken or _is_array(leaf) else Held(leaf))
     if not real:
-        raise ValueError(
+        raise Refused(
             f"params has no leaf of real numbers among its {len(found)}: there is nothing to "
             "differentiate (Python numbers are held fixed: make them arrays)"
         )
     if not any(chosen):
         if mask is not None:
-            raise ValueError(f"the mask takes no parameter. Try True for one of {listed(real)}")
+            raise Refused(f"the mask takes no parameter. Try True for one of {listed(real)}")
         asked = list(heads or ()) if filter is None else filter
         asked = asked[0] if isinstance(asked, list) and len(asked) == 1 else asked
         hint = " (a function gets the path of a leaf)" if callable(asked) else ""
-        raise ValueError(f"no parameter matches {said(asked)}{hint}; {nearest(asked, real)}")
+        raise Refused(f"no parameter matches {said(asked)}{hint}; {nearest(asked, real)}")
     counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
     if len(counts) > 1:
         told = ", ".join(f"{count} in {path}" for count, path in counts.items())
-        raise ValueError(f"the leaves must have the same number of heads, got {told}")
+        raise Refused(f"the leaves must have the same number of heads, got {told}")
     return Selection(
         jax.tree.structure(params), tuple(chosen), tuple(static), next(iter(counts), None),
         sharing, tuple(tuple(paths.values()) for paths in places),
@@ -363,7 +364,7 @@ def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
             found[path] = axis
     if len(set(found.values())) > 1:
         told = ", ".join(f"axis {axis} at {path}" for path, axis in found.items())
-        raise ValueError(f"one parameter has two axes of heads: {told}. Try one pattern for it")
+        raise Refused(f"one parameter has two axes of heads: {told}. Try one pattern for it")
     return next(iter(found.values()), None)
 
 
@@ -371,11 +372,11 @@ def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
     """A chosen leaf as `Selection.chosen` has it."""
     dtype = jnp.asarray(leaf).dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
-        raise ValueError(f"{path} is complex: split it into real and imaginary parts, or filter it")
+        raise Refused(f"{path} is complex: split it into real and imaginary parts, or filter it")
     if axis is not None:
         whole(f"the axis of {path}", axis, least=None)
         if not -leaf.ndim <= axis < leaf.ndim:
-            raise ValueError(f"{path} of shape {leaf.shape} has no axis {axis} for its heads")
+            raise Refused(f"{path} of shape {leaf.shape} has no axis {axis} for its heads")
         axis %= leaf.ndim
     # bfloat16 and float16 are computed in float32: their curvature is rounding noise.
     wide = dtype if dtype.itemsize >= 4 else jnp.dtype(jnp.float32)

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import write_text
 from jaxbounds.networks.curvature.products import Problem
 from jaxbounds.networks.curvature.programs import Point
@@ -28,7 +29,7 @@ def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
     """The measures, after a look at their names.
 
     Raises:
-        ValueError: if one is unknown.
+        Refused: if one is unknown.
     """
     single = isinstance(measures, str) or not hasattr(measures, "__iter__")
     given: tuple[Any, ...] = (measures,) if single else tuple(measures)
@@ -37,7 +38,7 @@ def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
             isinstance(one, str) and _TOP.fullmatch(one)
         )
         if not (callable(one) or known) or one == "top0":
-            raise ValueError(f"measure={one!r} is unknown. Try one of {_NAMES}")
+            raise Refused(f"measure={one!r} is unknown. Try one of {_NAMES}")
     return given
 
 
@@ -79,11 +80,11 @@ def check_logger(logger: Any, /) -> None:
     """Refuse a logger that takes no records.
 
     Raises:
-        ValueError: then.
+        Refused: then.
     """
     ways = ("log_metrics", "add_scalar", "info", "log")
     if logger is not None and not callable(logger) and not any(hasattr(logger, w) for w in ways):
-        raise ValueError(
+        raise Refused(
             f"logger is a {type(logger).__name__}, which takes no records. Try a function of a "
             "dictionary"
         )
@@ -93,13 +94,13 @@ def rate_at(learning_rate: Any, step: int, /) -> float:
     """The learning rate at a step, from a number or a schedule.
 
     Raises:
-        ValueError: if it is no positive number, or the schedule takes no step.
+        Refused: if it is no positive number, or the schedule takes no step.
     """
     if callable(learning_rate):
         try:
             learning_rate = learning_rate(step)
         except TypeError as problem:
-            raise ValueError(
+            raise Refused(
                 f"learning_rate(step={step}) is a schedule that fails at a step: "
                 f"{problem}. Try a function of "
                 "the step"
@@ -129,11 +130,11 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
     """The records of a file, one a line; none where there is no file.
 
     Raises:
-        ValueError: if a line is no record.
+        Refused: if a line is no record.
     """
     if not isinstance(path, str | Path) or Path(path).is_dir():
         kind = "a folder" if isinstance(path, str | Path) else f"a {type(path).__name__}"
-        raise ValueError(f"file={path!r} is {kind}. Try the path of a file, as 'curvature.jsonl'")
+        raise Refused(f"file={path!r} is {kind}. Try the path of a file, as 'curvature.jsonl'")
     if not Path(path).exists():
         return []
     found = []
@@ -142,7 +143,7 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
             record = json.loads(line)
             found.append(record | {"step": int(record["step"])})
         except (ValueError, TypeError, KeyError):
-            raise ValueError(
+            raise Refused(
                 f"line {place} of {path} is no record of a monitor. Try another file="
             ) from None
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.extras import require
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
@@ -126,21 +127,21 @@ class CurvatureMonitor:
             dense_limit: see `Curvature.extremes`.
 
         Raises:
-            ValueError: if `every` is below 1, a block takes the name of that of all parameters, a
+            Refused: if `every` is below 1, a block takes the name of that of all parameters, a
                 measure is unknown, or the file holds other things than records.
         """
         function("loss", loss, "the parameters, and the batch")
         if whole("every", every, least=None) < 1:
-            raise ValueError(f"every must be at least 1, got {every}")
+            raise Refused(f"every must be at least 1, got {every}")
         if not isinstance(blocks or {}, Mapping):
-            raise ValueError(f"blocks={shown(blocks)} is no mapping. Try a filter for each name")
+            raise Refused(f"blocks={shown(blocks)} is no mapping. Try a filter for each name")
         if on_record is not None:
             function("on_record", on_record, "a dictionary of numbers")
         if learning_rate is not None and not callable(learning_rate):
             rate_at(learning_rate, 0)
         check_logger(logger)
         if WHOLE in (blocks or {}):
-            raise ValueError(f"no block may be called {WHOLE!r}: that one is always recorded")
+            raise Refused(f"no block may be called {WHOLE!r}: that one is always recorded")
         self._loss, self._every = loss, every
         self._blocks: dict[str, Filter] = dict(blocks or {})
         self._heads, self._data, self._batch_size = heads, named(data, batches), batch_size
@@ -168,7 +169,7 @@ class CurvatureMonitor:
             batches: the batches, where `data` would be mistaken for one batch.
 
         Raises:
-            ValueError: as `hessian_extremes`; a loss that is not finite is recorded as such.
+            Refused: as `hessian_extremes`; a loss that is not finite is recorded as such.
         """
         step = whole("step", step, least=0)
         if step % self._every:
@@ -183,7 +184,7 @@ class CurvatureMonitor:
         )  # fmt: skip
         everything = at()
         if everything.is_traced:
-            raise ValueError(
+            raise Refused(
                 f"step={step} is recorded inside of jit or another transformation, "
                 "where numbers have "
                 "no values. Try the loop of Python around the compiled step"
@@ -199,7 +200,7 @@ class CurvatureMonitor:
         ends, loss = found[WHOLE]
         names = tuple(found)
         if self._records and names != self._names:
-            raise ValueError(f"the blocks changed from {self._names} to {names}")
+            raise Refused(f"the blocks changed from {self._names} to {names}")
         self._names = names
         record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
         streamed = everything.stream is not None
@@ -274,10 +275,10 @@ class CurvatureMonitor:
         """The records as labelled data, for `jaxbounds.experiments.results.save`.
 
         Raises:
-            ValueError: if nothing was recorded.
+            Refused: if nothing was recorded.
         """
         if not self._records:
-            raise ValueError(f"nothing recorded: call the monitor with step % {self._every} == 0")
+            raise Refused(f"nothing recorded: call the monitor with step % {self._every} == 0")
         column = lambda name: np.asarray([record[name] for record in self._records])
         fields = (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum")
         variables: dict[str, Any] = {name: (("step", "block"), column(name)) for name in fields}
@@ -312,7 +313,7 @@ class CurvatureMonitor:
         """Draw the loss, both ends of the spectrum and the ratio along the steps.
 
         Raises:
-            ValueError: if nothing was recorded.
+            Refused: if nothing was recorded.
         """
         dataset = self.dataset()
         import matplotlib.pyplot as plt

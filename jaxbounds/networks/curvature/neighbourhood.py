@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.batches import named
@@ -116,11 +117,11 @@ def sharpness(
         memory_limit: in bytes.
 
     Raises:
-        ValueError: if the radius is not positive, there is no step, the loss is not finite, or
+        Refused: if the radius is not positive, there is no step, the loss is not finite, or
             more memory is needed than the limit.
     """
     if not radius > 0 or steps < 1:
-        raise ValueError(
+        raise Refused(
             f"radius={radius} and steps={steps}: expected a positive radius and at least one "
             "step. Try radius=0.05, steps=20"
         )

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.batches import named
@@ -105,7 +106,7 @@ def gradient_noise(
         memory_limit: in bytes.
 
     Raises:
-        ValueError: if there are fewer than 3 batches, batches differ in size, the loss is not
+        Refused: if there are fewer than 3 batches, batches differ in size, the loss is not
             finite, or more memory is needed than the limit.
     """
     point = Point(loss, params, named(data, batches), batch_size=batch_size, filter=filter)
@@ -113,7 +114,7 @@ def gradient_noise(
     sizes = [jax.tree.leaves(group.stacked)[0].shape[:2] for group in groups or ()]
     if len(sizes) != 1 or sizes[0][0] < 3 or len(sizes[0]) < 2:
         had = " and ".join(f"{n[0]} of {n[1] if len(n) > 1 else 1}" for n in sizes) or "none"
-        raise ValueError(
+        raise Refused(
             f"the noise is in the differences of at least 3 batches of one size, and there are "
             f"{had}. Try batch_size=1, or another divisor of the number of examples"
         )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.memory import LIMIT
 from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.networks.curvature.batches import named, told
@@ -72,7 +73,7 @@ class Curvature:
         size: parameters: the matrix is (size, size).
 
     Raises:
-        ValueError: if the loss is no real number, or draws random numbers from a state that it
+        Refused: if the loss is no real number, or draws random numbers from a state that it
             holds; if no parameter is left; if batches differ in shape. From the methods: if the
             loss is not finite, or another one at each call, or a call needs more memory than the
             limit (nothing has been run then).
@@ -103,13 +104,13 @@ class Curvature:
         comes in their place.
 
         Raises:
-            ValueError: if the vector has another length; if the pytree lacks a parameter, has an
+            Refused: if the vector has another length; if the pytree lacks a parameter, has an
                 unknown leaf, or a leaf has another shape.
         """
         selection, shape = self._point.selection, getattr(v, "shape", None)
         flat = shape == (self.size,)
         if shape is not None and not flat and selection.places != (("",),):
-            raise ValueError(
+            raise Refused(
                 f"v has shape {shape}, and the matrix has {self.size} columns. Try a vector "
                 f"({self.size},), or a pytree like the parameters"
             )
@@ -129,7 +130,7 @@ class Curvature:
         """Refuse a vector that is none of real numbers."""
         vector = jnp.asarray(v)
         if jnp.issubdtype(vector.dtype, jnp.complexfloating):
-            raise ValueError(f"v.dtype={vector.dtype} is complex. Try its real and imaginary parts")
+            raise Refused(f"v.dtype={vector.dtype} is complex. Try its real and imaginary parts")
         return vector
 
     @property
@@ -148,16 +149,16 @@ class Curvature:
         `scipy.sparse.linalg.aslinearoperator(H)` asks for it.
 
         Raises:
-            ValueError: if `v` holds no numbers, or has another size.
+            Refused: if `v` holds no numbers, or has another size.
         """
         try:
             flat = np.asarray(v, self.dtype)
         except (TypeError, ValueError):
-            raise ValueError(
+            raise Refused(
                 f"v={shown(v)} is no array of numbers. Try an array ({self.size},)"
             ) from None
         if flat.size != self.size:
-            raise ValueError(
+            raise Refused(
                 f"v.shape={flat.shape}, and the matrix has {self.size} columns. Try a vector "
                 f"({self.size},)"
             )
@@ -174,7 +175,7 @@ class Curvature:
             products: random vectors; the error falls as their root.
 
         Raises:
-            ValueError: if there are fewer than 2 products.
+            Refused: if there are fewer than 2 products.
         """
         return diagonal_at(self._point, memory_limit=self._limit, key=key, products=products)
 
@@ -194,7 +195,7 @@ class Curvature:
             iterations: products.
 
         Raises:
-            ValueError: if the function is not finite at the eigenvalues that are found, there are
+            Refused: if the function is not finite at the eigenvalues that are found, there are
                 fewer than 2 iterations, or v is not like the parameters.
         """
         selection, flat = self._point.selection, getattr(v, "shape", None) == (self.size,)
@@ -307,7 +308,7 @@ class Curvature:
             method: "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:
-            ValueError: if the method is unknown, or there are too few products for a standard error
+            Refused: if the method is unknown, or there are too few products for a standard error
                 (2, of Hutch++ 6, of Krylov 10).
         """
         return trace_at(
@@ -334,7 +335,7 @@ class Curvature:
                 where it has fewer (32 for many parameters). More resolve the density more finely.
 
         Raises:
-            ValueError: if probes or iterations is below 1.
+            Refused: if probes or iterations is below 1.
         """
         return spectrum_at(
             self._point, memory_limit=self._limit, key=key, probes=probes, iterations=iterations
@@ -365,7 +366,7 @@ class Curvature:
             dense_limit: see `extremes`.
 
         Raises:
-            ValueError: if the loss is not positive, or `heads` no number.
+            Refused: if the loss is not positive, or `heads` no number.
         """
         return weak_convexity_at(
             self._point, memory_limit=self._limit, heads=heads, kappa=kappa, key=key,
@@ -397,14 +398,12 @@ class Curvature:
             dense_limit: see `extremes`.
 
         Raises:
-            ValueError: if a block matches nothing (the nearest paths are named).
+            Refused: if a block matches nothing (the nearest paths are named).
         """
         if blocks is None and heads is None:
-            raise ValueError(
-                "blocks=None and heads=None name no block. Try blocks={'name': 'a path'}"
-            )
+            raise Refused("blocks=None and heads=None name no block. Try blocks={'name': 'a path'}")
         if not isinstance(blocks or {}, Mapping):
-            raise ValueError(f"blocks must give a filter for each name, got {blocks!r}")
+            raise Refused(f"blocks must give a filter for each name, got {blocks!r}")
         found = {
             name: block_at(
                 self._point, self._at, chosen, memory_limit=self._limit, key=key,
@@ -432,7 +431,7 @@ class Curvature:
             columns: at a time.
 
         Raises:
-            ValueError: if the matrix needs more than `limit_bytes`; nothing was allocated then.
+            Refused: if the matrix needs more than `limit_bytes`; nothing was allocated then.
         """
         return dense_at(self._point, limit_bytes=limit_bytes, columns=columns)
 

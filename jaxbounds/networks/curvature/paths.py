@@ -6,6 +6,8 @@ from typing import Any
 
 import jax
 
+from jaxbounds.ground.exceptions import Refused
+
 Params = Any
 
 
@@ -36,10 +38,10 @@ def refuse_deleted(name: str, leaf: Any, /) -> None:
     """Refuse an array whose buffer JAX has given away.
 
     Raises:
-        ValueError: then, with its name.
+        Refused: then, with its name.
     """
     if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted():
-        raise ValueError(
+        raise Refused(
             f"{name} was deleted: a jitted function took it as a donated argument. Try the array "
             "that the function returned, or leave donate_argnums out"
         )

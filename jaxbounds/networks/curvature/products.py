@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.batches import Group, count, group
 from jaxbounds.networks.curvature.filters import Filter
 from jaxbounds.networks.curvature.leaves import Selection, select
@@ -40,16 +41,16 @@ def real(loss: Any, /) -> Array:
     """A loss that is one real number.
 
     Raises:
-        ValueError: if it is none.
+        Refused: if it is none.
     """
     if loss is None or isinstance(loss, tuple | list | dict):
-        raise ValueError(
+        raise Refused(
             f"the loss must be one real number, got a {type(loss).__name__}: return it alone, "
             "without what else was computed"
         )
     loss = jnp.asarray(loss)
     if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
-        raise ValueError(f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}")
+        raise Refused(f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}")
     return loss
 
 
@@ -230,12 +231,12 @@ def check_matrix(loss: Loss, of: str, /) -> None:
     """Refuse a matrix that cannot be had.
 
     Raises:
-        ValueError: if `of` is unknown, or "ggn" of a loss that is no `Composite`.
+        Refused: if `of` is unknown, or "ggn" of a loss that is no `Composite`.
     """
     if of not in get_args(Of):
-        raise ValueError(f"of must be one of {', '.join(get_args(Of))}, got {of!r}")
+        raise Refused(f"of must be one of {', '.join(get_args(Of))}, got {of!r}")
     if of == "ggn" and not isinstance(loss, Composite):
-        raise ValueError("of='ggn' needs the loss in two parts: Composite(outputs, outer)")
+        raise Refused("of='ggn' needs the loss in two parts: Composite(outputs, outer)")
 
 
 def _product_of(
@@ -273,6 +274,6 @@ def ggn_vector_product(
     The Hessian is this generalised Gauss-Newton matrix plus the curvature of the network itself.
 
     Raises:
-        ValueError: if the loss is no `Composite`.
+        Refused: if the loss is no `Composite`.
     """
     return _product_of("ggn", loss, params, batches, filter)

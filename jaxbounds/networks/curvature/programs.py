@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.memory import refuse_over
 from jaxbounds.networks.curvature.batches import Listed, group, single
 from jaxbounds.networks.curvature.causes import explained, why_not_finite
@@ -33,16 +34,16 @@ def as_key(key: Any, /) -> jax.Array:
     """The key of JAX that somebody gave, `jax.random.key(0)` unless given.
 
     Raises:
-        ValueError: if it is no key.
+        Refused: if it is no key.
     """
     if key is None:
         return jax.random.key(0)
     if not isinstance(key, jax.Array) or not (
         jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.dtype == jnp.uint32
     ):
-        raise ValueError(f"key={key!r} is no key. Try jax.random.key(0)")
+        raise Refused(f"key={key!r} is no key. Try jax.random.key(0)")
     if key.ndim != (0 if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else 1):
-        raise ValueError(
+        raise Refused(
             f"key.shape={key.shape}, which are several keys of shape (). Try one of them, as key[0]"
         )
     return key
@@ -119,7 +120,7 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
     try:
         signature.bind(*given)
     except TypeError as problem:
-        raise ValueError(
+        raise Refused(
             f"the loss is called as loss({', '.join(given)}) where batches are "
             f"{'not ' if batches is None else ''}given, and takes {signature}: {problem}"
         ) from None
@@ -140,7 +141,7 @@ class Point:
         heads: the axis of the heads for each pattern of a path, for kernels on one head.
 
     Raises:
-        ValueError: if the loss is no function of these arguments or no real number, draws random
+        Refused: if the loss is no function of these arguments or no real number, draws random
             numbers, or no parameter is left.
     """
 
@@ -157,13 +158,11 @@ class Point:
     ) -> None:
         check_matrix(loss, of)
         if not callable(loss):
-            raise ValueError(
-                f"loss must be a function of the parameters, got {type(loss).__name__}"
-            )
+            raise Refused(f"loss must be a function of the parameters, got {type(loss).__name__}")
         self.stream = stream_of(batches)
         if self.stream is not None:
             if batch_size is not None:
-                raise ValueError("batch_size cuts arrays, and a stream has batches. Leave it out")
+                raise Refused("batch_size cuts arrays, and a stream has batches. Leave it out")
             batches = self.stream.first
         _check_arguments(loss, batches)
         self.loss, self.params, self.of = loss, params, of
@@ -237,12 +236,12 @@ class Point:
     def _refuse_another(self, traced: TracedLoss) -> None:
         """Refuse a loss that Python's random numbers or a callback change from call to call."""
         if not traced.same_as(self._trace()):
-            raise ValueError(ANOTHER)
+            raise Refused(ANOTHER)
         if not traced.calls_back:
             return
         one, two = (np.asarray(self._problem(None).value()) for _ in range(2))
         if not np.array_equal(one, two, equal_nan=True):
-            raise ValueError(ANOTHER)
+            raise Refused(ANOTHER)
 
     def is_transformed(self, *values: Any) -> bool:
         """Whether the point, or one of these values, is inside of a transformation."""
@@ -253,7 +252,7 @@ class Point:
         """Raise where the loss, or a result of products with its Hessian, is not finite.
 
         Raises:
-            ValueError: then, with the cause where the parameters or the batches show it.
+            Refused: then, with the cause where the parameters or the batches show it.
         """
         if self.is_transformed(loss, results):
             return
@@ -261,12 +260,12 @@ class Point:
             return
         cause = why_not_finite(self.params, self.data)
         if cause is not None:
-            raise ValueError(f"the loss, or its Hessian, is not finite: {cause}")
+            raise Refused(f"the loss, or its Hessian, is not finite: {cause}")
         if not np.isfinite(loss):
-            raise ValueError(
+            raise Refused(
                 f"the loss is {float(loss)} at these parameters: it has no curvature there"
             )
-        raise ValueError(
+        raise Refused(
             f"the loss is {float(loss):.6g}, but products with its Hessian are not finite: look "
             "for a root, a norm or a logarithm at 0"
         )
@@ -278,7 +277,7 @@ class Point:
         one point, linear, or multiplied by 0, depends on its parameters.
 
         Raises:
-            ValueError: then.
+            Refused: then.
         """
         if self.is_transformed(head, results):
             return
@@ -293,7 +292,7 @@ class Point:
             if slope != 0:
                 return
         paths = listed([entry[0] for entry in self.selection.chosen if entry])
-        raise ValueError(
+        raise Refused(
             f"the loss does not depend on {paths}: its gradient vanishes here and at three random "
             "points. Try a loss that uses its parameters without stop_gradient, rounding or argmax"
         )
@@ -307,7 +306,7 @@ class Point:
         """Raise where `need` is over the limit.
 
         Raises:
-            ValueError: then, with the numbers.
+            Refused: then, with the numbers.
         """
         size, dtype = self.selection.size, self.selection.dtype
         refuse_over(need, limit, f"{what} of {size} parameters in {dtype.name} needs", advice)
@@ -335,13 +334,13 @@ class Point:
             head: which head, where the point is of one.
 
         Raises:
-            ValueError: if it needs more memory than the limit; nothing has been run then.
+            Refused: if it needs more memory than the limit; nothing has been run then.
         """
         if self.is_transformed(head, dynamic):
             with explained(None, differentiated=True):
                 return kernel(self._problem(head), dict(static), dynamic)
         if self.stream is not None:
-            raise ValueError(f"{what} needs the batches in memory. Try a list of batches")
+            raise Refused(f"{what} needs the batches in memory. Try a list of batches")
         arguments = self.program_arguments(dynamic, head)
         run, need = self.made(kernel, static).compiled(arguments)
         self.refuse(need, limit, what, advice)

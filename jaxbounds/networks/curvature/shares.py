@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.leaves import is_real, select
 from jaxbounds.networks.curvature.paths import Params, leaves_of, sharing_of
 
@@ -34,7 +35,7 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
         heads: the axis of the heads for each pattern of a path.
 
     Raises:
-        ValueError: as `select`.
+        Refused: as `select`.
     """
     selection = select(vector, heads=heads)
     own, _ = selection.arrays(vector)
@@ -65,7 +66,7 @@ def head_axes(params: Params, /) -> dict[str, int]:
     kernel (H, d, features).
 
     Raises:
-        ValueError: if there is no such attention.
+        Refused: if there is no such attention.
     """
     found: dict[str, int] = {}
     for path, leaf, _ in leaves_of(params):
@@ -76,7 +77,7 @@ def head_axes(params: Params, /) -> dict[str, int]:
         elif (layer, kind, rank) == ("out", "kernel", 3):
             found[path] = 0
     if not found:
-        raise ValueError(
+        raise Refused(
             "no attention with kernels (features, H, d) named query, key, value, out was found: "
             "give heads={path pattern: axis}"
         )

@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.lanczos import _ritz, _unit, default_basis, started, steps
@@ -66,7 +67,7 @@ class Spectrum(NamedTuple):
         error over the probes, or of one probe.
 
         Raises:
-            ValueError: if `x` is no number.
+            Refused: if `x` is no number.
         """
         x = as_number("x", x, example="0.0")
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
@@ -119,14 +120,14 @@ class Spectrum(NamedTuple):
             function: of nodes, in NumPy.
 
         Raises:
-            ValueError: if f is not finite at a node with weight.
+            Refused: if f is not finite at a node with weight.
         """
         nodes = np.asarray(self.nodes, np.float64)
         as_function("function", function, "nodes, in NumPy")
         with np.errstate(all="ignore"):
             values = np.asarray(function(nodes))
         if values.shape != nodes.shape:
-            raise ValueError(
+            raise Refused(
                 f"f gives an array with shape={values.shape} for nodes {nodes.shape}. "
                 "Try one number for each"
             )
@@ -138,7 +139,7 @@ class Spectrum(NamedTuple):
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():
-            raise ValueError(
+            raise Refused(
                 f"{name} is not finite at node={nodes[lost][0]:.6g}. Try a function that is "
                 "defined there, as lambda x: np.log(x + 1)"
             )
@@ -152,7 +153,7 @@ class Spectrum(NamedTuple):
             width: the standard deviation of each normal; 1% of the range of the nodes by default.
 
         Raises:
-            ValueError: if the grid is no array of numbers, or the width is not positive.
+            Refused: if the grid is no array of numbers, or the width is not positive.
         """
         if width is not None:
             as_number("width", width, above=0, example="0.1")
@@ -161,7 +162,7 @@ class Spectrum(NamedTuple):
         try:
             grid = jnp.asarray(grid, self.nodes.dtype)
         except (TypeError, ValueError):
-            raise ValueError(f"grid={shown(grid)} is no array. Try np.linspace(-1, 1)") from None
+            raise Refused(f"grid={shown(grid)} is no array. Try np.linspace(-1, 1)") from None
         z = (grid[:, None, None] - self.nodes[None]) / spread
         bell = jnp.exp(-(z**2) / 2) / (spread * jnp.sqrt(2 * jnp.asarray(jnp.pi, grid.dtype)))
         return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
@@ -288,7 +289,7 @@ def spectrum_at(
     """The density of the Hessian's eigenvalues; see `Curvature.spectrum`.
 
     Raises:
-        ValueError: as there.
+        Refused: as there.
     """
     size, dtype = point.selection.size, point.selection.dtype
     rows = default_basis(size, 200, dtype)

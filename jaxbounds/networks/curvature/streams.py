@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.batches import Listed
 from jaxbounds.networks.curvature.causes import users_line
 from jaxbounds.networks.curvature.paths import leaves_of
@@ -22,13 +23,13 @@ class Stream:
         self._source = source
         self.first = next(iter(self), None)
         if self.first is None:
-            raise ValueError(f"{type(source).__name__} gives no batch. Try one or more")
+            raise Refused(f"{type(source).__name__} gives no batch. Try one or more")
 
     def __iter__(self) -> Iterator[Any]:
         """One pass over the batches."""
         source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
-            raise ValueError(
+            raise Refused(
                 f"the function of batches gives a {type(source).__name__}. Try "
                 "lambda: iter(batches)"
             )
@@ -40,7 +41,7 @@ class Stream:
             return self._source()
         except Exception as problem:
             first = (str(problem).splitlines() or ["no message"])[0]
-            raise ValueError(
+            raise Refused(
                 f"batches={type(self._source).__name__} fails{users_line(problem)}: "
                 f"{type(problem).__name__}: "
                 f"{first}. Try a function without arguments that gives an iterator"
@@ -101,10 +102,10 @@ class StreamedProduct:
             total = n * image if total is None else total + n * image
             loss, count = loss + n * value, count + n
         if total is None:
-            raise ValueError("the batches can be read once only. Try a function: lambda: iter(...)")
+            raise Refused("the batches can be read once only. Try a function: lambda: iter(...)")
         mean = loss / count
         if self.value is not None and not np.isclose(mean, self.value, rtol=1e-3, equal_nan=True):
-            raise ValueError(
+            raise Refused(
                 f"the mean loss was {float(self.value):.6g} in the first pass and is "
                 f"{float(mean):.6g} now. Try the same batches in every pass, without augmentation"
             )

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.lanczos import lanczos_extremes
 
 
@@ -121,14 +122,14 @@ def structured_extremes(
         key: starts Lanczos; `jax.random.key(0)` unless given.
 
     Raises:
-        ValueError: if the shapes do not match.
+        Refused: if the shapes do not match.
     """
     import chex  # slow to import
 
     chex.assert_rank([blocks, factor], [3, 3])
     heads, p, _ = factor.shape
     if blocks.shape != (heads, p, p):
-        raise ValueError(
+        raise Refused(
             f"blocks must have shape (H, p, p) = {(heads, p, p)} to match factor's (H, p, n) = "
             f"{factor.shape}, got {blocks.shape}"
         )

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table, yes
 from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.extremes import (
@@ -204,13 +205,13 @@ def top_at(
     """Several eigenpairs from one end; see `Curvature.top`.
 
     Raises:
-        ValueError: as there.
+        Refused: as there.
     """
     selection = point.selection
     if end not in get_args(End):
-        raise ValueError(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
+        raise Refused(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
     if not 1 <= whole("k", k, least=None) <= selection.size:
-        raise ValueError(f"there are {selection.size} eigenvalues, and {k} were asked for")
+        raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for")
     # A stream is read at each product, and fills no matrix.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)

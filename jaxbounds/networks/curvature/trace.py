@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.lanczos import Operator, default_basis, images_of
@@ -153,10 +154,10 @@ def trace_at(
     """The trace of the Hessian; see `Curvature.trace`.
 
     Raises:
-        ValueError: as there.
+        Refused: as there.
     """
     if method not in get_args(Method):
-        raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+        raise Refused(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     size = point.selection.size
     third = whole("products", products, least=None) // 3
     dtype = point.selection.dtype
@@ -165,12 +166,12 @@ def trace_at(
         sketched: Method = "hutch++" if point.is_traced else "krylov"
         method = sketched if products >= 15 and small and third <= size else "hutchinson"
     if method == "krylov" and point.is_transformed(key):
-        raise ValueError("method='krylov' runs outside of jit and vmap. Try method='hutch++'")
+        raise Refused("method='krylov' runs outside of jit and vmap. Try method='hutch++'")
     least = {"hutch++": 6, "krylov": 10}.get(method, 2)
     if products < least:
-        raise ValueError(f"{method} needs at least {least} products, got {products}")
+        raise Refused(f"{method} needs at least {least} products, got {products}")
     if method == "hutch++" and third > size:
-        raise ValueError(
+        raise Refused(
             f"a third of {products} products is more than the {size} parameters: use "
             "method='hutchinson', or the dense Hessian"
         )

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import ClosedJaxpr, as_function, with_constants
 from jaxbounds.networks.curvature.batches import Group
 from jaxbounds.networks.curvature.causes import explained
@@ -119,7 +120,7 @@ class TracedLoss:
         program = part.closed.jaxpr
         kept = [i < held for i in range(len(program.invars))]
         if draws(program, [True] * len(program.constvars) + kept):
-            raise ValueError(
+            raise Refused(
                 "the loss draws random numbers from a state that it holds (dropout in train "
                 "mode?): its curvature would be that of one draw; switch it off (model.eval(), "
                 "deterministic=True), or pass the key in the batch"

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
@@ -35,7 +36,7 @@ def empirical_fisher(loss: Loss, /) -> Composite:
             shape (n, ...).
 
     Raises:
-        ValueError: from `Curvature`, if the loss of one example is not one real number.
+        Refused: from `Curvature`, if the loss of one example is not one real number.
     """
 
     def outputs(params: Params, batch: Any) -> jax.Array:
@@ -78,13 +79,13 @@ def preconditioned(
         (the loss of a step, a step of zeros): both of the structure of `params`.
 
     Raises:
-        ValueError: if the state holds no second moment or several, has counted no step, or its
+        Refused: if the state holds no second moment or several, has counted no step, or its
             moment is not like the parameters.
     """
     has = lambda node: hasattr(node, "nu")
     found = [node for node in jax.tree.leaves(state, is_leaf=has) if has(node)]
     if len(found) != 1:
-        raise ValueError(
+        raise Refused(
             f"state holds {len(found)} second moments `nu`, expected one. Try the state of "
             "optax.adam, or the part of a larger state that belongs to it"
         )
@@ -92,14 +93,14 @@ def preconditioned(
     moment, count = found[0].nu, found[0].count if counts else None
     shapes = lambda tree: jax.tree.map(jnp.shape, tree)
     if shapes(moment) != shapes(params):
-        raise ValueError(
+        raise Refused(
             "state has a second moment of other leaves than params. Try the parameters that the "
             "optimiser was initialised with"
         )
     young: Any = 1.0
     if count is not None:
         if not isinstance(count, jax.core.Tracer) and count == 0:
-            raise ValueError("state has counted 0 steps, so nu is 0. Try it after some steps")
+            raise Refused("state has counted 0 steps, so nu is 0. Try it after some steps")
         young = 1 - decay ** jnp.asarray(count, jnp.float32)
     scale = jax.tree.map(
         lambda nu: 1 / jnp.sqrt(jnp.sqrt(nu / jnp.asarray(young, nu.dtype)) + epsilon), moment

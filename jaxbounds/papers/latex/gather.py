@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
@@ -39,12 +40,12 @@ def main_file(path: Path, /) -> Path:
     r"""Return the file that a paper begins with: the path itself, or the one document of a folder.
 
     Raises:
-        ValueError: if there is no such file, or a folder has several documents.
+        Refused: if there is no such file, or a folder has several documents.
     """
     if path.is_file():
         return path
     if not path.is_dir():
-        raise ValueError(
+        raise Refused(
             f"--from {path}: no such file or folder, got path={str(path)!r}. Try a .tex file"
         )
     found = [file for file in sorted(path.glob("*.tex")) if _is_document(file)]
@@ -54,7 +55,7 @@ def main_file(path: Path, /) -> Path:
     if len(usual) == 1:
         return usual[0]
     names = ", ".join(file.name for file in found) or "none"
-    raise ValueError(
+    raise Refused(
         f"--from {path}: expected one .tex file with \\documentclass and \\begin{{document}}, "
         f"got {names}. Try --from {path / 'main.tex'}"
     )
@@ -84,11 +85,11 @@ class _Gathering:
         """Return the file that a command names; None if there is none.
 
         Raises:
-            ValueError: if the file is outside the folder.
+            Refused: if the file is outside the folder.
         """
         file = (self.folder / name.strip().strip('"')).resolve()
         if self.folder != file and self.folder not in file.parents:
-            raise ValueError(
+            raise Refused(
                 f"{place}: {name.strip()!r} is outside the folder {self.folder.name!r}, and "
                 f"is not read, got file={name.strip()!r}. Try to copy the file into the folder"
             )
@@ -99,7 +100,7 @@ class _Gathering:
 
     def _inside(self, file: Path, place: str) -> Path:
         if self.folder not in file.resolve().parents:
-            raise ValueError(
+            raise Refused(
                 f"{place}: {file.name!r} leads outside the folder {self.folder.name!r}, and "
                 f"is not read, got file={file.name!r}. Try to copy the file into the folder"
             )
@@ -109,11 +110,11 @@ class _Gathering:
         r"""Read a file with the files that it inputs.
 
         Raises:
-            ValueError: if a file is missing, outside the folder or in itself, or there is too much.
+            Refused: if a file is missing, outside the folder or in itself, or there is too much.
         """
         self.files, self.bytes = self.files + 1, self.bytes + file.stat().st_size
         if self.files > MOST_FILES or self.bytes > MOST_BYTES:
-            raise ValueError(
+            raise Refused(
                 f"{file.name}: the paper has more than {MOST_FILES} files or {MOST_BYTES} "
                 f"bytes, got files={self.files}, bytes={self.bytes}. Try the .tex file of one "
                 "part"
@@ -150,12 +151,12 @@ class _Gathering:
     def _input(self, name: str, place: str, inside: tuple[Path, ...]) -> Pieces:
         file = self.resolved(name, place, ".tex")
         if file is None:
-            raise ValueError(
+            raise Refused(
                 f"{place}: no file {name!r} in the folder, got folder={self.folder.name!r}. "
                 "Try to put the file there"
             )
         if file in inside:
-            raise ValueError(
+            raise Refused(
                 f"{place}: {name!r} inputs itself, got file={file.name!r}. Try to remove this line"
             )
         return self.read(file, inside)
@@ -181,7 +182,7 @@ def gather(file: Path, /) -> Pieces:
         file: the file that the paper begins with; no file outside its folder is read.
 
     Raises:
-        ValueError: if a file is missing, outside the folder, or in itself, or there is too much.
+        Refused: if a file is missing, outside the folder, or in itself, or there is too much.
     """
     gathering = _Gathering(file.parent)
     pieces = _without_false_branches(gathering.read(file.resolve()))

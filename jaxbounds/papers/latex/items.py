@@ -57,7 +57,7 @@ def items_in(path: str | Path, paper: str, /) -> Source:
 
     Raises:
         ModuleNotFoundError: if the extra `latex` is missing.
-        ValueError: if a file is missing, outside the folder or too large, or the source cannot be
+        Refused: if a file is missing, outside the folder or too large, or the source cannot be
             read to its end.
     """
     file = main_file(Path(path))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Pieces
 
 MOST_STEPS = 20_000
@@ -212,7 +213,7 @@ def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
     r"""Write out the macros that begin or end an environment, such as `\be` and `\ee`.
 
     Raises:
-        ValueError: if the text becomes too long.
+        Refused: if the text becomes too long.
     """
     tells = re.compile(r"\\(?:begin|end|section|subsection|label|appendix|item)(?![A-Za-z])")
     chosen = {name: macro for name, macro in defined.macros.items() if tells.search(macro.body)}
@@ -239,7 +240,7 @@ def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
             break
         pieces = pieces.replaced(changes)
         if len(pieces.text) > 100 * LONGEST:
-            raise ValueError(
+            raise Refused(
                 f"macros of macros make the text too long, got characters={len(pieces.text)}. "
                 "Try a simpler source"
             )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.counters import Counters
 from jaxbounds.papers.latex.pieces import Pieces
 from jaxbounds.papers.latex.theorems import LISTED, Theorem
@@ -69,14 +70,14 @@ class Walk:
 
         Raises:
             ModuleNotFoundError: if pylatexenc is missing.
-            ValueError: if the source cannot be read to its end.
+            Refused: if the source cannot be read to its end.
         """
         text = self.pieces.text
         try:
             nodes = _nodes(text, self.theorems)
             self.nodes(nodes, None)
         except RecursionError as problem:
-            raise ValueError(
+            raise Refused(
                 f"groups are nested too deep to be read, got characters={len(text)}. Try a "
                 "simpler source"
             ) from problem
@@ -86,7 +87,7 @@ class Walk:
             for word in ("begin", "end")
         )
         if self._seen < begun or begun != ended:
-            raise ValueError(
+            raise Refused(
                 f"{begun} environments of theorems begin, {ended} end, and {self._seen} could "
                 f"be read, got begun={begun}. Try to compile the source: a \\begin may lack "
                 "its \\end"

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from flint import arb
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.programs.balls.values import INF
 
@@ -70,16 +71,16 @@ class Certificate:
             citation: the paper's title, for the file's head.
 
         Raises:
-            ValueError: if the form is not disproved, if this certificate came from another process
+            Refused: if the form is not disproved, if this certificate came from another process
                 or a file, if an operation has no translation, or if there are too many operations.
         """
         if self.word == "undecided":
-            raise ValueError(
+            raise Refused(
                 f"{self.id} ({self.form}) is not disproved: {self.reason}, got "
                 f"word={self.word!r}. Try another instance"
             )
         if self.theorem is None:
-            raise ValueError(
+            raise Refused(
                 f"{self.id} ({self.form}): this certificate does not hold its instance, "
                 f"theorem={self.theorem}. Try to make it by jaxbounds.disprove, or run "
                 "`jaxbounds certify --rocq FOLDER`"

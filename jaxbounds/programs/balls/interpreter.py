@@ -224,6 +224,8 @@ class Interpreter:
             )
         try:
             return rule(eqn, values, self)
+        except (Undecided, NotSupported):
+            raise
         except UnknownParametersError as problem:
             raise NotSupported(str(problem)) from problem
         except (ValueError, TypeError, IndexError, OverflowError) as problem:

@@ -95,6 +95,8 @@ class Scalars(Interpreter):
             return list(map(self.lifted, self.rules[name](eqn, values, self)))
         try:
             return self._of_elements(eqn, values)
+        except (Undecided, NotSupported):
+            raise
         except (ValueError, ArithmeticError) as problem:
             raise NotSupported(f"{name}: {problem}") from problem
 
