@@ -50,7 +50,7 @@ def test_quotes_in_tsv_are_text(end, tmp_path):
         ("index\tsentence\n0\tdull\n", "test split, which has no labels. Try dev.tsv"),
         ("label\tsentence\n0\tdull\n", "header='label.*expected sentence<tab>label"),
         ("sentence\tlabel\ndull\t0\nfine\n", "1 rows are not a sentence.*line=3: 'fine'"),
-        ("sentence\tlabel\ndull\t0\nfine\t\n", "1 labels that are 0 nor 1.*row=1: label=''"),
+        ("sentence\tlabel\ndull\t0\nfine\t\n", "1 labels that are neither.*.*row=1: label=''"),
         ("sentence\tlabel\ndull\t0\nfine\t-1\n", "neither 0 nor 1.*row=1: label='-1'"),
         ("sentence\tlabel\ndull\t-1\nfine\t-1\n", "as in GLUE's test split"),
         ("sentence\tlabel\n \t1\n", "1 of 1 sentences empty or null, the first in row=0"),
@@ -97,7 +97,7 @@ def test_parquet_with_dictionaries_that_overflow_is_read_whole(tmp_path):
     ("sentences", "labels", "words"),
     [
         (["a", None, "b"], [0, 1, 1], "1 of 3 sentences empty or null, the first in row=1"),
-        (["a", "b"], [1, None], "1 neither 0 nor 1, the first in row=1: label=None"),
+        (["a", "b"], [1, None], "neither 0 nor 1, the first in row=1: label=None"),
         (["a", "b"], [-1, -1], "as in GLUE's test split.*dev"),
     ],
 )

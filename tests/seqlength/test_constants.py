@@ -98,9 +98,9 @@ def test_refusals():
             encode_corrections(
                 0.1 * np.eye(2), np.eye(2), 1.0, given["epsilon"], ratio=given["ratio"]
             )
-    with pytest.raises(ValueError, match="K=1, expected"):
+    with pytest.raises(ValueError, match="expected K >= 2"):
         theorem_5_1_infinity(0.1, 1, 10, 1.0)
-    with pytest.raises(ValueError, match="K=1, expected"):
+    with pytest.raises(ValueError, match="K=1, expected at least 2"):
         terms_word_masking(Terms(("w",), jnp.ones(1), jnp.ones(1)), 1)
     with pytest.raises(ValueError, match="expected m, signs >= 1"):
         logarithmic_dudley(LogarithmicEntropy(1.0, 0.0, 2.0), 10, 1.0)

@@ -99,7 +99,7 @@ def test_a_killed_run_resumes_to_the_same_bits(tiny, tmp_path, monkeypatch):
 def test_settings_that_no_run_could_have_are_refused(unannotated):
     with pytest.raises(ValueError, match="loss='hinge'"):
         replace(TINY, loss="hinge")
-    with pytest.raises(ValueError, match="must be positive: epochs"):
+    with pytest.raises(ValueError, match="not positive: epochs"):
         replace(TINY, epochs=0)
     with pytest.raises(ValueError, match="must be positive: lengths"):
         replace(TINY, lengths=())
