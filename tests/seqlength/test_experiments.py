@@ -101,7 +101,7 @@ def test_settings_that_no_run_could_have_are_refused(unannotated):
         replace(TINY, loss="hinge")
     with pytest.raises(ValueError, match="not positive: epochs"):
         replace(TINY, epochs=0)
-    with pytest.raises(ValueError, match="must be positive: lengths"):
+    with pytest.raises(ValueError, match="not positive: lengths"):
         replace(TINY, lengths=())
     with pytest.raises(ValueError, match="expected increasing"):
         replace(TINY, lengths=(7, 5))

@@ -56,7 +56,7 @@ class Panel:
         if self.rule not in get_args(Rule):
             raise ValueError(
                 f"rule={self.rule!r} is unknown, expected one of {', '.join(RULE_NAMES)}. Try"
-                f" rule={RULE_NAMES[0]!r}"
+                f" rule={next(iter(RULE_NAMES))!r}"
             )
 
     @property
