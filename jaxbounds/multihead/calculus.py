@@ -1,11 +1,12 @@
-"""Gradients and Hessians in closed form, all from one identity.
+"""Gradients and Hessians of the model in closed form, all from one identity.
 
-With K(a) = log sum_s exp(x_s . a) and a_t = W^T x_t, softmax attention is a gradient:
+Softmax attention is a gradient: with K(a) = log sum_s exp(x_s . a) and a_t = W^T x_t,
 
     Phi(X; W, U) = sum_t u_t . grad K(a_t).
 
-The derivatives of K are the cumulants of the tokens under the attention weights: mean, covariance,
-third central moment. Every formula of Lemma 1 / Lemma 4 is one of them.
+The derivatives of K are the cumulants of the tokens under the attention weights: the mean, the
+covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 is one of these
+cumulants.
 """
 
 from typing import NamedTuple
@@ -20,22 +21,29 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
 AT_ONCE = 64
-"""Heads whose blocks `loss_hessian_parts` makes at once; more take more memory, n numbers each."""
+"""Number of heads whose blocks `loss_hessian_parts` makes at once.
+
+A larger number takes more memory: n numbers more for each entry of a head's block.
+"""
 
 
 def softmax_derivative(weights: Float[Array, " T"], /) -> Float[Array, "T T"]:
-    """phi'(g) = diag(phi) - phi phi^T at the attention weights phi = phi(g), eq. (25)."""
+    """Return the softmax derivative phi'(g) = diag(phi) - phi phi^T, eq. (25).
+
+    Args:
+        weights: the attention weights phi = phi(g), shape (T,).
+    """
     return jnp.diag(weights) - jnp.outer(weights, weights)
 
 
 class Cumulants(NamedTuple):
-    """For each query t, moments of the tokens under the attention weights of t.
+    """Moments of the tokens under the attention weights of each query t.
 
     Attributes:
-        weights: phi(g_t), shape (T, T).
-        mean: grad K(a_t), shape (T, d).
-        covariance: Hess K(a_t) = X^T phi'(g_t) X, shape (T, d, d).
-        centred: x_s - mean_t, shape (T, T, d).
+        weights: attention weights phi(g_t), shape (T, T).
+        mean: mean token grad K(a_t), shape (T, d).
+        covariance: covariance Hess K(a_t) = X^T phi'(g_t) X, shape (T, d, d).
+        centred: tokens minus the mean, x_s - mean_t, shape (T, T, d).
     """
 
     weights: Float[Array, "T T"]
@@ -45,7 +53,7 @@ class Cumulants(NamedTuple):
 
 
 def cumulants(weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /) -> Cumulants:
-    """The first two cumulants at every a_t = W^T x_t."""
+    """Return the mean and the covariance of the tokens at every a_t = W^T x_t."""
     attention = jax.nn.softmax(tokens @ weights @ tokens.T, axis=-1)
     mean = attention @ tokens
     centred = tokens[None, :, :] - mean[:, None, :]
@@ -54,7 +62,7 @@ def cumulants(weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /) -> C
 
 
 def third_cumulant(moments: Cumulants, directions: Float[Array, "T d"], /) -> Float[Array, "T d d"]:
-    """For each t the matrix kappa_3(u_t . x, x, x): the third central moment, contracted once."""
+    """Return the third central moment contracted with u_t: kappa_3(u_t . x, x, x) for each t."""
     along = jnp.einsum("tsi,ti->ts", moments.centred, directions)
     return jnp.einsum("ts,tsi,tsj->tij", moments.weights * along, moments.centred, moments.centred)
 
@@ -62,7 +70,10 @@ def third_cumulant(moments: Cumulants, directions: Float[Array, "T d"], /) -> Fl
 def head_gradient(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> tuple[Float[Array, "T d"], Float[Array, "d d"]]:
-    """The gradients of Phi in U and W (Lemma 4 (1), (2)): mean_t, and sum_t x_t (Cov_t u_t)^T."""
+    """Return the gradients of Phi in U and in W (Lemma 4 (1), (2)).
+
+    The gradient in U has the rows mean_t. The gradient in W is sum_t x_t (Cov_t u_t)^T.
+    """
     moments = cumulants(weights, tokens)
     pulled = jnp.einsum("tij,tj->ti", moments.covariance, projection)
     return moments.mean, tokens.T @ pulled
@@ -71,9 +82,9 @@ def head_gradient(
 def head_hessian_blocks(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> tuple[Float[Array, "T d d d"], Float[Array, "d d d d"]]:
-    """The blocks of Hess Phi: d^2/dU_ti dW_jk, and d^2/dW_ij dW_kl (Lemma 4 (3), (4)).
+    """Return the blocks d^2/dU_ti dW_jk and d^2/dW_ij dW_kl of Hess Phi (Lemma 4 (3), (4)).
 
-    The block in U, U is zero: Phi is linear in U.
+    The block in (U, U) is zero, because Phi is linear in U.
     """
     moments = cumulants(weights, tokens)
     third = third_cumulant(moments, projection)
@@ -84,16 +95,17 @@ def head_hessian_blocks(
 def head_hessian(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, "p p"]:
-    """Hess Phi as a matrix of size p = T d + d^2: U row-major, then W row-major."""
+    """Return Hess Phi as a matrix of size p = T d + d^2: U row by row, then W row by row."""
     return _assemble(*head_hessian_blocks(projection, weights, tokens))
 
 
 def hessian_certificate(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, ""]:
-    """A bound on ||Hess Phi|| in T^2 d^2 operations, between it and S5 (sharpening S11).
+    """Bound ||Hess Phi|| in T^2 d^2 operations, at least as sharply as S5 (sharpening S11).
 
-    ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2 ||K3_t(u_t)||.
+    The bound uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
+    ||K3_t(u_t)||, where K3_t(u_t) is `third_cumulant`.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)
@@ -114,10 +126,10 @@ def _assemble(
 def loss_hessian_parts(
     params: Params, data: Data, /
 ) -> tuple[Float[Array, "H p p"], Float[Array, "H p n"]]:
-    """Eq. (65): the Hessian of the loss is blockdiag(blocks) + F F^T with n columns.
+    """Return the two parts of the loss Hessian blockdiag(blocks) + F F^T, eq. (65).
 
-    Block h is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H); column i of F is the gradient
-    of the model at X_i times sqrt(l''_i / n).
+    Block h is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i of F, one of n
+    columns, is the gradient of the model at X_i times sqrt(l''_i / n).
     """
     tokens, labels = data["X"], data["y"]
     n, heads = tokens.shape[0], params["U"].shape[0]
@@ -128,7 +140,7 @@ def loss_hessian_parts(
 
     def of_head(projection, weights):
         per_sample = jax.vmap(head_hessian_blocks, in_axes=(None, None, 0))
-        # Summed over the samples before the matrix with its zero block exists.
+        # The sum over the samples comes first, so that the matrix with its zero block is made once.
         summed = [jnp.tensordot(slope, b, 1) for b in per_sample(projection, weights, tokens)]
         outer, inner = jax.vmap(head_gradient, in_axes=(None, None, 0))(projection, weights, tokens)
         gradient = jnp.concatenate([outer.reshape(n, -1), inner.reshape(n, -1)], axis=1)
@@ -141,7 +153,7 @@ def loss_hessian_parts(
 
 
 def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
-    """The Hessian of the loss as a matrix, head by head (each head: U, then W)."""
+    """Return the Hessian of the loss as a matrix: for each head first U, then W."""
     blocks, factor = loss_hessian_parts(params, data)
     heads, p, n = factor.shape
     flat = factor.reshape(heads * p, n)
@@ -150,5 +162,5 @@ def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
 
 
 def loss_hessian_extremes(params: Params, data: Data, /) -> CertifiedExtremes:
-    """The least and greatest eigenvalue of the loss Hessian, certified, in time linear in H."""
+    """Return certified least and greatest eigenvalues of the loss Hessian, in time linear in H."""
     return structured_extremes(*loss_hessian_parts(params, data))

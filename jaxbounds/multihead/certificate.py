@@ -1,9 +1,10 @@
-"""From data to a guarantee: good initialisation (Definition 1), realisability, heads, step, loss.
+"""Certify a training run from data alone: good initialisation, heads, step size and loss bound.
 
-The first phase gives theta^(1) with as many alpha_h = +1 as -1; the best NTK margin and its
-direction theta* are computed, not assumed; Corollary 5 (as printed and corrected) and Theorem 3
-with sharpened constants then say how many heads and which step certify which loss. All constants
-are explicit. Heads are kept in tied groups, so that any certified H can be run.
+The first phase gives theta^(1) with equally many alpha_h = +1 and alpha_h = -1. This module
+computes the best NTK margin at theta^(1) and its direction theta*; it assumes neither. Corollary 5
+(as printed and corrected) and Theorem 3 with sharpened constants then give the number of heads and
+the step size that certify a loss. All constants are explicit. Heads with equal parameters are
+stored once with their number of copies, so a certified H of any size can be run.
 """
 
 import math
@@ -33,12 +34,13 @@ Copies = Float[Array, " G"]
 
 
 class GoodInitialisation(NamedTuple):
-    """The constants of Definition 1 that an initialisation has on a data set.
+    """The constants of a good initialisation (Definition 1), measured on a data set.
 
     Attributes:
-        head_bound: B_2 = max(1, max_h ||theta_h||), P1.
-        model_bound: B_Phi = max(1, max_i |Phi(X_i)|), P2.
-        margin: min_i y_i <grad Phi(X_i), theta*>, P3; it is good only if this is positive.
+        head_bound: B_2 = max(1, max_h ||theta_h||), property P1.
+        model_bound: B_Phi = max(1, max_i |Phi(X_i)|), property P2.
+        margin: min_i y_i <grad Phi(X_i), theta*>, property P3. The initialisation is good only if
+            this margin is positive.
     """
 
     head_bound: Float[Array, ""] | float
@@ -47,7 +49,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """A direction of the groups as one of their heads: scaled by 1 / sqrt(copies per group)."""
+    """Scale a direction of each group of equal heads by 1 / sqrt(copies) to one head's share."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 
@@ -55,7 +57,14 @@ def tied_direction(direction: Params, copies: Copies, /) -> Params:
 def good_initialisation(
     params: Params, copies: Copies, data: Data, direction: Params, /
 ) -> GoodInitialisation:
-    """Definition 1 for tied heads; `direction` is one head's share of a theta* of norm sqrt(2)."""
+    """Measure the constants of Definition 1 for groups of equal heads.
+
+    Args:
+        params: theta^(1), one head for each group.
+        copies: the number of equal heads in each group, shape (G,).
+        data: {"X": (n, T, d), "y": (n,)}.
+        direction: one head's share of a theta* of norm sqrt(2).
+    """
     outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
 
     def margin(tokens, label):
@@ -71,7 +80,7 @@ def good_initialisation(
 
 
 def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
-    """G = (2 B_Phi + log(1/epsilon)) / gamma: theta(epsilon) = theta_0 + G theta*."""
+    """Return G = (2 B_Phi + log(1/epsilon)) / gamma in theta(epsilon) = theta_0 + G theta*."""
     log = array_module(good, tolerance).log
     return (2 * number(good.model_bound) - log(tolerance)) / number(good.margin)
 
@@ -79,22 +88,25 @@ def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike
 def realized_distance(
     good: GoodInitialisation, tolerance: ArrayLike, /, *, corrected: bool = True
 ) -> ArrayLike:
-    """g_0(epsilon) = ||theta(epsilon) - theta_0|| = sqrt(2) G, since ||theta*|| = sqrt(2).
+    """Return g_0(epsilon) = ||theta(epsilon) - theta_0|| = sqrt(2) G, since ||theta*|| = sqrt(2).
 
-    Proposition 7 prints G (erratum E5).
+    Proposition 7 prints G instead (erratum E5); `corrected=False` returns the printed G.
     """
     return (math.sqrt(2) if corrected else 1.0) * target_scale(good, tolerance)
 
 
 def realized_size(good: GoodInitialisation, distance: ArrayLike, /) -> ArrayLike:
-    """g(epsilon) = B_2 + g_0(epsilon) >= ||theta(epsilon)||_{2,infinity}, Proposition 7."""
+    """Return g(epsilon) = B_2 + g_0(epsilon) >= ||theta(epsilon)||_{2,infinity}, Proposition 7."""
     return good.head_bound + distance
 
 
 def realizing_heads(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int, d: int
 ) -> ArrayLike:
-    """The H of Proposition 7, eq. (98): its constant 5 survives the missing sqrt(2)."""
+    """Return the number of heads H of Proposition 7, eq. (98).
+
+    The constant 5 of eq. (98) is large enough to be right without the factor sqrt(2) of erratum E5.
+    """
     G = target_scale(good, tolerance)
     shape = 5 / 2 * beta3(1.0, radius, T=T, d=d)
     root = shape * good.head_bound / good.model_bound * G**2 * jnp.maximum(G, 1.0)
@@ -104,7 +116,10 @@ def realizing_heads(
 def realizing_heads_sharp(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int
 ) -> ArrayLike:
-    """Half ||Hess Phi|| ||theta - theta_0||^2 <= B_Phi with beta_3# on the segment (S6)."""
+    """Return the least H with half ||Hess Phi|| ||theta - theta_0||^2 <= B_Phi (sharpening S6).
+
+    The bound on ||Hess Phi|| along the segment is beta_3# / sqrt(H).
+    """
     distance = realized_distance(good, tolerance)
     size = realized_size(good, distance)
     return (beta3_sharp(size, radius, T=T) * distance**2 / 2 / good.model_bound) ** 2
@@ -112,9 +127,10 @@ def realizing_heads_sharp(
 
 @np.errstate(over="ignore")
 def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
-    """g_0(1)^2 / log(1 + e^{B_Phi}) >= eta, the third term of Corollary 5's step size.
+    """Return g_0(1)^2 / log(1 + e^{B_Phi}), the third upper limit of Corollary 5's step size.
 
-    Printed 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})); 8 for 4 with g_0 = sqrt(2) G.
+    The paper prints 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). With the corrected g_0 = sqrt(2) G
+    the factor 4 becomes 8.
     """
     unit, xp = realized_distance(good, 1.0, corrected=corrected), array_module(good)
     return unit**2 / xp.log1p(xp.exp(good.model_bound))
@@ -132,19 +148,19 @@ def corollary5(
     corrected: bool,
     heads: ArrayLike | None = None,
 ) -> DescentCertificate:
-    """Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
+    """Return the certificate of Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (E5).
 
-    It is Corollary 3 at g_0(1/K) and g(1/K), with B_2 times the root of H that (84) asks for. Its
-    bound on the generalization gap is `corollary4_gap(g_0, eta, n)`.
+    The certificate is Corollary 3 at g_0(1/K) and g(1/K), with B_2 times the sqrt(H) that eq. (84)
+    asks for. `corollary4_gap(g_0, eta, n)` gives its bound on the generalization gap.
 
     Args:
-        good: Definition 1's constants.
-        radius: R.
-        K: steps.
-        T: tokens.
-        d: dimension.
-        corrected: whether the missing sqrt(2) is there.
-        heads: H; the least certified one unless given.
+        good: the constants of Definition 1.
+        radius: R, an upper bound on the token norms.
+        K: number of gradient steps.
+        T: number of tokens.
+        d: dimension of a token.
+        corrected: whether g_0 has the factor sqrt(2) that the paper leaves out.
+        heads: H; by default the least certified number of heads.
     """
     good, radius = GoodInitialisation(*map(number, good)), number(radius)
     distance = realized_distance(good, 1 / K, corrected=corrected)
@@ -158,15 +174,16 @@ def corollary5(
 
 
 class Pipeline(NamedTuple):
-    """The findings of `certified_run`.
+    """The results of `certified_run`.
 
     Attributes:
         radius: R = max(1, max ||x_t||).
         margin: the certified enclosure of the best NTK margin at theta^(1).
-        good: Definition 1's constants.
-        distance: sqrt(2) G, how far theta(1/K) is.
-        certificates: by constant set: "printed", "corrected", "sharpened", "sharpened S8".
-        params: theta^(1), one head for each sign.
+        good: the constants of Definition 1.
+        distance: sqrt(2) G, the distance of theta(1/K) from theta^(1).
+        certificates: the certificates, keyed by their constants: "printed", "corrected",
+            "sharpened", "sharpened S8".
+        params: theta^(1), with one head of each sign.
         direction: theta* for these two heads.
     """
 
@@ -181,7 +198,7 @@ class Pipeline(NamedTuple):
 
 @jax.jit
 def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
-    """Theta^(1) in one head of each sign, the loss there, and R of the second phase."""
+    """Return theta^(1) with one head of each sign, its loss, and the R of the second phase."""
     params, tokens = first_step(first, balanced_signs(2)), second["X"]
     radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
     return params, tied_risk(params, jnp.ones(2), second), radius
@@ -191,12 +208,12 @@ _width = jax.jit(head_norm)
 
 
 def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
-    """The certificate for K steps on `second` from theta^(1), the step on `first`.
+    """Certify K gradient steps on `second`, starting from theta^(1), the one step on `first`.
 
     Args:
         first: samples of the first phase.
         second: samples of the second phase.
-        K: steps.
+        K: number of gradient steps.
 
     Raises:
         ValueError: for labels other than +-1, or if no direction separates the second phase's
@@ -216,8 +233,9 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
         if not margin.lower > 0:
             raise ValueError(
-                f"the NTK margin at theta^(1) is at most {margin.upper:.3g} and none is certified: "
-                "P3 fails on these samples; use fewer, or a larger first phase"
+                f"the NTK margin at theta^(1) is at most {margin.upper:.3g}, expected a"
+                " certified positive margin: property P3 fails on these samples. Try fewer"
+                " samples in the second phase, or more in the first"
             )
         direction = separator(params, second, margin)
         good = good_initialisation(params, np.ones(2), second, direction)
@@ -227,7 +245,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
             name: corollary5(good, radius, K, T=T, d=d, corrected=name == "corrected")
             for name in ("printed", "corrected")
         }
-        # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
+        # In H heads, theta* is the theta* of two heads divided by sqrt(H / 2), spread evenly.
         spread = math.sqrt(2) * number(scale) * width
         sharper = descent_certificate(
             T=T,
@@ -245,7 +263,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
 
 
 class Observed(NamedTuple):
-    """A run with a certificate's own heads and step.
+    """The measured losses of a run with the heads and the step size of a certificate.
 
     Attributes:
         loss_start: L(theta^(1)).
@@ -282,7 +300,7 @@ def _observed(
 def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
     """Run K steps with the heads and the step size that `pipeline.certificates[name]` certifies.
 
-    An odd number of heads is raised by one: a certificate holds for more heads as well.
+    The run raises an odd number of heads by one: a certificate also holds for more heads.
     """
     certificate = pipeline.certificates[name]
     with enable_x64(True):

@@ -1,4 +1,4 @@
-"""The data models DM1 (sparse context, Section 5) and DM2 (planted attention, Appendix G)."""
+"""The data models of the paper: DM1 (sparse context, Section 5) and DM2 (planted, Appendix G)."""
 
 import math
 from dataclasses import dataclass
@@ -21,28 +21,34 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
     Args:
         data: {"X": (n, T, d), "y": (n,)}.
-        radius: R; not checked unless given.
+        radius: R; without it the norms are not checked.
 
     Raises:
-        ValueError: for a wrong rank or length, NaN, other labels, or a longer token.
+        ValueError: for a wrong rank or length, NaN, other labels, or a token longer than R.
     """
     tokens, labels = np.asarray(data["X"]), np.asarray(data["y"])
     if tokens.ndim != 3 or labels.shape != tokens.shape[:1]:
         raise ValueError(
-            f"data must be X of shape (n, T, d) with y of shape (n,), got {tokens.shape} and "
-            f"{labels.shape}: add a leading axis for a single sequence"
+            f"data has X.shape={tokens.shape} and y.shape={labels.shape}, expected (n, T, d)"
+            " and (n,). Try X[None] and y[None] for a single sequence"
         )
     if not np.all(np.isfinite(tokens)):
-        raise ValueError("X holds NaN or infinity: remove those sequences")
+        raise ValueError(
+            f"X={tokens.shape} array holds NaN or infinity, expected finite tokens. Try removing"
+            " the sequences concerned"
+        )
     strangers = sorted(set(labels.tolist()) - {-1, 1})
     if strangers:
-        raise ValueError(f"labels must be -1 or +1, got also {strangers[:5]}: map them, as 2 y - 1")
+        raise ValueError(
+            f"y holds the labels={strangers[:5]}, expected -1 and +1 only. Try 2 * y - 1 for"
+            " labels 0 and 1"
+        )
     if radius is not None:
         longest = float(np.max(np.linalg.norm(tokens, axis=-1), initial=0.0))
         if longest > radius * (1 + 1e-12):
             raise ValueError(
-                f"Assumption 1 needs ||x_t|| <= R = {radius:g}, but a token has norm {longest:g}: "
-                "raise R or rescale the data"
+                f"radius={radius:g} is less than the largest token norm={longest:g}, expected"
+                " ||x_t|| <= R (Assumption 1). Try a larger radius, or rescale the data"
             )
 
 
@@ -50,20 +56,20 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 class SparseContext:
     """DM1: `relevant` tokens carry the class pattern mu_y, the others a distractor plus noise.
 
-    The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...), optionally
-    rotated by the sampler. Noise is bounded: its coordinates along mu and nu are at most
-    noise_mu / S and noise_nu / (M S), so that |<z, mu>| <= noise_mu, |<z, nu>| <= noise_nu / M.
-    Coordinates outside the patterns' span are bounded like those along nu.
+    The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...). A sampler may
+    rotate them. The coordinates of the noise along mu and nu are at most noise_mu / S and noise_nu
+    / (M S), so |<z, mu>| <= noise_mu and |<z, nu>| <= noise_nu / M. Coordinates outside the span of
+    the patterns have the bound of the coordinates along nu.
 
     Attributes:
-        tokens: T.
+        tokens: T, number of tokens.
         dimension: d >= M + 2.
-        relevant: |R| = zeta T, an integer between 1 and T.
-        distractors: M.
-        signal: S.
-        noise_mu: Z_mu.
-        noise_nu: Z_nu.
-        noise: how coordinates fill their bounds: "uniform", "extreme" (all at plus or minus the
+        relevant: |R| = zeta T, number of relevant tokens, an integer between 1 and T.
+        distractors: M, number of distractor patterns.
+        signal: S, norm of each pattern.
+        noise_mu: Z_mu, bound on |<z, mu>|.
+        noise_nu: Z_nu; |<z, nu>| is at most Z_nu / M.
+        noise: how coordinates fill their bounds: "uniform", "extreme" (each at plus or minus its
             bound, the adversarial case) or "none".
 
     Raises:
@@ -80,27 +86,32 @@ class SparseContext:
     noise: Noise = "uniform"
 
     def __post_init__(self) -> None:
-        """Check Assumption 3's arithmetic."""
+        """Check the sizes against Assumption 3."""
         if self.noise not in get_args(Noise):
-            raise ValueError(f"noise must be one of {', '.join(get_args(Noise))}: {self.noise!r}")
+            raise ValueError(
+                f"noise={self.noise!r} is unknown, expected one of {', '.join(get_args(Noise))}."
+                " Try noise='uniform'"
+            )
         if not (traced(self.relevant) or 1 <= self.relevant <= self.tokens):
             raise ValueError(
-                f"zeta T must be an integer from 1 to T = {self.tokens}, got {self.relevant}"
+                f"relevant={self.relevant} (zeta T), expected an integer from 1 to"
+                f" tokens={self.tokens}. Try relevant=1"
             )
         if self.dimension < self.distractors + 2:
             raise ValueError(
-                f"d must be at least M + 2 = {self.distractors + 2} for orthogonal patterns, got "
-                f"{self.dimension}"
+                f"dimension={self.dimension}, expected at least distractors +"
+                f" 2={self.distractors + 2} for orthogonal patterns. Try a larger dimension or"
+                " fewer distractors"
             )
 
     @property
     def sparsity(self) -> float:
-        """Zeta."""
+        """Zeta, the share of relevant tokens."""
         return self.relevant / self.tokens
 
     @property
     def noise_norm(self) -> float:
-        """Z: the largest norm that the noise's bounds allow."""
+        """Z, the largest norm of the noise that its bounds allow."""
         if self.noise == "none":
             return 0.0
         other = self.noise_nu / max(self.distractors, 1)
@@ -109,20 +120,20 @@ class SparseContext:
 
     @property
     def radius(self) -> float:
-        """R = sqrt(S^2 + Z^2 + 2 Z_nu / M), Assumption 3."""
+        """R = sqrt(S^2 + Z^2 + 2 Z_nu / M), the bound on the token norms in Assumption 3."""
         cross = 0.0 if self.noise == "none" else 2 * self.noise_nu / max(self.distractors, 1)
         return math.sqrt(self.signal**2 + self.noise_norm**2 + cross)
 
     def patterns(self) -> Float[Array, "patterns d"]:
-        """mu_+, mu_-, nu_1, ..., nu_M as rows, each of norm S."""
+        """Return the patterns mu_+, mu_-, nu_1, ..., nu_M as rows, each of norm S."""
         return self.signal * jnp.eye(self.distractors + 2, self.dimension)
 
     def sample(self, key: jax.Array, n: int, /) -> Data:
-        """N sequences with equally likely labels and random positions of the relevant tokens."""
+        """Draw n sequences with equally likely labels and relevant tokens at random positions."""
         return self.sample_marked(key, n)[0]
 
     def sample_marked(self, key: jax.Array, n: int, /) -> tuple[Data, Bool[Array, "n T"]]:
-        """The same, with the mask of the relevant tokens R."""
+        """Draw sequences like `sample`, and return the mask of their relevant tokens R too."""
         label_key, place_key, distractor_key, noise_key = jax.random.split(key, 4)
         patterns = self.patterns()
         labels = jax.random.rademacher(label_key, (n,), dtype=int)
@@ -145,14 +156,14 @@ class SparseContext:
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedAttention:
-    """DM2: standard normal tokens, labelled by the sign of a single-head teacher.
+    """DM2: standard normal tokens, labelled by the sign of a teacher with a single head.
 
-    Sequences whose teacher output is at most `threshold` in absolute value are dropped.
+    The sampler drops sequences whose teacher output is at most `threshold` in absolute value.
 
     Attributes:
-        tokens: T.
-        dimension: d.
-        threshold: 0.2 in the paper.
+        tokens: T, number of tokens.
+        dimension: d, dimension of a token.
+        threshold: least absolute teacher output of a sequence that is kept; 0.2 in the paper.
     """
 
     tokens: int
@@ -160,7 +171,10 @@ class PlantedAttention:
     threshold: float = 0.2
 
     def teacher(self, key: jax.Array, /) -> dict[str, Array]:
-        """Standard normal U* of shape (T, d) and W* of shape (d, d) (their law is not stated)."""
+        """Draw a teacher: standard normal U* of shape (T, d) and W* of shape (d, d).
+
+        The paper does not state the distribution of its teacher.
+        """
         projection_key, weights_key = jax.random.split(key)
         return {
             "U": jax.random.normal(projection_key, (self.tokens, self.dimension)),
@@ -168,9 +182,10 @@ class PlantedAttention:
         }
 
     def sample(self, key: jax.Array, teacher: dict[str, Array], n: int, /) -> Data:
-        """N sequences; 2 n + 64 are drawn and the first n above the threshold are kept.
+        """Draw n sequences: the first n above the threshold among 2 n + 64 draws.
 
-        If fewer pass (a teacher with tiny outputs), the rest are those with the largest output.
+        If fewer than n sequences pass (a teacher with tiny outputs), the sequences with the largest
+        absolute outputs fill the rest.
         """
         tokens = jax.random.normal(key, (2 * n + 64, self.tokens, self.dimension))
         output = jax.vmap(head_output, in_axes=(None, None, 0))(teacher["U"], teacher["W"], tokens)

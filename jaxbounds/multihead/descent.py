@@ -1,8 +1,8 @@
-"""How many heads, which step size, what bound: the constants of Section 4 and Appendices B, C.
+"""Bounds for gradient descent: heads, step size, loss and gap of Section 4, Appendices B and C.
 
-All constants are explicit. Both kinds of constants rest on one computation. Let kappa = 1/2 bound
-beta_3 ||theta - theta_k||^2 / sqrt(H), let q = kappa times the quasi-convexity factor. Then, if
-gradient descent descends and q < 2,
+All constants are explicit. One computation gives both the printed and the sharpened constants. Let
+kappa = 1/2 bound beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times the factor of
+quasi-convexity. If gradient descent descends and q < 2, then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -32,10 +32,16 @@ from jaxbounds.multihead.bounds import (
 from jaxbounds.numerics.arrays import array_module, traced
 
 PRINTED_WEIGHT = 2 / 3
-"""q of the paper: kappa = 1/2 times the factor 4/3 of Proposition 4."""
+"""The paper's factor q: kappa = 1/2 times the factor 4/3 of Proposition 4.
+
+`Constants.weight` and `averaged_loss` read it. A larger value gives a larger loss bound.
+"""
 
 TRAINING, STABILITY = 36.0, 256.0
-"""The factors of (74), (81) and of (84), (95)."""
+"""The factors of the printed head counts: 36 in (74) and (81), 256 in (84) and (95).
+
+`root_heads` reads them. A larger factor asks for more heads.
+"""
 
 
 class Setting(NamedTuple):
@@ -43,15 +49,15 @@ class Setting(NamedTuple):
 
     Attributes:
         distance: D = ||theta - theta_0||.
-        size: ||theta||_{2,infinity}.
-        largest: max_h ||U_h||_F of theta; `size` is always allowed.
-        squares: mean_h ||U_h||_F^2 of theta; `size`^2 is always allowed.
+        size: ||theta||_{2,infinity}, the largest norm of a head.
+        largest: max_h ||U_h||_F of theta; `size` is a valid upper bound.
+        squares: mean_h ||U_h||_F^2 of theta; `size`^2 is a valid upper bound.
         radius: R, an upper bound on the token norms.
-        heads: H.
-        loss_target: L(theta).
-        loss_start: L(theta_0).
-        T: tokens.
-        d: dimension.
+        heads: H, number of heads.
+        loss_target: L(theta), the loss at the target.
+        loss_start: L(theta_0), the loss at the start.
+        T: number of tokens.
+        d: dimension of a token.
     """
 
     distance: ArrayLike
@@ -78,22 +84,23 @@ class Setting(NamedTuple):
         loss_target: ArrayLike = math.nan,
         loss_start: ArrayLike = math.nan,
     ) -> "Setting":
-        """For a target of which only ||theta||_{2,infinity} <= size is known."""
+        """Make a setting for a target of which only ||theta||_{2,infinity} <= size is known."""
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """The same for another target of which only ||theta||_{2,infinity} <= size is known."""
+        """Replace the target by one of which only ||theta||_{2,infinity} <= size is known."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """Which constants: the paper's, or sharpened ones (S6, S7, S9, S10).
+    """A choice of constants: the paper's, or sharpened ones (S6, S7, S9, S10).
 
     Attributes:
-        printed: Theorem 3, Lemma 11 and Theorem 4 as printed.
-        mean_square: beta_1# with the root mean square over heads (S2), not with the largest head.
-        sturm: the factor sec(sqrt(kappa) / 2) = 1.0659 (S8), not 4/3.
+        printed: use Theorem 3, Lemma 11 and Theorem 4 as printed.
+        mean_square: use beta_1# with the root mean square over heads (S2) instead of the largest
+            head.
+        sturm: use the factor sec(sqrt(kappa) / 2) = 1.0659 (S8) instead of 4/3.
     """
 
     printed: bool = False
@@ -102,12 +109,12 @@ class Constants:
 
     @property
     def weight(self) -> ArrayLike:
-        """q, 2/3 or .533."""
+        """The factor q, which is 2/3 or .533."""
         return sharp_weight(0.5) if self.sturm else PRINTED_WEIGHT
 
     @property
     def reach(self) -> ArrayLike:
-        """||theta_k - theta|| <= reach D."""
+        """The factor `reach` with ||theta_k - theta|| <= reach D."""
         return 3.0 if self.printed else reach(self.weight)
 
 
@@ -118,12 +125,12 @@ SHARPEST = Constants(mean_square=True, sturm=True)
 
 
 def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
-    """The q = kappa sec(sqrt(kappa) / 2) of sharpening S8; the regret bound needs q < 2."""
+    """Return q = kappa sec(sqrt(kappa) / 2) of sharpening S8; the regret bound needs q < 2."""
     return curvature * convexity_horizon(jnp.asarray(curvature))
 
 
 def reach(weight: ArrayLike, /) -> ArrayLike:
-    """||theta_k - theta|| <= reach D with reach = sqrt(3 + 2 q): sharpening S9; printed: 3."""
+    """Return sqrt(3 + 2 q), with which ||theta_k - theta|| <= reach D (S9); the paper prints 3."""
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 
 
@@ -135,17 +142,17 @@ def _known(constants: Constants) -> tuple[float, float]:
 
 
 def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
-    """The weight q and the reach: of a traced setting as formulas, else as numbers."""
+    """Return the weight q and the reach: formulas if the setting is traced, else numbers."""
     return (constants.weight, constants.reach) if traced(s) else _known(constants)
 
 
 def root_heads(
     s: Setting, constants: Constants = PRINTED, /, *, stability: bool = False
 ) -> ArrayLike:
-    """The least sqrt(H) of (74), or for `stability` of (84).
+    """Return the least sqrt(H) of eq. (74), or with `stability` of eq. (84).
 
-    Sharpened: with beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k; for stability two runs
-    are compared, which are twice as far apart.
+    The sharpened condition is beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k. Stability
+    compares two runs, which are up to twice as far apart.
     """
     far = _weight_and_reach(constants, s)[1] * s.distance
     if constants.printed:
@@ -156,10 +163,10 @@ def root_heads(
 
 
 def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /):
-    """The least root x with x >= threshold(spread / x), for a threshold affine in its argument.
+    """Return the least root x with x >= threshold(spread / x), for an affine threshold.
 
-    A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H), so that
-    (74) holds from x^2 >= a x + b spread on.
+    A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)
+    then holds for all x = sqrt(H) with x^2 >= a x + b spread.
     """
     constant = threshold(0.0)
     slope = threshold(1.0) - constant
@@ -168,22 +175,23 @@ def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, 
 
 
 def alpha(s: Setting, /) -> ArrayLike:
-    """3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3.
+    """Return alpha = 3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3.
 
-    It is the alpha(K) of Corollaries 3 and 5 at D = g_0(1/K) and size = g(1/K).
+    At D = g_0(1/K) and size = g(1/K) it is the alpha(K) of Corollaries 3 and 5.
     """
     inner = 3 * math.sqrt(s.T) * s.radius**3 * (3 * s.distance + s.size)
     return 3 * math.sqrt(s.d) * s.radius**2 * (inner + 2 * math.sqrt(s.T) * s.radius)
 
 
 def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
-    """A smoothness bound that holds along the run if eta <= 1 / rho.
+    """Return rho, a bound on the smoothness along the run for step sizes eta <= 1 / rho.
 
-    Theorem 3 has (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. Sharpened (S10): eta <=
-    4 / beta_1#^2 moves an iterate by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R), so beta_2#
-    is needed only within B = reach D + 4 / (sqrt(T) R) of the target. A single head moves by at
-    most B, the root mean square over heads by at most B / sqrt(H); the largest head loses nothing
-    by ||theta||_{2,infinity} but grows with D however many heads there are.
+    Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound (S10) uses
+    eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R).
+    So beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. A single head
+    moves by at most B, and the root mean square over heads moves by at most B / sqrt(H). The
+    variant with the largest head loses nothing by using ||theta||_{2,infinity}, but grows with D
+    for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -200,7 +208,10 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
 
 def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) -> ArrayLike:
-    """1 / rho ^ D^2 / (K L(theta)) ^ D^2 / L(theta_0), and ^ 1 in Theorem 3."""
+    """Return the largest step min(1 / rho, D^2 / (K L(theta)), D^2 / L(theta_0)).
+
+    Theorem 3 as printed also needs a step of at most 1.
+    """
     squared, xp = s.distance**2, array_module(s, K)
     by_loss = xp.minimum(squared / (K * s.loss_target), squared / s.loss_start)
     step = xp.minimum(1 / rho(s, constants), by_loss)
@@ -208,19 +219,25 @@ def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) ->
 
 
 def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
-    """Eq. (73): whether D^2 >= max(eta K L(theta), eta L(theta_0))."""
+    """Tell whether D^2 >= max(eta K L(theta), eta L(theta_0)), eq. (73)."""
     return step * jnp.maximum(K * s.loss_target, s.loss_start) <= s.distance**2
 
 
 def regret(s: Setting, step: ArrayLike, K: ArrayLike, penalties: ArrayLike = 0.0, /) -> ArrayLike:
-    """Lemma 8: L(theta) + D^2 / (2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2."""
+    """Return L(theta) + D^2 / (2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2, Lemma 8.
+
+    `penalties` is the sum over k.
+    """
     return s.loss_target + s.distance**2 / (2 * step * K) + penalties / (2 * K)
 
 
 def averaged_loss(
     s: Setting, step: ArrayLike, K: ArrayLike, /, *, weight: ArrayLike = PRINTED_WEIGHT
 ) -> ArrayLike:
-    """Lemma 9: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K) at the printed q = 2/3."""
+    """Bound the average loss: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K), Lemma 9.
+
+    These factors belong to the printed weight q = 2/3.
+    """
     half = weight / 2
     return (regret(s, step, K) + half * (s.loss_target + s.loss_start / K)) / (1 - half)
 
@@ -228,19 +245,25 @@ def averaged_loss(
 def loss_bound(
     s: Setting, step: ArrayLike, K: ArrayLike, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """2 L(theta) + 5 D^2 / (4 eta K), eq. (79); sharpened: Lemma 9's bound."""
+    """Return the loss bound 2 L(theta) + 5 D^2 / (4 eta K) of eq. (79).
+
+    The sharpened bound is that of Lemma 9 (`averaged_loss`).
+    """
     if constants.printed:
         return 2 * s.loss_target + 5 * s.distance**2 / (4 * step * K)
     return averaged_loss(s, step, K, weight=_weight_and_reach(constants, s)[0])
 
 
 def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
-    """||theta_k - theta_0|| <= (1 + reach) D, printed 4 D."""
+    """Return (1 + reach) D, a bound on ||theta_k - theta_0||; the paper prints 4 D."""
     return (1 + _weight_and_reach(constants, s)[1]) * s.distance
 
 
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
-    """beta~_1 and beta~_3 / sqrt(H) of (87), (90): on the ball of radius reach D around theta."""
+    """Return beta~_1 and beta~_3 / sqrt(H) of (87) and (90).
+
+    They hold on the ball of radius reach D around theta.
+    """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)
     if constants.printed:
@@ -257,11 +280,11 @@ def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, 
 def stability(
     s: Setting, step: ArrayLike, K: ArrayLike, n: int, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """Lemma 11: (2 eta beta~_1 / n) (2 K L(theta) + 9 D^2 / (4 eta)).
+    """Return the stability bound (2 eta beta~_1 / n) (2 K L(theta) + 9 D^2 / (4 eta)), Lemma 11.
 
-    Sharpened (S2, S6, S9): exp(sum_k alpha_k) eta beta_1# / n (K averaged_loss + L(theta_0)), where
-    sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times `averaged_loss`, at most 1/4 at
-    the least certified H, in place of log 2.
+    The sharpened bound (S2, S6, S9) is exp(sum_k alpha_k) eta beta_1# / n (K averaged_loss +
+    L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
+    `averaged_loss`. This sum is at most 1/4 at the least certified H, where the paper has log 2.
     """
     gradient, weak = ball_constants(s, constants)
     if constants.printed:
@@ -272,14 +295,20 @@ def stability(
 
 
 def gap_from_stability(gradient: ArrayLike, stable: ArrayLike, /) -> ArrayLike:
-    """Lemma 3: E[L - L^] <= 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||] for G-Lipschitz l_i."""
+    """Return the gap bound 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||] of Lemma 3.
+
+    `gradient` is G, a Lipschitz constant of every l_i. `stable` is the expectation.
+    """
     return 2 * gradient * stable
 
 
 def generalization_gap(
     s: Setting, step: ArrayLike, K: ArrayLike, n: int, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """(4 / n) (2 K L(theta) + 9 D^2 / (4 eta)), eq. (93); sharpened: 2 beta_1# `stability`."""
+    """Return the gap bound (4 / n) (2 K L(theta) + 9 D^2 / (4 eta)) of eq. (93).
+
+    The sharpened bound is 2 beta_1# `stability`.
+    """
     if constants.printed:
         return 4 / n * (2 * K * s.loss_target + 9 * s.distance**2 / (4 * step))
     gradient, _ = ball_constants(s, constants)
@@ -287,5 +316,8 @@ def generalization_gap(
 
 
 def corollary4_gap(distance: ArrayLike, step: ArrayLike, n: ArrayLike, /) -> ArrayLike:
-    """17 g_0(1/K)^2 / (eta n), eq. (96); Corollary 5's bound at g_0 = sqrt(2) G."""
+    """Return the gap bound 17 g_0(1/K)^2 / (eta n) of eq. (96).
+
+    At g_0 = sqrt(2) G it is the bound of Corollary 5.
+    """
     return 17 * distance**2 / (step * n)

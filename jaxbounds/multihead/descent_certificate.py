@@ -1,4 +1,4 @@
-"""Theorem 3 as a certificate: how many heads, which step size, what loss bound it guarantees."""
+"""Theorem 3 as a certificate: the number of heads, the step size and the loss bound."""
 
 from typing import NamedTuple
 
@@ -13,19 +13,19 @@ CONSTANTS = {
     "sharpened": descent.LARGEST_HEAD,
     "sharpened S8": descent.SHARPEST,
 }
-"""The constant sets of `descent_certificate`."""
+"""The constants of `descent_certificate`, by the name of their set."""
 
 
 class DescentCertificate(NamedTuple):
-    """The guarantees for gradient descent with one constant set.
+    """The guarantees for gradient descent with one set of constants.
 
     Attributes:
-        heads: the least H that is certified, as a float (it can exceed every integer type).
+        heads: the least certified H, as a float (it can exceed every integer type).
         size: ||theta||_{2,infinity} at that H.
         smoothness: rho, an upper bound on ||Hess L|| along the run.
-        step_size: the largest certified eta.
-        loss_bound: on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
-        distance_bound: on ||theta_k - theta_0|| for k <= K.
+        step_size: the largest certified step size eta.
+        loss_bound: bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
+        distance_bound: bound on ||theta_k - theta_0|| for k <= K.
     """
 
     heads: float
@@ -37,7 +37,7 @@ class DescentCertificate(NamedTuple):
 
     @classmethod
     def of(cls, *values: ArrayLike) -> "DescentCertificate":
-        """From scalars of any kind, in the order of the fields."""
+        """Make a certificate from scalars of any type, in the order of the fields."""
         return cls(*(float(np.asarray(value)) for value in values))
 
 
@@ -49,7 +49,7 @@ def least_root(
     *,
     stability: bool = False,
 ):
-    """The least certified sqrt(H) for a target of size at most `s.size` + spread / sqrt(H)."""
+    """Return the least certified sqrt(H) for a target of size s.size + spread / sqrt(H)."""
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability
     )
@@ -69,24 +69,25 @@ def descent_certificate(
     spread: float = 0.0,
     heads: float | None = None,
 ) -> dict[str, DescentCertificate]:
-    """Theorem 3 as a certificate, for each constant set of `CONSTANTS`. All constants are explicit.
+    """Compute the certificate of Theorem 3 for each set of `CONSTANTS`; all constants are explicit.
 
-    "printed" is Theorem 3; "sharpened" is S6, S7, S9 and S10 with the factor 4/3; "sharpened S8"
-    takes the factor sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target has
-    ||theta||_{2,infinity} <= size + spread / sqrt(H): a target D away from zero, spread evenly over
-    the heads, has size 0 and spread D; one of fixed norm in each head has spread 0.
+    "printed" is Theorem 3. "sharpened" uses S6, S7, S9 and S10 with the factor 4/3. "sharpened S8"
+    uses the factor sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target theta
+    has ||theta||_{2,infinity} <= size + spread / sqrt(H). A target at distance D from zero, spread
+    evenly over the heads, has size 0 and spread D. A target of fixed norm in each head has spread
+    0.
 
     Args:
-        T: tokens.
-        d: dimension.
+        T: number of tokens.
+        d: dimension of a token.
         radius: R >= max ||x_t||, at least 1 (Assumption 1).
         distance: D = ||theta - theta_0||, positive.
-        K: steps.
+        K: number of gradient steps.
         loss_target: L(theta), positive.
         loss_start: L(theta_0), positive.
         size: the part of ||theta||_{2,infinity} that does not shrink with H.
-        spread: the part that shrinks as 1 / sqrt(H).
-        heads: H, if the model is given; it is replaced by the least certified one if too small.
+        spread: the factor of the part that shrinks as 1 / sqrt(H).
+        heads: H of a given model. If H is too small, the least certified number replaces it.
 
     Raises:
         ValueError: if R < 1, or a quantity that must be positive is not.
@@ -95,10 +96,16 @@ def descent_certificate(
     positive |= {"loss_target": loss_target, "loss_start": loss_start}
     wrong = [f"{name} = {value:g}" for name, value in positive.items() if not value > 0]
     if wrong:
-        raise ValueError(f"Theorem 3 needs positive quantities, got {', '.join(wrong)}")
+        raise ValueError(
+            f"{', '.join(wrong)}, expected positive quantities (Theorem 3). Try a positive value"
+            " for each"
+        )
     if not radius >= 1:
-        raise ValueError(f"Assumption 1 needs R >= 1, got {radius:g}: use R = 1, it is a bound")
-    # Numbers of NumPy: what is too large for a float is infinite, and no error.
+        raise ValueError(
+            f"radius={radius:g}, expected R >= 1 (Assumption 1). Try radius=1, which is an upper"
+            " bound too"
+        )
+    # NumPy numbers overflow to infinity without an error.
     at_zero = descent.Setting.bounded(
         distance=np.float64(distance), size=np.float64(size), radius=np.float64(radius), T=T, d=d,
         loss_target=np.float64(loss_target), loss_start=np.float64(loss_start),
@@ -118,12 +125,12 @@ def descent_certificate(
 
 
 class GapCertificate(NamedTuple):
-    """A bound on the expected generalization gap, with the heads and the step it is for.
+    """A bound on the expected generalization gap, and the heads and step size that it needs.
 
     Attributes:
         heads: the least even H that is certified, as a float.
-        step_size: the largest certified eta.
-        gap_bound: on E[L(theta_K) - L^(theta_K)], over training sets of n samples.
+        step_size: the largest certified step size eta.
+        gap_bound: bound on E[L(theta_K) - L^(theta_K)], over training sets of n samples.
     """
 
     heads: float
@@ -146,15 +153,15 @@ def gap_certificate(
     size: float = 0.0,
     spread: float = 0.0,
 ) -> GapCertificate:
-    """Theorem 4 as a certificate, at its own least H and largest eta. All constants are explicit.
+    """Compute the certificate of Theorem 4 at its least H and largest eta; constants are explicit.
 
-    The target is as in `descent_certificate`; its numbers must hold for every training set.
+    The target is as in `descent_certificate`. Its numbers must hold for every training set.
 
     Raises:
-        ValueError: if there is no sample.
+        ValueError: if n < 1.
     """
     if n < 1:
-        raise ValueError(f"at least one sample is needed, got n={n}")
+        raise ValueError(f"n={n} samples, expected at least 1. Try n=100")
     with enable_x64(True):
         s = descent.Setting.bounded(
             distance=distance, size=size, radius=radius, T=T, d=d,

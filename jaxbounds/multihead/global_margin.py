@@ -1,8 +1,8 @@
-"""The global margin of one head by search: every value is a lower estimate, from a feasible theta.
+"""Search the global margin of one head; each found value is a lower estimate.
 
 `norm="both"` is the paper's max over ||theta|| = sqrt(2) of min_i y_i Phi(X_i; theta) (Section 7).
-Phi is homogeneous in U but not in W, so that `norm="projection"`, ||U|| = 1 with W free, is the
-supremum that gamma_attn approaches.
+Phi is homogeneous in U but not in W. So `norm="projection"`, which fixes ||U|| = 1 and leaves W
+free, gives the supremum that gamma_attn approaches.
 """
 
 from typing import Literal, NamedTuple
@@ -19,12 +19,12 @@ Norm = Literal["both", "projection"]
 
 
 class GlobalMargin(NamedTuple):
-    """The best of several searches.
+    """The best result of several searches.
 
     Attributes:
-        value: min_i y_i Phi(X_i; theta) at `params`: a lower estimate of the global margin.
-        params: theta, feasible.
-        starts: what each search reached.
+        value: min_i y_i Phi(X_i; theta) at `params`, a lower estimate of the global margin.
+        params: theta, a point that satisfies the constraint.
+        starts: the margin that each search reached.
     """
 
     value: Float[Array, ""]
@@ -33,7 +33,7 @@ class GlobalMargin(NamedTuple):
 
 
 def feasible(params: Head, norm: Norm, /) -> Head:
-    """The point of the constraint set in the direction of `params`."""
+    """Rescale `params` to the point of the constraint set in the same direction."""
     squares = jnp.sum(params["U"] ** 2)
     if norm == "projection":
         return {"U": params["U"] / jnp.sqrt(squares), "W": params["W"]}
@@ -42,7 +42,7 @@ def feasible(params: Head, norm: Norm, /) -> Head:
 
 
 def head_margins(params: Head, data: Data, /) -> Float[Array, " n"]:
-    """y_i Phi(X_i; U, W) of one head."""
+    """Return the margins y_i Phi(X_i; U, W) of one head."""
     outputs = jax.vmap(head_output, in_axes=(None, None, 0))(params["U"], params["W"], data["X"])
     return data["y"].astype(outputs.dtype) * outputs
 
@@ -58,16 +58,18 @@ def search_global_margin(
     step_size: float = 0.03,
     initial: Head | None = None,
 ) -> GlobalMargin:
-    """Adam on the soft minimum of the margins, sharpened along the run, from random starts.
+    """Maximise the soft minimum of the margins with Adam from random starts.
+
+    The search sharpens the soft minimum along the run.
 
     Args:
-        key: of the starts.
-        data: {"X", "y"}.
-        norm: the constraint.
-        starts: how many, run side by side.
-        steps: of each.
-        step_size: of Adam, decayed to zero.
-        initial: replaces the first start, as the oracle direction.
+        key: random key of the starts.
+        data: {"X": (n, T, d), "y": (n,)}.
+        norm: the constraint, "both" or "projection".
+        starts: number of searches that run side by side.
+        steps: number of Adam steps of each search.
+        step_size: first step size of Adam; it decays to zero.
+        initial: parameters that replace the first start, such as the oracle direction.
 
     Raises:
         ValueError: if `norm` is unknown.
@@ -75,7 +77,9 @@ def search_global_margin(
     import optax  # slow to import
 
     if norm not in ("both", "projection"):
-        raise ValueError(f"norm must be 'both' or 'projection', got {norm!r}")
+        raise ValueError(
+            f"norm={norm!r} is unknown, expected 'both' or 'projection'. Try norm='both'"
+        )
     _, T, d = data["X"].shape
     outer_key, inner_key = jax.random.split(key)
     first = {

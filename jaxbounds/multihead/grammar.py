@@ -1,10 +1,10 @@
-"""Opinions about films from a small grammar of our own, whose single words do not decide.
+"""Generate opinions about films from a small grammar, in which single words do not decide.
 
-An opinion is a clause or two. A clause praises or blames, and negation turns it over; of two
-clauses the one after "but", after a leading "although", or before a later one decides, and the
-other says the opposite. "and" joins two of one mind. What decides is therefore which adjective
-belongs to which clause and whether it is negated: in contrasting sentences both sides use the same
-words.
+An opinion has one or two clauses. A clause praises or blames, and a negation reverses it. If two
+clauses contradict each other, one of them decides: the clause after "but", after a leading
+"although", or before a later "although". Two clauses joined by "and" agree. So the label depends on
+which adjective belongs to which clause, and on whether it is negated. In contrasting sentences both
+sides use equal words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,19 +59,19 @@ CONTRASTS = (
     ("{decisive} , even if {other}", 1),
 )
 DRAWS = 24
-"""Uniform numbers that one sentence may use."""
+"""How many uniform numbers one sentence may use; a larger number allows longer sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """How often what happens.
+    """The frequencies of the kinds of clauses and sentences.
 
     Attributes:
-        negated: the share of clauses with a negation.
-        contrast: the share of sentences with two clauses that contradict each other.
-        joined: the share with two of one mind; the rest has one clause.
-        aside: the share with some neutral words in front.
-        degree: the share of adjectives with an adverb of degree.
+        negated: share of clauses with a negation.
+        contrast: share of sentences with two clauses that contradict each other.
+        joined: share of sentences with two clauses that agree; the rest has one clause.
+        aside: share of sentences that start with some neutral words.
+        degree: share of adjectives with an adverb of degree.
     """
 
     negated: float = 0.25
@@ -81,15 +81,16 @@ class Grammar:
     degree: float = 0.4
 
     def __post_init__(self) -> None:
-        """Refuse what are no shares.
+        """Refuse numbers that are no shares.
 
         Raises:
-            ValueError: naming them.
+            ValueError: if a number lies outside [0, 1], or contrast + joined exceeds 1.
         """
         shares = (self.negated, self.contrast, self.joined, self.aside, self.degree)
         if not all(0 <= share <= 1 for share in shares) or self.contrast + self.joined > 1:
             raise ValueError(
-                f"shares must be in [0, 1] and contrast + joined at most 1, got {self}"
+                f"grammar={self}, expected shares in [0, 1] with contrast + joined at most 1."
+                " Try smaller shares"
             )
 
 
@@ -120,15 +121,15 @@ def _sentence(grammar: Grammar, praise: bool, draws: Iterator[float]) -> str:
 
 
 def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
-    """So many different sentences, praise and blame equally likely.
+    """Draw `count` different sentences, with praise and blame equally likely.
 
     Args:
-        grammar: the shares.
-        key: of the draws.
-        count: how many.
+        grammar: frequencies of the kinds of sentences.
+        key: random key of the draws.
+        count: number of sentences.
 
     Raises:
-        ValueError: if the grammar has not so many different sentences to give.
+        ValueError: if the grammar does not give enough different sentences.
     """
     found: dict[str, int] = {}
     for round_key in jax.random.split(key, 20):
@@ -140,6 +141,6 @@ def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
             if len(found) == count:
                 return Sentences(tuple(found), np.asarray(list(found.values()), np.int32))
     raise ValueError(
-        f"{grammar} gave {len(found)} different sentences in {20 * count} draws, {count} were "
-        "asked for: ask for fewer, or allow more kinds"
+        f"count={count} different sentences, but {grammar} gave only {len(found)} in"
+        f" {20 * count} draws. Try a smaller count, or a grammar with more kinds of sentences"
     )

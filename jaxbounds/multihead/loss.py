@@ -12,33 +12,34 @@ Data = Mapping[str, Array]
 
 
 def logistic(margin: Float[Array, "..."], /) -> Float[Array, "..."]:
-    """log(1 + exp(-z)), accurate for large |z|."""
+    """Return the logistic loss log(1 + exp(-z)), accurate for large |z|."""
     return jnp.logaddexp(jnp.zeros((), margin.dtype), -margin)
 
 
 def logistic_slope(margin: Float[Array, "..."], /) -> Float[Array, "..."]:
-    """|l'(z)| = 1 / (1 + exp(z))."""
+    """Return |l'(z)| = 1 / (1 + exp(z)), the absolute slope of the logistic loss."""
     return jax.nn.sigmoid(-margin)
 
 
 def logistic_curvature(margin: Float[Array, "..."], /) -> Float[Array, "..."]:
-    """l''(z) = |l'(z)| (1 - |l'(z)|)."""
+    """Return l''(z) = |l'(z)| (1 - |l'(z)|), the second derivative of the logistic loss."""
     return jax.nn.sigmoid(margin) * jax.nn.sigmoid(-margin)
 
 
 def margins(params: Params, data: Data, /) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta).
+    """Return the margins y_i Phi(X_i; theta), shape (n,).
 
     Raises:
-        AssertionError: if y is not (n,).
+        AssertionError: if y does not have shape (n,).
     """
     import chex  # slow to import
 
-    chex.assert_shape(data["y"], (data["X"].shape[0],))  # (n, 1) would make n^2 margins
+    # The shape (n, 1) would give n^2 margins.
+    chex.assert_shape(data["y"], (data["X"].shape[0],))
     outputs = jax.vmap(model_output, in_axes=(None, 0))(params, data["X"])
     return data["y"].astype(outputs.dtype) * outputs
 
 
 def empirical_risk(params: Params, data: Data, /) -> Float[Array, ""]:
-    """The training loss: the mean of l(y_i Phi(X_i; theta))."""
+    """Return the training loss: the mean of l(y_i Phi(X_i; theta))."""
     return jnp.mean(logistic(margins(params, data)))

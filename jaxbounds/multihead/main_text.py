@@ -1,17 +1,17 @@
-"""Theorems 1 and 2 and Corollary 2 of the main text with constants for its >~ and <~.
+"""Theorems 1 and 2 and Corollary 2 of the main text, with constants for its >~ and <~.
 
-They are Theorems 3 and 4 and Corollary 5 where R, D = ||theta - theta_0|| and
-||theta||_{2,infinity} (for Corollary 2: B_2 and g_0 >= B_2) are at least 1 and T <= d R^2: without
-either they are not of the printed order (erratum E11). With s = ||theta||_{2,infinity} and all of
-them at least 1,
+The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, R, D = ||theta
+- theta_0|| and ||theta||_{2,infinity} are at least 1 (for Corollary 2: R, B_2 and g_0 >= B_2).
+Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). With s =
+||theta||_{2,infinity} and all of these quantities at least 1,
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D,
-    alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D,
+    alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
-so (74) follows from sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3, (84) with 256 * 13, and then
-rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2, where sqrt(H) >= 468 and
-T R^2 <= sqrt(T d) R^3. For Corollary 2 the sums are 12 g_0 + 3 B_2 + 1 <=
-16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0, and B_2 g_0 >= 1 is all that is used of H.
+So sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74), and 256 * 13 in place of 36 * 13 implies
+(84). Then rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2, where sqrt(H) >=
+468 and T R^2 <= sqrt(T d) R^3. For Corollary 2 the sums are 12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0 and 12
+g_0 + 3 B_2 + 2 <= 17 g_0. There H enters only through B_2 g_0 >= 1.
 """
 
 import math
@@ -22,24 +22,30 @@ from jaxbounds.multihead.certificate import GoodInitialisation, realized_distanc
 from jaxbounds.multihead.descent import STABILITY, TRAINING, Setting
 
 HEADS, ALPHA = 13.0, 42.0
-"""Theorem 1: what 9 D + 3 s + 1 and 3 (9 D + 3 s + 2) are at most, over s D."""
+"""Theorem 1's factors: upper bounds on 9 D + 3 s + 1 and on 3 (9 D + 3 s + 2), over s D."""
 GOOD_HEADS, GOOD_ALPHA = 16.0, 51.0
-"""Corollary 2: what 12 g_0 + 3 B_2 + 1 is at most over B_2 g_0, 3 (12 g_0 + 3 B_2 + 2) over g_0."""
+"""Corollary 2's factors: bounds on 12 g_0 + 3 B_2 + 1 over B_2 g_0, on the triple sum over g_0.
+
+The triple sum is 3 (12 g_0 + 3 B_2 + 2).
+"""
 
 
 def _smoothness(alpha: float, root: float, radius: ArrayLike, T: int, d: int) -> ArrayLike:
-    """(2 / root + 1/4) alpha^2 (d T)^{3/2} R^13."""
+    """Return (2 / root + 1/4) alpha^2 (d T)^{3/2} R^13, a bound on rho."""
     return (2.0 / root + 0.25) * alpha**2 * math.sqrt(d * T) ** 3 * radius**13
 
 
 def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
-    """468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, eq. (3); 3328 for Theorem 2."""
+    """Return 468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, the sqrt(H) of eq. (3).
+
+    For Theorem 2 (`stability`) the factor is 3328.
+    """
     factor = HEADS * (STABILITY if stability else TRAINING)
     return factor * s.d * math.sqrt(s.T) * s.radius**5 * s.size * s.distance**3
 
 
 def theorem1_rho(s: Setting, /) -> ArrayLike:
-    """448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2 >= rho at the heads of eq. (3)."""
+    """Return 448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2 >= rho at the heads of eq. (3)."""
     leading = _smoothness(ALPHA, HEADS * TRAINING, s.radius, s.T, s.d)
     return leading * s.size**2 * s.distance**2
 
@@ -47,7 +53,10 @@ def theorem1_rho(s: Setting, /) -> ArrayLike:
 def corollary2_root_heads(
     good: GoodInitialisation, radius: ArrayLike, K: ArrayLike, /, *, T: int, d: int, corrected: bool
 ) -> ArrayLike:
-    """4096 d sqrt(T) R^5 B_2^2 g_0(1/K)^3, with g_0 = G as printed or sqrt(2) G (erratum E5)."""
+    """Return Corollary 2's sqrt(H): 4096 d sqrt(T) R^5 B_2^2 g_0(1/K)^3.
+
+    Here g_0 = G as printed, or sqrt(2) G if `corrected` (erratum E5).
+    """
     distance = realized_distance(good, 1 / K, corrected=corrected)
     shape = d * math.sqrt(T) * radius**5
     return GOOD_HEADS * STABILITY * shape * good.head_bound**2 * distance**3
@@ -56,6 +65,6 @@ def corollary2_root_heads(
 def corollary2_rho(
     good: GoodInitialisation, radius: ArrayLike, K: ArrayLike, /, *, T: int, d: int, corrected: bool
 ) -> ArrayLike:
-    """651.6 (d T)^{3/2} R^13 g_0(1/K)^4 >= rho(K) at those heads."""
+    """Return 651.6 (d T)^{3/2} R^13 g_0(1/K)^4 >= rho(K) at `corollary2_root_heads`."""
     distance = realized_distance(good, 1 / K, corrected=corrected)
     return _smoothness(GOOD_ALPHA, GOOD_HEADS * STABILITY, radius, T, d) * distance**4

@@ -1,4 +1,4 @@
-"""The attention models (1) and (2): full projection, pooling and last-token read-out."""
+"""The attention models (1) and (2), with full projection, pooling or last-token read-out."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -15,22 +15,23 @@ Readout = Literal["full", "pooling", "last"]
 def attention_scores(
     weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, "T T"]:
-    """phi(X W X^T): row t is the attention of query x_t over the tokens."""
+    """Return phi(X W X^T), whose row t is the attention of query x_t over the tokens."""
     return jax.nn.softmax(tokens @ weights @ tokens.T, axis=-1)
 
 
 def head_output(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, ""]:
-    """Phi(X; W, U) = <U, phi(X W X^T) X>, eq. (1)."""
+    """Return the output of one head, Phi(X; W, U) = <U, phi(X W X^T) X>, eq. (1)."""
     return jnp.sum(projection * (attention_scores(weights, tokens) @ tokens))
 
 
 def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array, ""]:
-    """The multi-head model, eq. (2): the sum of the heads over the root of their number.
+    """Return the output of the multi-head model, eq. (2): the sum of the heads over sqrt(H).
 
     Raises:
-        AssertionError: if `params["U"]` is not (H, T, d) or `params["W"]` not (H, d, d).
+        AssertionError: if `params["U"]` does not have shape (H, T, d), or `params["W"]` not (H, d,
+            d).
     """
     import chex  # slow to import
 
@@ -45,21 +46,21 @@ def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array,
 def combine_query_key(
     query: Float[Array, "*H d dq"], key: Float[Array, "*H d dk"], /
 ) -> Float[Array, "*H d d"]:
-    """W = W_Q W_K^T, the only way in which query and key weights enter (Section 2).
+    """Return W = W_Q W_K^T; query and key weights enter the model only through W (Section 2).
 
     Raises:
         ValueError: if query and key map to different dimensions d_k.
     """
     if query.shape != key.shape:
         raise ValueError(
-            f"W_Q and W_K must both have shape (d, d_k) with the same d_k, got {query.shape} and "
-            f"{key.shape}: the logits x^T W_Q W_K^T x' need equal inner dimensions"
+            f"W_Q.shape={query.shape} and W_K.shape={key.shape}, expected equal shapes (d,"
+            " d_k), because the logits are x^T W_Q W_K^T x'. Try equal inner dimensions d_k"
         )
     return query @ jnp.swapaxes(key, -1, -2)
 
 
 def expand_readout(vector: Float[Array, "*H d"], length: int, readout: Readout, /):
-    """The T x d matrix U of the footnote to eq. (1): 1_T u^T (pooling) or e_T u^T (last token).
+    """Return the T x d matrix U of eq. (1)'s footnote: 1_T u^T (pooling) or e_T u^T (last).
 
     Raises:
         ValueError: if `readout` is neither "pooling" nor "last".
@@ -69,24 +70,30 @@ def expand_readout(vector: Float[Array, "*H d"], length: int, readout: Readout, 
     elif readout == "last":
         mask = (jnp.arange(length) == length - 1).astype(vector.dtype)
     else:
-        raise ValueError(f"readout must be 'pooling' or 'last' to be expanded, got {readout!r}")
+        raise ValueError(
+            f"readout={readout!r} cannot be expanded, expected 'pooling' or 'last'. Try"
+            " readout='last'"
+        )
     column = mask.astype(vector.dtype).reshape((1,) * (vector.ndim - 1) + (length, 1))
     return column * vector[..., None, :]
 
 
 def entries(scale: float, /) -> nn.initializers.Initializer:
-    """Normal entries of standard deviation `scale`; zeros, without a draw, where it is 0."""
+    """Return an initializer of normal entries with standard deviation `scale`.
+
+    For `scale` 0 the initializer returns zeros and draws no random numbers.
+    """
     return nn.initializers.normal(scale) if scale else nn.initializers.zeros
 
 
 class MultiHeadAttention(nn.Module):
-    """Eq. (2) as a Flax module over one sequence; `vmap` `apply` for a batch.
+    """Eq. (2) as a Flax module over one sequence; `vmap` its `apply` for a batch.
 
     Attributes:
-        heads: H.
+        heads: H, number of heads.
         readout: "full" (trainable U of shape (T, d) per head), "pooling" or "last" (trainable u of
             shape (d,) per head).
-        scale: standard deviation of the initial parameters; 0 is the paper's theta^(0).
+        scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).
     """
 
     heads: int
@@ -95,7 +102,7 @@ class MultiHeadAttention(nn.Module):
 
     @nn.compact
     def __call__(self, tokens: Float[Array, "T d"]) -> Float[Array, ""]:
-        """The scalar output; its sign is the predicted label."""
+        """Return the scalar output, whose sign is the predicted label."""
         length, dimension = tokens.shape
         drawn = entries(self.scale)
         weights = self.param("W", drawn, (self.heads, dimension, dimension), tokens.dtype)
@@ -107,7 +114,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def head_norm(params: Params, /) -> Float[Array, ""]:
-    """||theta||_{2,infinity}: the largest Euclidean norm of a head's parameters."""
+    """Return ||theta||_{2,infinity}, the largest Euclidean norm of a head's parameters."""
     squares = jnp.sum(params["U"] ** 2, (1, 2)) + jnp.sum(params["W"] ** 2, (1, 2))
     largest = jnp.max(squares)
     return jnp.where(largest > 0, jnp.sqrt(jnp.where(largest > 0, largest, 1.0)), 0.0)

@@ -105,8 +105,8 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
     signed = np.asarray(gram, dtype=np.float64)
     if signed.shape != (len(y), len(y)) or not np.all(np.isfinite(signed)):
         raise ValueError(
-            f"the kernel must be finite of shape {(len(y), len(y))}, got {signed.shape}: "
-            "pass ntk_gram(params, X, X) of the same samples"
+            f"kernel.shape={signed.shape}, expected finite numbers of shape"
+            f" {(len(y), len(y))}. Try ntk_gram(params, X, X) with the samples of y"
         )
     signed = y[:, None] * signed * y[None, :]
     values, vectors = np.linalg.eigh(signed)

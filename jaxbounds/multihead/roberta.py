@@ -62,16 +62,18 @@ class RobertaShape:
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
         if small:
-            raise ValueError(f"a RoBERTa needs positive sizes, got {', '.join(small)}")
+            raise ValueError(
+                f"{', '.join(small)}, expected positive sizes for a RoBERTa. Try 1 or more for each"
+            )
         if not 0 <= self.pad < self.vocabulary or self.length < 1:
             raise ValueError(
-                f"expected 0 <= pad < vocabulary and more than pad + 1 positions, got pad = "
-                f"{self.pad}, vocabulary = {self.vocabulary}, positions = {self.positions}"
+                f"pad={self.pad}, vocabulary={self.vocabulary}, positions={self.positions}:"
+                " expected 0 <= pad < vocabulary and positions > pad + 1. Try pad=1"
             )
         if not 0 <= self.dropout < 1 or self.deviation < 0:
             raise ValueError(
-                f"expected 0 <= dropout < 1 and deviation >= 0, got {self.dropout} and "
-                f"{self.deviation}"
+                f"dropout={self.dropout} and deviation={self.deviation}, expected 0 <= dropout"
+                " < 1 and deviation >= 0. Try dropout=0.1"
             )
 
     @property
@@ -159,8 +161,9 @@ class Roberta(nn.Module):
         shape = self.shape
         if tokens.shape[1] > shape.length:
             raise ValueError(
-                f"sentences of at most {shape.length} tokens fit into {shape.positions} positions "
-                f"after {shape.pad}, got {tokens.shape[1]}: cut them"
+                f"sentence length={tokens.shape[1]}, expected at most {shape.length}: the"
+                f" network has {shape.positions} positions, and padding takes those up to"
+                f" {shape.pad}. Try shorter sentences"
             )
         drop = lambda rows: nn.Dropout(shape.dropout)(rows, deterministic=not train)
         counts = mask.astype(tokens.dtype)
@@ -203,7 +206,9 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     """
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:
-        raise ValueError(f"{heads} heads do not divide {columns} columns: choose a divisor")
+        raise ValueError(
+            f"heads={heads} do not divide the {columns} columns, expected a divisor. Try heads=1"
+        )
     return replace(shape, heads=heads, head_width=columns // heads)
 
 
@@ -222,8 +227,8 @@ def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
     inside = keep.size and keep.min() >= 0 and keep.max() < shape.heads
     if keep.ndim != 2 or len(keep) != shape.layers or not inside:
         raise ValueError(
-            f"keep must be ({shape.layers}, heads kept) with indices below {shape.heads}, got "
-            f"shape {keep.shape}"
+            f"keep.shape={keep.shape}, expected ({shape.layers}, heads kept) with indices of"
+            f" heads below {shape.heads}. Try one row of indices for each layer"
         )
 
     def columns(leaf: Array, rows: np.ndarray) -> Array:

@@ -85,21 +85,32 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
         stored = json.loads(path.read_text(encoding="utf8"))
     except (OSError, ValueError) as problem:
         raise ValueError(
-            f"cannot read {path} ({type(problem).__name__}): expected a Hugging Face folder with "
-            "config.json, model.safetensors and tokenizer.json"
+            f"cannot read path={path} ({type(problem).__name__}), expected a Hugging Face"
+            " folder. Try a folder with config.json, model.safetensors and tokenizer.json"
         ) from problem
     family = stored.get("model_type") if isinstance(stored, dict) else None
     if family != "roberta":
-        raise ValueError(f"{path}: expected model_type roberta, got {family!r}: no other is read")
+        raise ValueError(
+            f"{path}: model_type={family!r}, expected 'roberta'. Try a folder of roberta-base"
+        )
     missing = [name for name in SIZES if name not in stored]
     if missing:
-        raise ValueError(f"{path} lacks {', '.join(missing)}: save the folder anew")
+        raise ValueError(
+            f"{path} lacks keys={', '.join(missing)}, expected a complete config.json. Try saving"
+            " the folder again with save_pretrained"
+        )
     for name, allowed in SETTINGS.items():
         if stored.get(name) not in allowed:
-            raise ValueError(f"{path}: expected {name} {allowed[0]}, got {stored.get(name)!r}")
+            raise ValueError(
+                f"{path}: {name}={stored.get(name)!r}, expected {allowed[0]}. Try a network with"
+                " this setting"
+            )
     sizes: dict[str, Any] = {ours: stored[name] for name, ours in SIZES.items()}
     if sizes["width"] % sizes["heads"]:
-        raise ValueError(f"{path}: {sizes['heads']} heads do not divide {sizes['width']} columns")
+        raise ValueError(
+            f"{path}: heads={sizes['heads']} do not divide width={sizes['width']}. Try the"
+            " config.json that belongs to the weights"
+        )
     labels = stored.get("num_labels") or len(stored.get("id2label") or (0, 1))
     width = sizes["width"] // sizes["heads"]
     deviation = float(stored.get("initializer_range", 0.02))
@@ -118,7 +129,10 @@ def _stored_names(file: Any, path: Path) -> dict[str, str]:
             names[full] = name
     if not any(name.startswith("roberta.") for name in names):
         first = ", ".join(sorted(file.keys())[:3])
-        raise ValueError(f"{path} holds no RoBERTa: expected roberta.embeddings..., got {first}")
+        raise ValueError(
+            f"{path} holds no RoBERTa: the first tensors={first}, expected names like"
+            " roberta.embeddings. Try model.safetensors of roberta-base"
+        )
     return names
 
 
@@ -150,8 +164,9 @@ def load_roberta(
         raise ImportError(NEEDS_SAFETENSORS) from problem
     if not path.is_file():
         raise ValueError(
-            f"no {path}: one file of safetensors is read, no pickle (pytorch_model.bin) and no "
-            "shards; save the network again with safe_serialization"
+            f"path={path} does not exist, expected one safetensors file (neither a pickle such"
+            " as pytorch_model.bin nor shards). Try saving the network again with"
+            " safe_serialization"
         )
     expected = flatten_dict(jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0))))
     bytes_needed = sum(leaf.size * leaf.dtype.itemsize for leaf in expected.values())
@@ -160,7 +175,10 @@ def load_roberta(
         with safetensors.safe_open(path, framework="flax") as file:
             return shape, _assembled(file, path, shape, expected, key)
     except (safetensors.SafetensorError, OSError) as problem:
-        raise ValueError(f"{path} is damaged ({problem}): fetch it again") from problem
+        raise ValueError(
+            f"path={path} is damaged ({problem}), expected a safetensors file. Try fetching it"
+            " again"
+        ) from problem
 
 
 def _assembled(
@@ -172,12 +190,15 @@ def _assembled(
     drawn = not head & set(names)
     absent = sorted(set(wanted) - set(names) - (head if drawn else set()))
     if absent:
-        raise ValueError(f"{path} lacks {len(absent)} tensors, the first {absent[0]}")
+        raise ValueError(
+            f"{path} lacks tensors={len(absent)}, the first is {absent[0]}. Try fetching the file"
+            " again"
+        )
     unknown = sorted(set(names) - set(wanted))
     if unknown:
         raise ValueError(
-            f"{path} has {len(unknown)} tensors that this RoBERTa has not, the first {unknown[0]}: "
-            "is config.json of another network?"
+            f"{path} has unknown tensors={len(unknown)}, the first is {unknown[0]};"
+            " config.json may describe another network. Try the config.json of this network"
         )
     found: dict[tuple[str, ...], Array] = {}
     for name in sorted(set(wanted) & set(names)):
@@ -186,7 +207,10 @@ def _assembled(
         should = like.shape[::-1] if turned else like.shape
         is_shape = tuple(file.get_slice(names[name]).get_shape())
         if is_shape != should:
-            raise ValueError(f"{path}: tensor {name} has shape {is_shape}, expected {should}")
+            raise ValueError(
+                f"{path}: tensor {name} has shape={is_shape}, expected {should}. Try the"
+                " config.json that belongs to the weights"
+            )
         value = jnp.asarray(file.get_tensor(names[name])).astype(like.dtype)
         found[leaf] = value.T if turned else value
     if drawn:
@@ -219,8 +243,9 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
         raise ImportError(NEEDS_SAFETENSORS) from problem
     if shape.heads * shape.head_width != shape.width or shape.gain != 1:
         raise ValueError(
-            f"a Hugging Face folder holds heads that share out the width, got {shape.heads} heads "
-            f"of {shape.head_width} in {shape.width} with gain {shape.gain}"
+            f"heads={shape.heads} of head_width={shape.head_width} in width={shape.width} with"
+            f" gain={shape.gain}: a Hugging Face folder needs heads * head_width = width and"
+            " gain = 1. Try the network before its heads were cut"
         )
     turned = {
         path: np.asarray(leaf).T if path[-1] == "kernel" else np.asarray(leaf)

@@ -42,22 +42,23 @@ def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
     """Refuse nulls, missing labels and labels other than 0 and 1."""
     where = f"{path} has"
     if not texts:
-        raise ValueError(f"{where} no sentences: expected at least one")
+        raise ValueError(f"{where} sentences=0, expected at least one. Try another file")
     lost = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
     if lost:
         raise ValueError(
-            f"{where} {len(lost)} empty or null sentences of {len(texts)}, the first in row "
-            f"{lost[0]}: the file was read or written wrongly, fetch it again"
+            f"{where} {len(lost)} of {len(texts)} sentences empty or null, the first in"
+            f" row={lost[0]}: the file was read or written wrongly. Try fetching it again"
         )
     if all(label in (-1, "-1", None, "") for label in labels):
         raise ValueError(
-            f"{where} no labels, as GLUE's test split: use the dev (validation) split instead"
+            f"{where} labels=none, as in GLUE's test split, expected 0 and 1. Try the dev"
+            " (validation) split"
         )
     odd = [row for row, label in enumerate(labels) if label not in (0, 1, "0", "1")]
     if odd:
         raise ValueError(
-            f"{where} {len(odd)} labels that are neither 0 nor 1, the first in row {odd[0]}: "
-            f"{labels[odd[0]]!r}; remove or mend these rows"
+            f"{where} {len(odd)} labels that are neither 0 nor 1, the first in row={odd[0]}:"
+            f" label={labels[odd[0]]!r}. Try to remove or correct these rows"
         )
     return Sentences(tuple(texts), np.asarray([int(label) for label in labels], np.int32))
 
@@ -72,18 +73,24 @@ def read_tsv(path: str | Path, /) -> Sentences:
     try:
         lines = path.read_bytes().decode("utf8").split("\n")
     except (OSError, UnicodeDecodeError) as problem:
-        raise ValueError(f"cannot read {path} as UTF-8 text ({problem}): fetch it again") from None
+        raise ValueError(
+            f"cannot read path={path} as UTF-8 text ({problem}). Try fetching it again"
+        ) from None
     lines = [line.removesuffix("\r") for line in lines]
     if lines[0] == "index\tsentence":
-        raise ValueError(f"{path} is GLUE's test split, without labels: use dev.tsv instead")
+        raise ValueError(f"path={path} is GLUE's test split, which has no labels. Try dev.tsv")
     if lines[0] != "sentence\tlabel":
-        raise ValueError(f"{path}: expected the header sentence<tab>label, got {lines[0][:60]!r}")
+        raise ValueError(
+            f"{path}: header={lines[0][:60]!r}, expected sentence<tab>label. Try the train.tsv or"
+            " dev.tsv of SST-2"
+        )
     rows = [line.split("\t") for line in (lines[1:-1] if lines[-1] == "" else lines[1:])]
     broken = [number for number, row in enumerate(rows) if len(row) != 2]
     if broken:
         raise ValueError(
-            f"{path}: {len(broken)} rows are not a sentence, a tab and a label, the first in line "
-            f"{broken[0] + 2}: {' '.join(rows[broken[0]])[:60]!r}"
+            f"{path}: {len(broken)} rows are not a sentence, a tab and a label; the first is"
+            f" line={broken[0] + 2}: {' '.join(rows[broken[0]])[:60]!r}. Try to correct these"
+            " rows"
         )
     return _checked(path, [row[0] for row in rows], [row[1] for row in rows])
 
@@ -105,10 +112,13 @@ def read_parquet(path: str | Path, /) -> Sentences:
         table = pyarrow.parquet.read_table(path, columns=["sentence", "label"])
     except (OSError, pyarrow.ArrowException) as problem:
         words = str(problem).splitlines()[0][:200]
-        raise ValueError(f"cannot read {path} as Parquet ({words}): fetch it again") from problem
+        raise ValueError(
+            f"cannot read path={path} as Parquet ({words}). Try fetching it again"
+        ) from problem
     if table.column_names != ["sentence", "label"]:
         raise ValueError(
-            f"{path}: expected columns sentence and label, got {', '.join(table.column_names)}"
+            f"{path}: columns={', '.join(table.column_names)}, expected sentence and label."
+            " Try the Parquet files of SST-2"
         )
     return _checked(path, table["sentence"].to_pylist(), table["label"].to_pylist())
 
@@ -139,14 +149,16 @@ def read_snippets(path: str | Path, /) -> Sentences:
         if path.name != SNIPPETS_NAME:
             content = _member(_member(content, SNIPPETS_INNER), SNIPPETS_NAME)
     except KeyError as problem:
-        raise ValueError(f"{path} holds no {problem.args[0]}: {cure}") from None
+        raise ValueError(f"path={path} holds no {problem.args[0]}. Try again: {cure}") from None
     except (OSError, EOFError, tarfile.TarError, zlib.error) as problem:
-        raise ValueError(f"cannot read {path} ({type(problem).__name__}): {cure}") from problem
+        raise ValueError(
+            f"cannot read path={path} ({type(problem).__name__}). Try again: {cure}"
+        ) from problem
     found = hashlib.sha256(content).hexdigest()
     if found != SNIPPETS_SHA256:
         raise ValueError(
-            f"{SNIPPETS_NAME} of {path} is another one: expected sha256 {SNIPPETS_SHA256}, got "
-            f"{found}: {cure}"
+            f"{path}: {SNIPPETS_NAME} has sha256={found}, expected {SNIPPETS_SHA256}: it is"
+            f" another file. Try again: {cure}"
         )
     rows = [line.split("\t") for line in content.decode("utf8").split("\r\n") if line]
     rated = [(text, float(rating)) for _, rating, text in rows if float(rating) != 0]
@@ -167,7 +179,9 @@ def read_text(path: str | Path, /) -> dict[str, Sentences]:
     if path.is_dir():
         return _read_folder(path)
     if not path.is_file():
-        raise ValueError(f"no file or folder {path}: give SST-2's folder or {FETCH_SNIPPETS}")
+        raise ValueError(
+            f"path={path} is no file or folder. Try SST-2's folder or {FETCH_SNIPPETS}"
+        )
     if path.suffix == ".parquet":
         return {"all": read_parquet(path)}
     if path.suffix == ".tsv":
@@ -184,6 +198,6 @@ def _read_folder(path: Path) -> dict[str, Sentences]:
             return {name: read_parquet(files[0]) for name, files in zip(("train", "test"), splits)}
     names = ", ".join(sorted(entry.name for entry in path.iterdir())[:8]) or "nothing"
     raise ValueError(
-        f"{path}: expected train.tsv and dev.tsv, or one train*.parquet and one "
-        f"validation*.parquet, found {names}"
+        f"{path}: found files={names}, expected train.tsv and dev.tsv, or one train*.parquet"
+        " and one validation*.parquet. Try SST-2's folder"
     )

@@ -119,8 +119,8 @@ def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
         heads = np.asarray(leaf)
         if not np.array_equal(heads, np.broadcast_to(heads[:1], heads.shape)):
             raise ValueError(
-                f"heads of {name} differ, expected {len(heads)} equal heads. Try the module "
-                "MultiHeadAttention, which trains heads that differ"
+                f"heads={len(heads)} of {name} differ, expected equal heads. Try the module"
+                " MultiHeadAttention, which trains heads that differ"
             )
     one = {name: leaf[:1] for name, leaf in params.items()}
     return one, jnp.full(1, params["U"].shape[0], params["U"].dtype)

@@ -80,16 +80,21 @@ def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
     except ImportError as problem:
         raise ImportError(NEEDS_TOKENIZERS) from problem
     if not path.is_file():
-        raise ValueError(f"no {path}: fetch it with the weights, or save it with save_pretrained")
+        raise ValueError(
+            f"path={path} does not exist, expected a tokenizer.json. Try fetching it with the"
+            " weights, or saving it with save_pretrained"
+        )
     try:
         code = tokenizers.Tokenizer.from_file(str(path))
     except Exception as problem:  # the package raises plain Exception
-        raise ValueError(f"cannot read {path} ({problem}): fetch it again") from problem
+        raise ValueError(
+            f"cannot read path={path} ({problem}), expected a tokenizer.json. Try fetching it again"
+        ) from problem
     found = tuple(code.token_to_id(token) for token in SPECIAL[:3])
     if found != (START, PAD, END):
         raise ValueError(
-            f"{path}: expected <s>, <pad>, </s> to be {START}, {PAD}, {END} as in RoBERTa, got "
-            f"{', '.join(map(str, found))}"
+            f"{path}: <s>, <pad>, </s> are ids={', '.join(map(str, found))}, expected {START},"
+            f" {PAD}, {END} as in RoBERTa. Try the tokenizer.json of roberta-base"
         )
     code.no_padding()
     code.no_truncation()
@@ -121,7 +126,9 @@ def to_arrays(
         ValueError: if no token fits between the two.
     """
     if length < 3:
-        raise ValueError(f"length must be 3 or more (start, a token, end), got {length}")
+        raise ValueError(
+            f"length={length}, expected at least 3 (start, a token, end). Try length=64"
+        )
     rows = tokenizer.encode(sentences.texts)
     tokens = np.full((len(rows), length), PAD, np.int32)
     for place, row in zip(tokens, rows):

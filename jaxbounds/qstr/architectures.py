@@ -1,9 +1,10 @@
 """The architectures that the experiments compare, by name, and the place to add one.
 
-An architecture is a factory: from the prompt's length N and token dimension d to a Flax module
-that maps encoded tokens (..., N, De) to predictions (..., N). It is deterministic (no dropout) and
-holds parameters only (no batch statistics). `LinearStateSpace` is an example of one that the paper
-lacks; one of your own in a file is used by `jaxbounds run qstr.fig1a --import FILE`.
+An architecture is a factory. It takes the prompt's length N and the token dimension d, and returns
+a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The module is
+deterministic (no dropout) and holds parameters only (no batch statistics). `LinearStateSpace` is an
+example that the paper lacks. The command `jaxbounds run qstr.fig1a --import FILE` uses an
+architecture that FILE registers.
 """
 
 import difflib
@@ -40,51 +41,62 @@ def register(name: str, factory: Factory, /) -> None:
     """Add an architecture of your own, so that experiments can name it.
 
     Args:
-        name: what experiments call it.
-        factory: from N and d to a Flax module, as this module's docstring says.
+        name: the name that experiments use.
+        factory: a function from N and d to a Flax module, as this module's docstring says.
 
     Raises:
         ValueError: if the name is taken.
     """
     if name in ARCHITECTURES:
-        raise ValueError(f"there already is an architecture {name!r}: choose another name")
+        raise ValueError(
+            f"architecture name={name!r} is taken, expected a new name. Try another name"
+        )
     ARCHITECTURES[name] = factory
 
 
 def refuse_unknown(*names: str) -> None:
-    """Check that there are architectures of these names.
+    """Check that each name is the name of an architecture.
 
     Raises:
-        ValueError: if there is none of some name, with the nearest one or those there are.
+        ValueError: for an unknown name; the message gives the nearest name, or all names.
     """
     for name in names:
         if name not in ARCHITECTURES:
             near = difflib.get_close_matches(name, ARCHITECTURES, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(ARCHITECTURES)}"
-            raise ValueError(f"no architecture {name!r}; {hint} (your own need --import FILE)")
+            raise ValueError(
+                f"architecture={name!r} is unknown; {hint}. Try --import FILE with the file that"
+                " registers your own"
+            )
 
 
 def build(name: str, /, *, N: int, d: int) -> nn.Module:
-    """The module of that name for prompts of N tokens in R^d.
+    """Build the module of an architecture for prompts of N tokens in R^d.
 
     Raises:
-        ValueError: if there is none, or its factory gives none.
+        ValueError: if the name is unknown, or the factory fails or returns no Flax module.
     """
     refuse_unknown(name)
     try:
         module = ARCHITECTURES[name](N, d)
     except TypeError as problem:
-        raise ValueError(f"the factory of architecture {name!r} fails: {problem}") from problem
+        raise ValueError(
+            f"the factory of architecture={name!r} fails: {problem}. Try a factory that takes"
+            " N and d"
+        ) from problem
     if not isinstance(module, nn.Module):
-        raise ValueError(f"the factory of architecture {name!r} must give a Flax module: {module}")
+        raise ValueError(
+            f"the factory of architecture={name!r} gives {module}, expected a Flax module. Try"
+            " returning an instance of nn.Module"
+        )
     return module
 
 
 def outline(name: str, /, *, N: int, d: int, De: int) -> str:
-    """The shapes of its parameters, in words, found without computing anything.
+    """Describe the shapes of an architecture's parameters in words, without computing them.
 
     Raises:
-        ValueError: if it is not what an architecture has to be.
+        ValueError: if the module does not map encoded tokens to predictions as required.
     """
     module = build(name, N=N, d=d)
     z = jax.ShapeDtypeStruct((2, N, De), jnp.float32)
@@ -92,15 +104,17 @@ def outline(name: str, /, *, N: int, d: int, De: int) -> str:
         variables = jax.eval_shape(module.init, jax.random.key(0), z)
         if set(variables) - {"params"}:
             others = ", ".join(sorted(set(variables) - {"params"}))
-            raise ValueError(f"it holds {others} besides parameters")
-        made = jax.eval_shape(module.apply, variables, z)  # as in training: without random keys
+            raise ValueError(f'its variables={others} are no parameters, expected "params" alone')
+        # Training applies the module without random keys too.
+        made = jax.eval_shape(module.apply, variables, z)
         if getattr(made, "shape", None) != (2, N):
-            raise ValueError(f"it makes {getattr(made, 'shape', made)} of them, not (2, {N})")
+            raise ValueError(f"its output={getattr(made, 'shape', made)}, expected shape (2, {N})")
     except (FlaxError, TypeError, ValueError) as problem:
         why = (str(problem).splitlines() or [""])[0]
         raise ValueError(
-            f"architecture {name!r} does not map encoded tokens {z.shape} to predictions (2, {N}): "
-            f"{type(problem).__name__}: {why}"
+            f"architecture={name!r} does not map encoded tokens {z.shape} to predictions (2,"
+            f" {N}): {type(problem).__name__}: {why}. Try a module whose `apply` gives one"
+            " prediction per token"
         ) from problem
     leaves = jax.tree_util.tree_leaves_with_path(variables)
     return "; ".join(f"{jax.tree_util.keystr(path)} {leaf.shape}" for path, leaf in leaves)

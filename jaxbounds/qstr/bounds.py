@@ -1,7 +1,7 @@
-"""Appendix A and C.2 as functions: radii, tails, Lipschitz and covering bounds, and the rates.
+"""Appendices A and C.2 as functions: radii, tails, Lipschitz and covering bounds, and rates.
 
-A function says whether its constants are explicit. Rates take every hidden constant and logarithm
-as 1 and are good for exponents only.
+Each docstring says whether the constants are explicit. A rate sets every hidden constant and every
+hidden logarithm to 1, so only its exponents are meaningful.
 """
 
 import functools
@@ -20,42 +20,43 @@ Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
-    """The radius r_x = sqrt(3 C_x e d log(nN)). Explicit."""
+    """Return the radius r_x = sqrt(3 C_x e d log(nN)) of the tokens. Explicit."""
     return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
 
 
 def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
-    """The radius r_z = sqrt(r_x^2 + d (1 + 1/q)). Explicit."""
+    """Return the radius r_z = sqrt(r_x^2 + d (1 + 1/q)) of the encoded tokens. Explicit."""
     return jnp.sqrt(jnp.square(r_x) + d * (1 + 1 / q))
 
 
 def _moment_order(r: Any, d: int, C_x: float) -> Any:
-    """r^2 / (C_x e d), with e as exp(1) where it is traced."""
+    """Return r^2 / (C_x e d), with e as exp(1) if r is traced."""
     return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
 
 
 def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True) -> Any:
-    """Lemma 12: P(max |x_j| >= r) <= n N exp(-r^2 / (2 C_x e d)). Explicit.
+    """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. Explicit.
 
     Raises:
-        ValueError: if nN = 1 and r^2 < C_x e d, where the moment order r^2 / (C_x e d) of the proof
-            is below 1 and the bound is false, unless not `checked` or r is traced. For nN >= 2 the
-            bound exceeds 1 there.
+        ValueError: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is
+            then below 1 and the bound is false. For nN >= 2 the bound exceeds 1 there, so it is
+            trivially true. The check is skipped if `checked` is False or r is traced.
     """
     if checked and not traced(r) and n * N == 1 and r**2 < C_x * math.e * d:
         raise ValueError(
-            "Lemma 12 at nN = 1 needs r^2 >= C_x e d = "
-            f"{C_x * math.e * d:.4g}, got r^2 = {r**2:.4g}"
+            f"r^2={r**2:.4g}, expected r^2 >= C_x e d = {C_x * math.e * d:.4g}, which Lemma 12"
+            " needs at nN = 1. Try a larger r"
         )
     exp: Any = jnp.exp if traced(r) else math.exp
     return n * N * exp(-_moment_order(r, d, C_x) / 2)
 
 
 def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
-    """The largest P(|x| >= r) that Assumption 1 allows, attained by |x| in {0, r}. Explicit.
+    """Return the largest P(|x| >= r) that Assumption 1 allows. Explicit.
 
-    P r^p <= E|x|^p <= (C_x d p)^{p/2} for all p >= 1; the least such bound is at the moment order
-    p = max(1, r^2 / (C_x e d)), where it is exp(-r^2 / (2 C_x e d)) if the order exceeds 1.
+    A vector with |x| in {0, r} attains it. The bound follows from P r^p <= E|x|^p <= (C_x d
+    p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)). If this order
+    exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
     """
     xp = array_module(r)
     order = xp.maximum(1.0, _moment_order(r, d, C_x))
@@ -65,10 +66,11 @@ def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
 def attention_lipschitz(
     difference: Float[Array, "De HDe"], z: Float[Array, "N De"], /, *, factor: float = 1.0
 ) -> Float[Array, ""]:
-    """Lemma 15: factor r_z^2 max_j |(Theta - Theta')^T z_j|, r_z = max |z_j|. Explicit.
+    """Return Lemma 15's bound factor r_z^2 max_j |(Theta - Theta')^T z_j|. Explicit.
 
-    The paper's factor is 2; 1 is enough, since the softmax's Jacobian diag(p) - p p^T has norm
-    4 a (1 - a) <= 1 from l_inf to l_1, a the mass of the coordinates of one sign.
+    Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
+    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1, where a is the mass of the
+    coordinates of one sign.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -77,7 +79,10 @@ def attention_lipschitz(
 def two_layer_lipschitz(
     a: Float[Array, "m"], W: Float[Array, "m k"], /, *, norm: Norm = frobenius_norm
 ) -> Float[Array, ""]:
-    """Lemma 13's L_f = |a| |W|_F of a^T relu(W h + b); `spectral_norm` serves too. Explicit."""
+    """Return Lemma 13's Lipschitz constant |a| |W|_F of a^T relu(W h + b). Explicit.
+
+    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too.
+    """
     return vector_norm(a) * norm(W)
 
 
@@ -91,19 +96,20 @@ def prediction_bound(
     heads: int,
     norm: Norm = frobenius_norm,
 ) -> Float[Array, ""]:
-    """Lemma 20's |a| (|W|_F sqrt(H) max |z_l| + |b|) >= |yhat_i|. Explicit.
+    """Return Lemma 20's bound |a| (|W|_F sqrt(H) max |z_l| + |b|) on |yhat_i|. Explicit.
 
-    The paper's norm of W is Frobenius'; `spectral_norm` is enough.
+    The paper takes the Frobenius norm of W; `spectral_norm` is enough.
     """
     radius = jnp.max(vector_norm(z))
     return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
 
 
 def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
-    """Lemma 16's volume branch: H De^2 log(1 + 2 R_F r_z / eps). Explicit.
+    """Return the volume branch of Lemma 16, H De^2 log(1 + 2 R_F r_z / eps). Explicit.
 
-    In whichever orientation the (2,1) norm is read. The other branch is
-    `query_key_log_covering_rate`, and `column_log_covering_rate` where it is true.
+    The bound holds whether the (2,1) norm is read over rows or over columns. The other branch of
+    Lemma 16 is `query_key_log_covering_rate` as printed, and `column_log_covering_rate` in a form
+    that is true.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -111,9 +117,10 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
 def query_key_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int
 ) -> float:
-    """Lemma 16's Maurey branch as printed, r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2: false. Rate.
+    """Return Lemma 16's Maurey branch as printed, which is false: a rate.
 
-    [BFT17] has it for the l_2 norm over the data, not for the supremum over prompts and positions.
+    The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The source [BFT17] proves it for the l_2
+    norm over the data, not for the supremum over prompts and positions.
     """
     return (r_z * radius_21 / eps) ** 2 * math.log(2 * H * De**2)
 
@@ -121,17 +128,18 @@ def query_key_log_covering_rate(
 def column_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
 ) -> float:
-    """Lemma 16's Maurey branch over `positions` = nN tokens: a factor log(nN) more. Rate.
+    """Return Lemma 16's Maurey branch over `positions` = nN tokens: log(nN) times the printed rate.
 
-    r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2, where ||Theta_QK||_{2,1} is the sum of the l_2
-    norms of the columns of Theta_QK, the orientation that the library takes it in. For the sum
-    over rows it is no bound.
+    The value is r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here ||Theta_QK||_{2,1} is the sum
+    of the l_2 norms of the columns of Theta_QK, as everywhere in the library. For the sum over rows
+    the value is no bound.
 
-    Of the H De columns those of norm below t = eps^2 / (2 R r_z^2) move Theta^T z by no more than
-    eps / sqrt 2 together; at most R / t are left, whose choice and norms to multiples of t are
-    (R / t) log(H De) in all; and each is a linear function of z, for which Zhang (2002) has a
-    cover over nN points; eps_k^2 is split like the norms. (So the two logarithms may be added
-    instead; that of R r_z / eps is taken as 1.)
+    Proof sketch: let t = eps^2 / (2 R r_z^2). The columns of norm below t, among the H De columns,
+    together move Theta^T z by at most eps / sqrt 2. At most R / t columns remain. Choosing these
+    columns, and rounding their norms to multiples of t, costs (R / t) log(H De) in total. Each
+    remaining column is a linear function of z, and Zhang (2002) covers it over nN points; eps_k^2
+    is split in proportion to the norms. (The two logarithms may therefore be added instead of
+    multiplied; the logarithm of R r_z / eps is taken as 1.)
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)
@@ -150,7 +158,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Proposition 17: two-layer part plus the smaller of the two attention parts. Rate."""
+    """Return Proposition 17's rate: the two-layer part plus the smaller of two attention parts."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
@@ -161,13 +169,16 @@ def transformer_log_covering_rate(
 def transformer_excess_rate(
     n: float, /, *, q: int, d: int, m_g: int, r_a: float, r_w: float, r_x: float
 ) -> float:
-    """Theorem 10: C_1 sqrt((m_g q (d + q) + min(..)) / n), C_1 = q r_a^2 r_w^2 r_x^2. Rate."""
+    """Return Theorem 10's rate C_1 sqrt((m_g q (d + q) + min(..)) / n).
+
+    Here C_1 = q r_a^2 r_w^2 r_x^2, and the minimum is that of the theorem.
+    """
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
 
 
 def rnn_excess_rate(n: float, /, *, parameters: int, N: int, R: float, tau: float = 1.0) -> float:
-    """Lemma 32: tau sqrt(p log(R N n tau) / n). Rate."""
+    """Return Lemma 32's rate tau sqrt(p log(R N n tau) / n), with p parameters."""
     return tau * math.sqrt(parameters * math.log(R * N * n * tau) / n)
 
 
@@ -177,7 +188,10 @@ def network_value_bound(
     start: Float[Array, "i"],
     /,
 ) -> Float[Array, ""]:
-    """(C.13): |x_L| <= prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|. Explicit."""
+    """Bound a network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|.
+
+    Explicit.
+    """
     value = vector_norm(start)
     for W, b in zip(weights, biases, strict=True):
         value = jnp.linalg.norm(W, ord=2) * value + vector_norm(b)
@@ -190,14 +204,14 @@ def network_perturbation_bound(
     x: Float[Array, "i"],
     /,
 ) -> Float[Array, ""]:
-    """Lemma 30's steps: how far two ReLU networks' outputs may be apart at x. Explicit.
+    """Bound the distance of two ReLU networks' outputs at x, by the steps of Lemma 30. Explicit.
 
-    |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|, with
-    (C.13) for |x~_{l-1}|; operator norms, as printed after (C.14).
+    Step l is |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l -
+    b~_l|. Eq. (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14).
 
     Args:
-        first: (W, b) of the layers.
-        second: those of the other network.
+        first: pairs (W, b), one for each layer.
+        second: the pairs of the other network.
         x: the common input.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)
@@ -210,11 +224,12 @@ def network_perturbation_bound(
 
 
 def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
-    """Lemma 30's poly(R): |f - f~| <= this times |vec Theta - vec Theta~|, on |x| <= r. Explicit.
+    """Return Lemma 30's factor poly(R): |f - f~| <= poly(R) |vec Theta - vec Theta~|. Explicit.
 
-    For |W_l|_F, |b_l| <= R: |x_l| <= R^l r + sum_{k <= l} R^k =: M_l (C.14), each layer's error is
-    multiplied by at most R^{L - l} on its way out, and its own is at most sqrt(M_{l-1}^2 + 1) times
-    its parameters' distance; Cauchy-Schwarz over the layers.
+    It holds on |x| <= r if |W_l|_F, |b_l| <= R. Then |x_l| <= R^l r + sum_{k <= l} R^k =: M_l, eq.
+    (C.14). The error that layer l adds is at most sqrt(M_{l-1}^2 + 1) times the distance of its
+    parameters. The later layers multiply this error by at most R^{L - l}. The Cauchy-Schwarz
+    inequality adds the layers.
     """
     xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
@@ -225,10 +240,10 @@ def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
 def recurrent_perturbation_bound(
     readout_gap: Any, transition_gap: Any, /, *, N: int, lipschitz: Any, sharp: bool = False
 ) -> Any:
-    """Lemma 29: |F - F'| <= gap of f_y + L_y e N (gap of f-> + gap of f<-). Explicit.
+    """Bound |F - F'| by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29. Explicit.
 
-    It holds when the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. With
-    `sharp` the steps are added up: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
+    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. With
+    `sharp` the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

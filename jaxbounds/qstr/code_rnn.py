@@ -1,9 +1,10 @@
-"""The random-code RNN: its |U|_op does not grow with N, against Proposition 8's second branch.
+"""A random-code RNN whose |U|_op does not grow with N, against Proposition 8's second branch.
 
-Tokens <u, x_j> are quantised to b bits. The state holds the bits read so far, encoded by a linear
-code of length D = 8 b N as a unit vector; transitions decode, append and encode. Any two states are
-far apart, so the readout is Lipschitz with a constant that does not grow with N (extended off the
-code by McShane's formula), and U = [I I] has |U|_op^2 = 2.
+The RNN quantises the scalars <u, x_j> to b bits. Its state holds all bits read so far, encoded by a
+linear code of length D = 8 b N as a unit vector. A transition decodes the state, appends the new
+bits, and encodes the result. Any two states are far apart, so the Lipschitz constant of the readout
+does not grow with N; McShane's formula extends the readout beyond the code. The matrix U = [I I]
+has |U|_op^2 = 2.
 """
 
 import functools
@@ -17,7 +18,7 @@ from jaxtyping import Float
 
 
 class Quantiser(NamedTuple):
-    """Lloyd-Max levels for N(0, 1), the thresholds between them, and their mean squared error."""
+    """A quantiser of N(0, 1): Lloyd-Max levels, thresholds between them, and mean squared error."""
 
     levels: Float[np.ndarray, "k"]
     thresholds: Float[np.ndarray, "k-1"]
@@ -26,13 +27,13 @@ class Quantiser(NamedTuple):
 
 @functools.cache
 def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
-    """The best 2^bits levels for a standard normal, by Lloyd's fixed point.
+    """Return the best 2^bits levels for a standard normal, by Lloyd's fixed-point iteration.
 
     Raises:
         ValueError: if bits is not between 1 and 6.
     """
     if not 1 <= bits <= 6:
-        raise ValueError(f"bits must be between 1 and 6, got {bits}")
+        raise ValueError(f"bits={bits}, expected an integer from 1 to 6. Try bits=3")
     density = lambda v: np.exp(-(v**2) / 2) / math.sqrt(2 * math.pi)
     levels = scipy.special.ndtri((np.arange(2**bits) + 0.5) / 2**bits)
     for _ in range(iterations):
@@ -44,16 +45,16 @@ def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
 
 
 class CodeRNN(NamedTuple):
-    """A random-code RNN of length N, with what the bound of Proposition 8 needs.
+    """A random-code RNN of length N, with the quantities that Proposition 8's bound needs.
 
     Attributes:
         generator: the code over the two-element field, one row per bit.
-        quantiser: of the tokens.
+        quantiser: the quantiser of the tokens.
         distance: smallest distance of two states on the unit sphere.
-        lipschitz: L of the readout in the pair (h->, h<-), r_h = 1.
+        lipschitz: Lipschitz constant L of the readout in the pair (h->, h<-), for r_h = 1.
         operator_norm: |U|_op of U = [I I].
         frobenius_norm: |U|_F, which does grow with N.
-        width: dh = D.
+        width: d_h = D, the dimension of a state.
     """
 
     generator: np.ndarray
@@ -66,7 +67,7 @@ class CodeRNN(NamedTuple):
 
 
 def _words(generator: np.ndarray) -> np.ndarray:
-    """All codewords as rows of {0, 1}, in the order of their messages."""
+    """Return all codewords as rows of {0, 1}, in the order of their messages."""
     words = np.zeros((1, generator.shape[1]), dtype=np.uint8)
     for row in generator:
         words = np.concatenate([words, words ^ row[None, :]])
@@ -74,7 +75,10 @@ def _words(generator: np.ndarray) -> np.ndarray:
 
 
 def _least_weight(generator: np.ndarray) -> int:
-    """The least Hamming weight of a nonzero word, words packed eight bits to a byte."""
+    """Return the least Hamming weight of a nonzero codeword.
+
+    Words are packed eight bits to a byte.
+    """
     words = np.zeros((1, generator.shape[1] // 8), dtype=np.uint8)
     for row in np.packbits(generator, axis=1):
         words = np.concatenate([words, words ^ row[None, :]])
@@ -85,26 +89,34 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
     """Draw a code for N tokens and measure it by enumerating all of its words.
 
     Args:
-        key: draws the code.
-        N: tokens in a prompt.
-        bits: of a quantised token.
-        redundancy: the length of a word over its number of bits, a multiple of eight over N bits.
+        key: random key of the code.
+        N: number of tokens in a prompt.
+        bits: number of bits of a quantised token.
+        redundancy: length of a word over its number of bits; the length must be a multiple of
+            eight.
 
     Raises:
         ValueError: if there are more than 2^20 words to enumerate, N < 2, or two messages share a
             word.
     """
     if N < 2:
-        raise ValueError(f"a prompt of N >= 2 tokens is needed, got N={N}: nothing to remember")
+        raise ValueError(
+            f"N={N}, expected at least 2 tokens, so that there is a token to remember. Try N=4"
+        )
     if bits * N > 20:
-        raise ValueError(f"2^{bits * N} codewords are too many to enumerate: keep bits * N <= 20")
+        raise ValueError(
+            f"bits * N = {bits * N} gives 2^{bits * N} codewords, too many to enumerate: expected"
+            " bits * N <= 20. Try smaller bits or N"
+        )
     quantiser = lloyd_max(bits)
     length = 8 * math.ceil(redundancy * bits * N / 8)
     generator = np.asarray(jax.random.bernoulli(key, 0.5, (bits * N, length)), dtype=np.uint8)
     # Words are +-1 / sqrt(D): two of them at Hamming distance w are 2 sqrt(w / D) apart.
     distance = 2.0 * math.sqrt(_least_weight(generator) / length)
     if distance == 0.0:
-        raise ValueError("two messages share a codeword: draw the code with another key")
+        raise ValueError(
+            f"the code has distance={distance}: two messages share a codeword. Try another key"
+        )
     spread = float(quantiser.levels[-1] - quantiser.levels[0])
     return CodeRNN(
         generator=generator,
@@ -118,7 +130,7 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
 
 
 def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.ndarray, "D"]:
-    """The state after reading these scalars, later tokens being absent (all bits zero)."""
+    """Return the state after reading these scalars; later tokens are absent (all bits zero)."""
     indices = np.searchsorted(rnn.quantiser.thresholds, values)
     bits = int(math.log2(len(rnn.quantiser.levels)))
     message = ((indices[:, None] >> np.arange(bits)[None, :]) & 1).reshape(-1)
@@ -129,29 +141,33 @@ def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.n
 
 
 def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
-    """The k-th scalar stored in a state: nearest codeword, then its level.
+    """Read the k-th scalar from a state: decode to the nearest codeword, then take its level.
 
     Raises:
         ValueError: if the index is outside the prompt.
     """
     bits = int(math.log2(len(rnn.quantiser.levels)))
     if not 0 <= k < rnn.generator.shape[0] // bits:
-        raise ValueError(f"token {k} is outside the prompt of {rnn.generator.shape[0] // bits}")
+        raise ValueError(
+            f"token k={k} is outside the prompt, which has {rnn.generator.shape[0] // bits}"
+            " tokens. Try k=0"
+        )
     words = 1.0 - 2.0 * _words(rnn.generator).astype(np.float64)
     nearest = int(np.argmax(words @ state))
     return float(rnn.quantiser.levels[(nearest >> (bits * k)) & (2**bits - 1)])
 
 
 def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float:
-    """L of the readout that stores all b N bits in k numbers of [-1, 1]/sqrt(k): dh = k, U = [I I].
+    """Return the readout's Lipschitz constant if k numbers store all b N bits, for U = [I I].
 
-    Each number holds b N/k bits, so that two states are at least 2 / ((2^{bN/k} - 1) sqrt(k))
-    apart; McShane's formula extends the readout. It is as narrow as Proposition 8's first branch
-    allows, up to a constant: log(1 + L^2 |U|^2) is 2 b N/k log 2 and a constant.
+    The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k. Each number holds b N/k bits, so
+    two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart. McShane's formula extends the
+    readout. The width is the least that Proposition 8's first branch allows, up to a constant:
+    log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
 
     Args:
-        N: tokens in a prompt.
-        bits: b of a quantised token.
+        N: number of tokens in a prompt.
+        bits: b, number of bits of a quantised token.
         numbers: k, a divisor of b N.
 
     Raises:
@@ -167,15 +183,16 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 
 
 def light_words(N: int, /, *, bits: int, share: float) -> float:
-    """The log2 of how many nonzero words of a random code of length 8 b N have at most this share.
+    """Return log2 of the expected number of light words in a random code of length 8 b N.
 
-    Expected number, exact: (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). Where it is below 1,
-    some code has larger least weight, hence L^2 |U|_op^2 <= spread^2 / (2 share).
+    A word is light if it is nonzero and its Hamming weight is at most `share` of the length. The
+    expected number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If it is below 1,
+    then some code has a larger least weight. For this code L^2 |U|_op^2 <= spread^2 / (2 share).
 
     Args:
-        N: tokens in a prompt.
-        bits: b of a quantised token.
-        share: of the length, below 1/2.
+        N: number of tokens in a prompt.
+        bits: b, number of bits of a quantised token.
+        share: share of the length, below 1/2.
     """
     length = 8 * bits * N
     terms = [

@@ -1,8 +1,9 @@
 """Covering numbers with every constant: Lemmas 14 and 16, Proposition 17, Corollary 31.
 
-Classes are balls of parameters, maps are Lipschitz in them, and a ball of radius R in R^p has an
-internal cover of (1 + 2R/r)^p balls of radius r (Lemma 41, first branch). Distances are suprema
-over all prompts with |z_j| <= r_z, so that a cover serves the population as well as a sample.
+Each class is a ball of parameters, and its functions are Lipschitz in the parameters. A ball of
+radius R in R^p has an internal cover of (1 + 2R/r)^p balls of radius r (Lemma 41, first branch).
+Distances are suprema over all prompts with |z_j| <= r_z, so a cover serves the population as well
+as a sample.
 """
 
 from typing import Any, NamedTuple
@@ -23,13 +24,13 @@ class TransformerClass(NamedTuple):
 
     Attributes:
         m: width of the two-layer network.
-        H: heads.
+        H: number of heads.
         De: dimension of an encoded token.
-        r_a: of |a|.
-        R_w: of |(W, b)|_F.
-        r_QK: of the Frobenius norm of each head, which ||W_QK||_{2,1} exceeds, over columns or
-            rows.
-        r_z: of |z_j|.
+        r_a: bound on |a|.
+        R_w: bound on |(W, b)|_F.
+        r_QK: bound on the Frobenius norm of each head; ||W_QK||_{2,1}, over columns or rows, is at
+            least the Frobenius norm.
+        r_z: bound on |z_j|.
     """
 
     m: int
@@ -42,25 +43,26 @@ class TransformerClass(NamedTuple):
 
     @property
     def reach(self) -> Any:
-        """The norm sqrt(H r_z^2 + 1) of (attended tokens, 1), at most."""
+        """An upper bound sqrt(H r_z^2 + 1) on the norm of (attended tokens, 1)."""
         return (self.H * self.r_z**2 + 1.0) ** 0.5
 
     @property
     def largest_prediction(self) -> Any:
-        """|a| |(W, b)|_F |(h, 1)| >= |yhat|."""
+        """An upper bound |a| |(W, b)|_F |(h, 1)| on |yhat|."""
         return self.r_a * self.R_w * self.reach
 
     @property
     def parameters(self) -> tuple[int, int, int]:
-        """How many there are in a, in (W, b) and in the heads."""
+        """The numbers of parameters in a, in (W, b) and in the heads."""
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 
 def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
-    """Lemma 14: m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), L = r_a R_w |(h, 1)|.
+    """Bound the log covering number of the two-layer networks, Lemma 14. Explicit.
 
-    |f - f'| <= |h, 1| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H) r_z, and eps is
-    split in proportion to the numbers of parameters: eps_a + eps_w = eps. Explicit.
+    The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
+    It uses |f - f'| <= |h, 1| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H) r_z. The
+    scale eps = eps_a + eps_w is split in proportion to the numbers of parameters.
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction
@@ -68,9 +70,10 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
 
 def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
-    """Proposition 17: Lemma 13 for Lemmas 14, 15 (with constant 1) and 16 (volume). Explicit.
+    """Bound the log covering number of the class, Proposition 17. Explicit.
 
-    eps = eps_2 + r_a R_w eps_A, split in proportion to the numbers of parameters; attention moves
+    Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and Lemma 16 (volume branch). The scale
+    eps = eps_2 + r_a R_w eps_A is split in proportion to the numbers of parameters. Attention moves
     by eps_A if Theta_QK^T z_j moves by eps_A / r_z^2, and |Theta_QK|_F <= sqrt(H) r_QK.
     """
     *two_layer, attention = f.parameters
@@ -105,18 +108,17 @@ def recurrent_lipschitz(
 ) -> Any:
     """Bound the Lipschitz constant of an RNN's predictions in vec Theta, |vec Theta| <= R.
 
-    The bound combines Lemmas 29 and 30.
-
-    sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2): the readout's own, on |(h->, h<-, z)| <=
-    sqrt(2 r_h^2 + r_z^2), and that of the two transitions, whose errors add up over N steps and
-    pass the readout. States within r_h, transitions 1/N-Lipschitz in them. Explicit.
+    The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). D_y is
+    the readout's own constant on |(h->, h<-, z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the constant of
+    the two transitions; their errors add up over N steps and pass through the readout. States have
+    norm at most r_h, and transitions are 1/N-Lipschitz in the state. Explicit.
     """
     xp = array_module(R, r_z, r_h)
     R, r_h, r_z = (xp.asarray(v, float) for v in (R, r_h, r_z))
     seen = lambda states: xp.sqrt(states * r_h**2 + r_z**2)
     readout = polynomial_perturbation_bound(depth=depth_y, R=R, r=seen(2.0))
     step = polynomial_perturbation_bound(depth=depth_h, R=R, r=seen(1.0))
-    # Both directions: a + b <= sqrt 2 sqrt(a^2 + b^2).
+    # Both directions together: a + b <= sqrt 2 sqrt(a^2 + b^2).
     passed = recurrent_perturbation_bound(
         0.0, 2.0**0.5 * step, N=N, lipschitz=R**depth_y, sharp=True
     )

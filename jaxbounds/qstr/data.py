@@ -1,7 +1,7 @@
 """Prompts of q-sparse token regression (Definition 2) and their encoded tokens z_i.
 
-A prompt holds N tokens x_i in R^d, each with q positions t_i in [N]; the label at i is the link of
-the tokens at those positions. Simple-qSTR shares one t among all positions.
+A prompt holds N tokens x_i in R^d, each with q positions t_i in [N]. The label at i is the link
+function of the tokens at the positions t_i. In Simple-qSTR all i share one t.
 """
 
 import math
@@ -26,9 +26,10 @@ class Prompts(NamedTuple):
 def sample_positions(
     key: Array, shape: tuple[int, ...], N: int, q: int, /, *, simple=False, distinct=False
 ) -> Int[Array, "*shape N q"]:
-    """Positions t, uniform over [N]^q; `simple` shares them over the prompt.
+    """Draw positions t uniformly over [N]^q; `simple` shares them over the prompt.
 
-    `distinct` draws the q positions of one token without replacement (the paper draws with).
+    `distinct` draws the q positions of one token without replacement; the paper draws with
+    replacement.
 
     Raises:
         ValueError: if q distinct positions do not exist.
@@ -36,7 +37,9 @@ def sample_positions(
     rows = (*shape, 1 if simple else N)
     if distinct:
         if q > N:
-            raise ValueError(f"q={q} distinct positions do not exist among N={N}: lower q")
+            raise ValueError(
+                f"q={q} exceeds N={N}, expected q distinct positions among N. Try a smaller q"
+            )
         # The q largest of N iid uniforms are at a uniformly random q-subset, in random order.
         t = jax.lax.top_k(jax.random.uniform(key, (*rows, N)), q)[1]
     else:
@@ -47,7 +50,7 @@ def sample_positions(
 def relevant_tokens(
     x: Float[Array, "*batch N d"], t: Int[Array, "*batch N q"], /
 ) -> Float[Array, "*batch N q d"]:
-    """The tokens x_{t_i1}, .., x_{t_iq} that each position regresses on."""
+    """Return the tokens x_{t_i1}, .., x_{t_iq} that determine the label at each position i."""
     *batch, N, q = t.shape
     flat = t.reshape(*batch, N * q, 1)
     return jnp.take_along_axis(x, flat, axis=-2).reshape(*batch, N, q, x.shape[-1])
@@ -66,16 +69,16 @@ def sample_prompts(
     simple: bool = False,
     distinct: bool = False,
 ) -> Prompts:
-    """Prompts with independent standard normal tokens.
+    """Draw prompts with independent standard normal tokens.
 
     Args:
-        key: a PRNG key.
+        key: random key of the draws.
         link: the link g.
-        parameters: its parameters.
-        shape: the batch shape, `()` for one prompt.
-        N: tokens in a prompt.
+        parameters: the parameters of the link.
+        shape: batch shape, `()` for one prompt.
+        N: number of tokens in a prompt.
         d: dimension of a token.
-        q: relevant tokens of each position.
+        q: number of relevant tokens of each position.
         simple: whether all positions share t.
         distinct: whether the q positions differ from each other.
 
@@ -83,7 +86,7 @@ def sample_prompts(
         ValueError: if N, d or q is not positive, or q distinct positions do not exist.
     """
     if min(N, d, q) < 1:
-        raise ValueError(f"N, d and q must be at least 1, got N={N}, d={d}, q={q}")
+        raise ValueError(f"N={N}, d={d}, q={q}: expected at least 1 for each. Try q=1")
     key_x, key_t = jax.random.split(key)
     x = jax.random.normal(key_x, (*shape, N, d))
     t = sample_positions(key_t, shape, N, q, simple=simple, distinct=distinct)
@@ -91,14 +94,14 @@ def sample_prompts(
 
 
 def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> Float[Array, ""]:
-    """(2.2): the squared error averaged over n prompts and all of their positions."""
+    """Return (2.2), the squared error averaged over n prompts and all of their positions."""
     return jnp.mean((predicted - y) ** 2)
 
 
 def pointwise_risk(
     predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
 ) -> Float[Array, ""]:
-    """(2.3): the squared error averaged over n prompts, at one position of each."""
+    """Return (2.3), the squared error averaged over n prompts, at one position of each."""
     return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
 
 
@@ -110,18 +113,21 @@ def encode(
     *,
     scale: bool = True,
 ) -> Float[Array, "*batch N De"]:
-    """Encoded tokens z_i = (x_i; s w_i; s w_{t_i1}; ..; s w_{t_iq}), De = d + (q + 1) de.
+    """Return encoded tokens z_i = (x_i; s w_i; s w_{t_i1}; ..; s w_{t_iq}), De = d + (q + 1) de.
 
-    With `scale`, s = sqrt(d/q) as in Section 3, so that |enc|^2 = d (1 + 1/q) for unit encodings.
-    Section 5 and the public code use s = 1.
+    With `scale`, s = sqrt(d/q) as in Section 3, so the encoding part of z_i has squared norm d (1 +
+    1/q) for unit encodings. Section 5 and the public code use s = 1.
 
     Raises:
-        ValueError: if there is not one encoding per token.
+        ValueError: if the number of encodings differs from the number of tokens.
     """
     *batch, N, d = x.shape
     q, de = t.shape[-1], omega.shape[1]
     if omega.shape[0] != N:
-        raise ValueError(f"{N} tokens need {N} encodings, got {omega.shape[0]}")
+        raise ValueError(
+            f"omega has {omega.shape[0]} encodings, expected one for each of N={N} tokens. Try"
+            " encodings for N tokens"
+        )
     own = jnp.broadcast_to(omega, (*batch, N, de))
     wanted = omega[t].reshape(*batch, N, q * de)
     factor = math.sqrt(d / q) if scale else 1.0
@@ -129,7 +135,10 @@ def encode(
 
 
 def gaussian_moment_ratio(d: int, r: float, /) -> float:
-    """(E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d): Assumption 1 holds with C_x its sup over r >= 1."""
+    """Return (E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d).
+
+    Assumption 1 holds with C_x equal to its supremum over r >= 1.
+    """
     log_moment = (
         0.5 * r * math.log(2.0) + scipy.special.gammaln((d + r) / 2) - scipy.special.gammaln(d / 2)
     )

@@ -1,4 +1,4 @@
-"""Positional encodings w_1, ..., w_N: drawing them, and how coherent they are (Assumption 3)."""
+"""Positional encodings w_1, ..., w_N: draw them, and measure their coherence (Assumption 3)."""
 
 import math
 
@@ -9,21 +9,23 @@ from jaxtyping import Array, Float
 
 
 def published_encoding_dimension(N: int, /) -> int:
-    """The dimension floor(5 log N) of the paper's experiments.
+    """Return floor(5 log N), the encoding dimension of the paper's experiments.
 
     Raises:
-        ValueError: if N < 2, where it is 0 and no encoding exists.
+        ValueError: if N < 2, for which the dimension is 0.
     """
     if N < 2:
-        raise ValueError(f"the paper's encoding dimension int(5 log N) needs N >= 2, got N={N}")
+        raise ValueError(
+            f"N={N}, expected at least 2 for the paper's encoding dimension int(5 log N). Try N=2"
+        )
     return int(5 * math.log(N))
 
 
 def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]:
-    """N vertices of the hypercube {-1, +1}^de / sqrt(de), drawn with replacement.
+    """Draw N vertices of the hypercube {-1, +1}^de / sqrt(de), with replacement.
 
-    They satisfy Assumption 3 with high probability only for de of about 16 log N; at the paper's
-    own de = int(5 log N) they almost never do, and for small N two of them often coincide.
+    They satisfy Assumption 3 with high probability only if de is about 16 log N. At the paper's own
+    de = int(5 log N) they almost never do, and for small N two of them often coincide.
     """
     return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
 
@@ -31,20 +33,20 @@ def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]
 def greedy_signs(
     rng: np.random.Generator, N: int, de: int, /, *, target: float = 0.5, patience: int = 20_000
 ) -> np.ndarray:
-    """N sign vectors kept only while every |<s_i, s_j>| <= target de, as int8 (N, de).
+    """Draw N sign vectors of pairwise |<s_i, s_j>| <= target de, as int8 (N, de).
 
     Args:
-        rng: NumPy's generator.
-        N: how many.
-        de: their dimension.
-        target: the coherence allowed.
-        patience: candidates tried for each vector before giving up.
+        rng: NumPy's random generator.
+        N: number of vectors.
+        de: dimension of a vector.
+        target: largest allowed coherence.
+        patience: number of candidates tried for each vector before giving up.
 
     Raises:
         ValueError: if the target is outside [0, 1), or no candidate fits within the patience.
     """
     if not 0 <= target < 1:
-        raise ValueError(f"the target coherence must lie in [0, 1), got {target}")
+        raise ValueError(f"target={target}, expected a coherence in [0, 1). Try target=0.5")
     kept, block = np.zeros((N, de), dtype=np.int64), 256
     for i in range(N):
         for _ in range(0, patience, block):
@@ -55,8 +57,9 @@ def greedy_signs(
                 break
         else:
             raise ValueError(
-                f"no {N} hypercube encodings of dimension {de} with coherence <= {target} found: "
-                f"stuck at number {i + 1} after {patience} candidates; raise de, target or patience"
+                f"found only {i} of N={N} hypercube encodings with de={de} and coherence <="
+                f" {target}, after {patience} candidates for the next. Try a larger de, target"
+                " or patience"
             )
     return kept.astype(np.int8)
 
@@ -64,7 +67,7 @@ def greedy_signs(
 def greedy_encodings(
     key: Array, N: int, de: int, /, *, target: float = 0.5, patience: int = 20_000
 ) -> Float[Array, "N de"]:
-    """`greedy_signs` / sqrt(de), from a JAX key; runs on the host, outside jit.
+    """Return `greedy_signs` / sqrt(de), drawn from a JAX key on the host, outside jit.
 
     Raises:
         ValueError: if the target is outside [0, 1), or no candidate fits within the patience.
@@ -75,16 +78,19 @@ def greedy_encodings(
 
 
 def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[Array, ""]:
-    """The maximum over i != j of <w_i, w_j>, or of its absolute value when not `signed`.
+    """Return the maximum of <w_i, w_j> over i != j, or of |<w_i, w_j>| if not `signed`.
 
-    Attention needs only the signed coherence below 1; Assumption 3 asks the absolute one <= 1/2.
+    Attention only needs a signed coherence below 1. Assumption 3 needs an absolute coherence of at
+    most 1/2.
 
     Raises:
         ValueError: if there are fewer than two encodings.
     """
     N = omega.shape[0]
     if N < 2:
-        raise ValueError(f"coherence compares two encodings, got N={N}")
+        raise ValueError(
+            f"N={N} encodings, expected at least 2, because coherence compares two. Try N=2"
+        )
     gram = omega @ omega.T
     gram = gram if signed else jnp.abs(gram)
     return jnp.max(jnp.where(jnp.eye(N, dtype=bool), -jnp.inf, gram))
@@ -93,6 +99,6 @@ def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[A
 def satisfies_assumption_3(
     omega: Float[Array, "N de"], /, *, tolerance: float = 1e-6
 ) -> bool | Array:
-    """Whether |w_i| = 1 and |<w_i, w_j>| <= 1/2 for i != j, up to rounding."""
+    """Tell whether |w_i| = 1 and |<w_i, w_j>| <= 1/2 for i != j, up to rounding."""
     unit = jnp.all(jnp.abs(jnp.sum(omega**2, axis=1) - 1.0) <= tolerance)
     return unit & (coherence(omega, signed=False) <= 0.5 + tolerance)

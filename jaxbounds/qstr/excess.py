@@ -1,10 +1,11 @@
-"""From covers to risks with every constant: Lemmas 18, 20, 32, 34, Corollaries 19, 33, Theorem 10.
+"""Risk bounds from covers, with every constant: Lemmas 18-34, Corollaries 19, 33, Theorem 10.
 
-A covering is a function of the scale that also takes an array of scales.
+The lemmas are 18, 20, 32 and 34. A covering is a function from the scale (a number or an array) to
+the log covering number.
 
-Losses are (yhat - y)^2 cut at tau. Their roots are 1-Lipschitz in yhat and lie in [0, sqrt tau].
-Where the samples are fitted, a cover and Chernoff's bound give a risk of order 1/n, in place of the
-paper's 1/sqrt n by symmetrisation.
+The loss is (yhat - y)^2, truncated at tau. Its root is 1-Lipschitz in yhat and lies in [0, sqrt
+tau]. If the class fits the samples, a cover and Chernoff's bound give a risk of order 1/n. The
+paper gets 1/sqrt n by symmetrisation.
 """
 
 import math
@@ -26,15 +27,15 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """The least of the bounds at scales of a cover from `largest` down; each of them is valid."""
+    """Return the least of the bounds at 101 scales up to `largest`; the bound at each is valid."""
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
 
 def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> float:
-    """Lemmas 18 and 32: Rad_n(L_tau) <= 2 sqrt(tau) eps + tau sqrt(log C(eps) / (2n)), the least.
+    """Return the least bound 2 sqrt(tau) eps + tau sqrt(log C(eps) / (2n)) on Rad_n(L_tau).
 
-    At one scale, as in Lemma 32: squares move by 2 sqrt(tau) eps; Massart's lemma for losses within
-    tau/2 of tau/2. Explicit.
+    This is the one-scale argument of Lemmas 18 and 32. A change of eps in yhat changes the squares
+    by 2 sqrt(tau) eps. Massart's lemma applies to losses within tau/2 of tau/2. Explicit.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -43,10 +44,11 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
 def truncated_gap(
     covering: LogCovering, n: float, /, *, tau: float, delta: float, sharp: bool = True
 ) -> float:
-    """Corollaries 19 and 33: sup |R_tau - R-hat_tau| over a class, w.p. 1 - delta. Explicit.
+    """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta. Explicit.
 
-    As the paper's, by symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). `sharp`: Hoeffding for
-    the functions of a cover, 4 sqrt(tau) eps + tau sqrt((log C(eps) + log(2/delta)) / (2n)).
+    Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). With `sharp`,
+    Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps + tau sqrt((log C(eps)
+    + log(2/delta)) / (2n)).
     """
     tail = math.log(2.0 / delta)
     if not sharp:
@@ -61,11 +63,12 @@ def truncated_gap(
 def truncated_risk(
     covering: LogCovering, n: float, /, *, tau: float, delta: float, empirical: float = 0.0
 ) -> float:
-    """R_tau of any function of a class with that empirical risk, w.p. 1 - delta. Explicit.
+    """Bound R_tau of each function with this empirical risk, with probability 1 - delta. Explicit.
 
-    sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n): by Chernoff
-    P <= (sqrt P-hat + sqrt(2v))^2 for a member of the cover, n v the log of its confidence, and the
-    root of a risk is a norm of a root of a loss: it moves by eps.
+    The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
+    Chernoff's bound gives P <= (sqrt P-hat + sqrt(2v))^2 for a member of the cover, where n v is
+    the logarithm of its confidence. The root of a risk is a norm of the root of a loss, so it moves
+    by at most eps.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -73,22 +76,27 @@ def truncated_risk(
 
 
 def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
-    """The B with P(|v| >= B) <= exp(-tail), where (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
+    """Return a B with P(|v| >= B) <= exp(-tail), if (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
 
-    By Markov's inequality at r = 2 tail / s: B^2 = C (e r)^s. With C = C_x d it is Lemma 12 solved
-    for its radius. Explicit.
+    Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. With C = C_x d this is Lemma 12,
+    solved for its radius. Explicit.
 
     Raises:
         ValueError: if the moment order r is below 1.
     """
     order = 2.0 * tail / s
     if not order >= 1:
-        raise ValueError(f"the moment order 2 tail / s must be at least 1, got {order}")
+        raise ValueError(
+            f"order={order}, expected a moment order 2 tail / s of at least 1. Try a larger tail"
+        )
     return math.sqrt(C * (math.e * order) ** s)
 
 
 def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
-    """(E max_j |x_j|^4)^{1/2} <= N^{2/r} C_x d r at r = max(4, 2 log N), for Lemma 20. Explicit."""
+    """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r, r = max(4, 2 log N), for Lemma 20.
+
+    Explicit.
+    """
     r = max(4.0, 2.0 * math.log(N))
     return N ** (2.0 / r) * C_x * d * r
 
@@ -97,12 +105,12 @@ class Setting(NamedTuple):
     """A model of Section 2, with the constants of Assumption 1.
 
     Attributes:
-        N: tokens in a prompt.
-        d: their dimension.
-        q: relevant tokens of each position.
-        C_x: of Assumption 1.
-        C_y: of Assumption 1.
-        s: of Assumption 1.
+        N: number of tokens in a prompt.
+        d: dimension of a token.
+        q: number of relevant tokens of each position.
+        C_x: constant of the tokens' moments in Assumption 1.
+        C_y: constant of the labels' moments in Assumption 1.
+        s: exponent of the labels' moments in Assumption 1.
     """
 
     N: int
@@ -113,30 +121,33 @@ class Setting(NamedTuple):
     s: float = 1.0
 
     def token_radius(self, tail: float, /) -> float:
-        """No token exceeds it with probability 1 - exp(-tail)."""
+        """Return a radius that no token exceeds, with probability 1 - exp(-tail)."""
         return moment_radius(tail + math.log(self.N), C=self.C_x * self.d)
 
     def label_radius(self, tail: float, /) -> float:
-        """No label exceeds it with probability 1 - exp(-tail)."""
+        """Return a radius that no label exceeds, with probability 1 - exp(-tail)."""
         return moment_radius(tail, C=self.C_y, s=self.s)
 
 
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
-    """Lemmas 20 and 34: R - R_tau <= |A|_4^2 P(A > sqrt tau)^{1/2}, A = |yhat - y|. Explicit.
+    """Bound the truncation error R - R_tau, Lemmas 20 and 34. Explicit.
 
-    tau = (largest prediction where no token exceeds its radius + label radius)^2: A exceeds its
-    root only where a token or the label does, each of probability exp(-tail) at most. |A|_4 <=
-    |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
+    With A = |yhat - y| the error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
+    label radius plus the largest prediction on prompts whose tokens stay within their radius. So A
+    exceeds sqrt tau only if a token or the label exceeds its radius; each event has probability at
+    most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <=
+    `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
 
 
 def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float:
-    """Lemma 20: (E yhat^4)^{1/4} <= slope sqrt(H (m + d (1 + 1/q)) + 1), slope = |a| |(W, b)|_F.
+    """Bound (E yhat^4)^{1/4} by slope sqrt(H (m + d (1 + 1/q)) + 1), Lemma 20. Explicit.
 
-    |yhat| <= slope |(h, 1)| for the attended h, |h|^2 <= H max |z_j|^2, |z_j|^2 = |x_j|^2 +
-    d (1 + 1/q), and m = `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. Explicit.
+    Here slope = |a| |(W, b)|_F. The attended vector h has |yhat| <= slope |(h, 1)| and |h|^2 <= H
+    max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m = `largest_token_moment` bounds
+    (E max |x_j|^4)^{1/2}.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
@@ -158,29 +169,35 @@ def minimiser_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """The risk of every empirical minimiser of a class, w.p. 1 - delta - 2 n exp(-tail). Explicit.
+    """Bound the risk of every empirical minimiser, with probability 1 - delta - 2 n exp(-tail).
 
-    Some member has squared errors of at most `fitted` where no token exceeds its radius, so the
-    minimiser's R-hat is no larger. Then `truncated_gap` or `truncated_risk`, tau exp(-tail) for
-    prompts with larger tokens, and `truncation_error`.
+    Some member of the class has squared errors of at most `fitted` on prompts whose tokens stay
+    within their radius. So the empirical risk of the minimiser is no larger. The bound then adds
+    `truncated_gap` or `truncated_risk`, tau exp(-tail) for prompts with larger tokens, and
+    `truncation_error`. Explicit.
 
     Args:
-        covering: of the class, on prompts whose tokens do not exceed their radius.
-        n: prompts, with one position each.
+        covering: log covering number of the class, on prompts whose tokens stay within their
+            radius.
+        n: number of prompts, with one position each.
         setting: the model.
         largest: the largest |yhat| on such prompts.
         fourth: a bound on (E yhat^4)^{1/4}.
-        fitted: see above.
-        tail: of the radii.
-        delta: see above.
-        form: "symmetrised" (the paper's chain), "covered" (`truncated_risk`), or "clipped": that
-            for predictions clipped to the label radius, as in the first remark after Theorem 4.
+        fitted: the largest squared error of the best member on such prompts.
+        tail: logarithm of the confidence of the radii, as in `moment_radius`.
+        delta: probability that the statistical bound fails.
+        form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
+            "clipped" (`truncated_risk` for predictions clipped to the label radius, as in the first
+            remark after Theorem 4).
 
     Raises:
-        ValueError: if there is no such form.
+        ValueError: if the form is unknown.
     """
     if form not in FORMS:
-        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+        raise ValueError(
+            f"form={form!r} is unknown, expected one of {', '.join(FORMS)}. Try"
+            f" form={next(iter(FORMS))!r}"
+        )
     B = setting.label_radius(tail)
     if form == "clipped":
         largest, fourth = B, B
@@ -207,23 +224,24 @@ def transformer_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Theorem 10: `minimiser_risk` for the class (A.1), with exp(-tail) = n^-4. Explicit.
+    """Bound the risk as in Theorem 10: `minimiser_risk` for the class (A.1), exp(-tail) = n^-4.
 
-    r_z^2 = r_x^2 + d (1 + 1/q); heads as in (A.2), of Frobenius norm alpha sqrt(de), alpha for an
-    error sqrt(eps) through attention: Lemma 11's network errs by sqrt(eps_2nn) + sqrt(eps).
+    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads are those of (A.2), of Frobenius norm alpha
+    sqrt(de); alpha allows attention an error of sqrt(eps). So Lemma 11's network errs by
+    sqrt(eps_2nn) + sqrt(eps). Explicit.
 
     Args:
-        n: prompts, with one position each.
+        n: number of prompts, with one position each.
         setting: the model, with as many heads as q.
         de: dimension of an encoding, of coherence at most 1/2.
         m: the width in Assumption 2.
-        r_a: of Assumption 2.
-        r_w: of Assumption 2.
+        r_a: norm bound r_a of Assumption 2.
+        r_w: norm bound r_w of Assumption 2.
         eps: the squared error allowed to attention.
-        eps_2nn: of Assumption 2.
+        eps_2nn: squared error of the two-layer network in Assumption 2.
         delta: see `minimiser_risk`.
         form: see `minimiser_risk`.
-    """  # fmt: skip
+    """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
     alpha = inverse_temperature(N=N, q=q, d=d, r_a=r_a, r_w=r_w, r_x=r_x, eps=eps)
@@ -245,14 +263,16 @@ def transformer_risk(
 
 
 class RecurrentClass(NamedTuple):
-    """{|vec Theta| <= R} of Theorem 7, R the norm of Proposition 28's RNN.
+    """The class {|vec Theta| <= R} of Theorem 7, where R is the norm of Proposition 28's RNN.
+
+    R^2 is constant + slope (radius of the tokens)^2.
 
     Attributes:
-        parameters: how many.
-        constant: R^2 is this ..
-        slope: .. and this times the square of the tokens' radius.
-        depth_y: layers of the readout.
-        depth_h: layers of a transition.
+        parameters: number of parameters.
+        constant: the part of R^2 that does not depend on the tokens' radius.
+        slope: the factor of the squared radius in R^2.
+        depth_y: number of layers of the readout.
+        depth_h: number of layers of a transition.
     """
 
     parameters: int
@@ -263,9 +283,10 @@ class RecurrentClass(NamedTuple):
 
 
 def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
-    """The class of the RNN (`exact_transition`, `readout`) that has the link `network`. Explicit.
+    """Return the class of the RNN (`exact_transition`, `readout`) for the link `network`. Explicit.
 
-    Its weights are constant or proportional to the radius, so that two radii tell R^2 at all.
+    Its weights are constant or proportional to the tokens' radius, so R^2 at two radii determines
+    R^2 at all radii.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)
@@ -291,10 +312,11 @@ def recurrent_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Theorem 7: `minimiser_risk` for the class f, with exp(-tail) = n^-4. Explicit.
+    """Bound the risk as in Theorem 7: `minimiser_risk` for the class f, with exp(-tail) = n^-4.
 
-    Its RNN represents the link without error on tokens within r_x, with states of norm r_h =
-    sqrt(q) r_x; z_i has norm sqrt(r_x^2 + q + 1), as its encodings are unit vectors.
+    The RNN of the class represents the link without error on tokens within r_x, with states of norm
+    r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm sqrt(r_x^2 + q + 1).
+    Explicit.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -320,9 +342,9 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """The least n, to a thousandth, at which a bound that falls with n is at most `target`.
+    """Return the least n, to a thousandth, at which a decreasing bound is at most `target`.
 
-    Infinite where none below 10^200 is enough.
+    The result is infinite if no n below 10^200 is enough.
     """
     high = 4.0
     while risk(high) > target:

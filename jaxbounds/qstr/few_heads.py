@@ -1,15 +1,17 @@
-"""min(q, d) heads are enough: d heads whose outputs show all q tokens they average.
+"""A construction with d heads whose outputs show all q tokens they average: min(q, d) suffice.
 
-Outside Proposition 21's block-diagonal class, logits may mix token and position. A head that
-attends to the q relevant tokens alone, its logits tilted by beta x_jk, outputs sum_j alpha_j x_j
-and, in the columns of the keys' own encodings, sum_j alpha_j w_j. Independent encodings give back
-alpha; log alpha is beta x_jk up to a constant, and the average fixes that: one head shows the k-th
-coordinate of every token, d heads show all, for any q and any link. With the q heads of Lemma 11
-and the lower bound `jaxbounds.qstr.heads.sharpened_head_bound`, the count is exactly min(q, d).
+Outside the block-diagonal class of Proposition 21, logits may mix token and position. Let a head
+attend to the q relevant tokens alone, with logits tilted by beta x_jk. It outputs sum_j alpha_j x_j
+and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If the encodings are independent,
+they determine alpha. Now log alpha is beta x_jk up to a constant, and the average fixes this
+constant. So one head shows the k-th coordinate of every token, and d heads show all coordinates,
+for any q and any link. With the q heads of Lemma 11 and the lower bound
+`jaxbounds.qstr.heads.sharpened_head_bound`, the number of heads needed is exactly min(q, d).
 
-This is for positions that share a fixed t with distinct entries, as in the proofs of Propositions
-3 and 21; the q encodings must be independent (q <= de) and separable from the rest. The readout is
-no two-layer network; those of growing width come as near to it in mean square as one likes.
+The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
+of Propositions 3 and 21. The q encodings must be independent (q <= de) and separable from the
+others. The readout is no two-layer network, but two-layer networks of growing width approach it in
+mean square.
 """
 
 import jax.numpy as jnp
@@ -22,10 +24,11 @@ from jaxbounds.qstr.transformer import attention
 def least_direction(
     omega: Float[Array, "N de"], q: int, /
 ) -> tuple[Float[Array, "de"], Float[Array, ""]]:
-    """The shortest v with <v, w_j> = 1 for j < q, and the margin 1 - max_{j >= q} <v, w_j>.
+    """Return the shortest v with <v, w_j> = 1 for j < q, and its margin.
 
-    Where the margin is positive, v separates the first q encodings from the rest; where not,
-    `jaxbounds.qstr.two_heads.separating_direction` may still find one that does.
+    The margin is 1 - max_{j >= q} <v, w_j>. If it is positive, v separates the first q encodings
+    from the others. If not, `jaxbounds.qstr.two_heads.separating_direction` may still find a v that
+    does.
     """
     v = jnp.sum(jnp.linalg.pinv(omega[:q]), axis=1)
     return v, 1.0 - jnp.max(omega[q:] @ v)
@@ -41,10 +44,10 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Full W_QK of the d heads, for positions whose t begins with the first token.
+    """Return the full W_QK of the d heads, for positions whose t begins with the first token.
 
-    Head k gives the key j the logit selectivity <direction, w_j> + beta x_jk, read off the rows of
-    the query's w_{t_1}: nothing there is block-diagonal.
+    Head k gives the key j the logit selectivity <direction, w_j> + beta x_jk. The query enters
+    through its columns w_{t_1}, so these weights are not block-diagonal.
     """
     de, scale = omega.shape[1], jnp.sqrt(jnp.asarray(d / q, omega.dtype))
     De = d + (q + 1) * de
@@ -62,10 +65,10 @@ def decode_tokens(
     q: int,
     beta: float | Float[Array, ""],
 ) -> Float[Array, "q d"]:
-    """The tokens x_1, .., x_q from what the d heads output at one position.
+    """Decode the tokens x_1, .., x_q from the outputs of the d heads at one position.
 
-    alpha from the own-encoding columns, by least squares; x_jk = m_k + l_j - sum_i alpha_i l_i with
-    l = log(alpha) / beta and m_k the k-th column of head k's output.
+    Least squares on the own-encoding columns gives alpha. Then x_jk = m_k + l_j - sum_i alpha_i l_i
+    with l = log(alpha) / beta, where m_k is the k-th column of head k's output.
     """
     d, de = attended.shape[0], omega.shape[1]
     scale = jnp.sqrt(jnp.asarray(d / q, omega.dtype))
@@ -85,7 +88,7 @@ def revealed_tokens(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "q d"]:
-    """The tokens decoded at the last position, from the paper's own attention on one prompt."""
+    """Run the paper's attention on one prompt and decode the tokens at the last position."""
     d, q = x.shape[1], t.shape[1]
     z = encode(x, t, omega)
     weights = revealing_weights(omega, direction, q=q, d=d, beta=beta, selectivity=selectivity)
@@ -96,10 +99,10 @@ def revealed_tokens(
 def averaging_weights(
     alpha: float | Float[Array, ""], /, *, q: int, d: int, de: int
 ) -> Float[Array, "De De"]:
-    """W_QK of one head that averages the q relevant tokens (the remark after Proposition 3).
+    """Return W_QK of one head that averages the q relevant tokens (the remark after Proposition 3).
 
-    Its logits are alpha (d/q) sum_l <w_{t_l}, w_j>, equal on the relevant tokens where encodings
-    are orthonormal and t has distinct entries.
+    Its logits are alpha (d/q) sum_l <w_{t_l}, w_j>. They are equal on the relevant tokens if the
+    encodings are orthonormal and t has distinct entries.
     """
     De = d + (q + 1) * de
     blocks = jnp.tile(alpha * jnp.eye(de), (q, 1))
@@ -109,9 +112,9 @@ def averaging_weights(
 def averaging_error_bound(
     x: Float[Array, "N d"], alpha: float | Float[Array, ""], /, *, q: int
 ) -> Float[Array, ""]:
-    """2 max|x_j| (N - q)/q exp(-alpha d/q) >= |attended - mean of the relevant tokens|. Explicit.
+    """Bound |attended - mean of the relevant tokens| by 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
-    The tokens that are not relevant hold at most (N - q) exp(-alpha d/q) / q of the attention.
+    The other tokens hold at most (N - q) exp(-alpha d/q) / q of the attention. Explicit.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

@@ -1,9 +1,9 @@
-"""Bidirectional GRU and LSTM with PyTorch's weights, biases, gate order and initial law.
+"""Bidirectional GRU and LSTM with PyTorch's weights, biases, gate order and initialisation.
 
-What the paper's figures call "RNN" is such a GRU of width 500 with a linear readout. Input
-projections of all tokens and both directions are one product outside the recurrence; the two
-directions then run as one batched recurrence. Arrays are features first, batch last, and each gate
-is an array of its own: XLA's CPU products and loops are faster so.
+The "RNN" of the paper's figures is a GRU of width 500 with a linear readout. One product outside
+the recurrence projects the inputs of all tokens for both directions. The two directions then run as
+one batched recurrence. Arrays have the features first and the batch last, and each gate is an array
+of its own: XLA's CPU products and loops are faster this way.
 """
 
 from collections.abc import Callable
@@ -36,14 +36,14 @@ def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
 
 
 def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
-    """(h, c)' of an LSTM; gates in the order input, forget, cell, output."""
+    """Return the next (h, c) of an LSTM; gates come in the order input, forget, cell, output."""
     write, keep, new, emit = (a + b for a, b in zip(inputs, recurrent, strict=True))
     memory = jax.nn.sigmoid(keep) * carry[1] + jax.nn.sigmoid(write) * jnp.tanh(new)
     return jax.nn.sigmoid(emit) * jnp.tanh(memory), memory
 
 
 def _scan(cell, start, inputs, W, b):
-    """All carries, and the recurrent products they come from."""
+    """Return all carries, and the recurrent products that produced them."""
 
     def step(carry: Parts, now: Parts) -> tuple[Parts, tuple[Parts, Parts]]:
         product = jnp.einsum("kgh,khb->kgb", W, carry[0])
@@ -56,7 +56,7 @@ def _scan(cell, start, inputs, W, b):
 
 
 def _with_ones(values: Array, /, *, axis: int) -> Array:
-    """A further entry 1 at the end of an axis."""
+    """Append an entry 1 at the end of an axis."""
     shape = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
     return jnp.concatenate([values, jnp.ones(shape, values.dtype)], axis=axis)
 
@@ -69,14 +69,14 @@ def recur(
     W: Float[Array, "k g h"],
     b: Float[Array, "k g"],
 ) -> Float[Array, "N k h B"]:
-    """The hidden states after each token of k independent recurrences.
+    """Return the hidden states after each token of k independent recurrences.
 
     Args:
-        cell: from carry, inputs and recurrent products to the next carry, entry by entry; the
-            first part of a carry is the hidden state, which the recurrent weights read.
+        cell: function from carry, inputs and recurrent products to the next carry, entry by entry.
+            The first part of a carry is the hidden state, which the recurrent weights read.
         start: the first carry.
         inputs: projected inputs of each gate, time first.
-        W: recurrent weights, the gates stacked.
+        W: recurrent weights, with the gates stacked.
         b: recurrent biases.
     """
     return _scan(cell, start, inputs, W, b)[0][0]
@@ -90,7 +90,8 @@ def _recur_forward(cell, start, inputs, W, b):
 def _recur_backward(cell, saved, cotangent):
     start, inputs, W, carries, products = saved
     before = tuple(jnp.concatenate([s[None], c[:-1]]) for s, c in zip(start, carries))
-    across = jnp.swapaxes(W, 1, 2)  # copied once here rather than in each product of the loop
+    # One copy here is cheaper than a copy in each product of the loop.
+    across = jnp.swapaxes(W, 1, 2)
 
     def step(after: Parts, now: tuple) -> tuple[Parts, tuple[Parts, Array]]:
         outer, *primals = now
@@ -103,7 +104,7 @@ def _recur_backward(cell, saved, cotangent):
     zeros = tuple(jnp.zeros_like(part) for part in start)
     slopes = cotangent, before, inputs, products
     d_start, (d_inputs, d_products) = jax.lax.scan(step, zeros, slopes, reverse=True)
-    # One product over all tokens; a scan would add up N outer products of the size of W.
+    # One product over all tokens; a scan would add N outer products of the size of W.
     d_W = jnp.einsum("nkgb,nkhb->kgh", d_products, before[0])
     return d_start, d_inputs, d_W, jnp.sum(d_products, axis=(0, 3))
 
@@ -111,18 +112,18 @@ def _recur_backward(cell, saved, cotangent):
 recur.defvjp(_recur_forward, _recur_backward)
 
 CELLS: dict[str, tuple[Cell, int, int]] = {"gru": (gru_cell, 3, 1), "lstm": (lstm_cell, 4, 2)}
-"""For each cell: the function, its gates, and how many parts its carry has."""
+"""For each cell: the function, its number of gates, and the number of parts of its carry."""
 
 
 class BidirectionalGated(nn.Module):
     """A bidirectional GRU or LSTM with a linear readout, as PyTorch builds and initialises it.
 
-    Two bias vectors per direction, all parameters U(-1/sqrt(h), 1/sqrt(h)). Weights are stored
-    (out, in) with their gates stacked, as PyTorch stores them, after an axis for the direction:
-    forward, then backward.
+    Each direction has two bias vectors. All parameters are drawn from U(-1/sqrt(h), 1/sqrt(h)).
+    Weights have shape (out, in) with their gates stacked, as in PyTorch, after an axis for the
+    direction: forward, then backward.
 
     Attributes:
-        hidden: h, of each direction.
+        hidden: h, the width of each direction.
         cell: "gru" or "lstm".
     """
 
@@ -131,13 +132,16 @@ class BidirectionalGated(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Predictions at every position.
+        """Return predictions at every position.
 
         Raises:
             ValueError: if the cell is unknown.
         """
         if self.cell not in CELLS:
-            raise ValueError(f"unknown cell {self.cell!r}: choose one of {', '.join(CELLS)}")
+            raise ValueError(
+                f"cell={self.cell!r} is unknown, expected one of {', '.join(CELLS)}. Try"
+                f" cell={next(iter(CELLS))!r}"
+            )
         cell, gates, parts = CELLS[self.cell]
         *batch, N, De = z.shape
         h, g = self.hidden, gates * self.hidden

@@ -1,8 +1,8 @@
-"""Lemmas 24, 25 and Proposition 26 as the paper builds them, with explicit gates.
+"""The gate networks of Lemmas 24, 25 and Proposition 26, built explicitly.
 
-(relu(s + e x)^2 - relu(s - e x)^2)/(2 e) is 2 x relu(s) where |s| >= e |x| and within e x^2/2 of it
-elsewhere. Interpolating relu(.)^2 at equally spaced knots makes that a network of two layers, which
-is far narrower than those of Lemma 42.
+The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) where |s| >= e |x|, and
+differs from it by at most e x^2/2 elsewhere. Interpolating relu(.)^2 at equally spaced knots turns
+it into a network of two layers. This network is far narrower than the networks of Lemma 42.
 """
 
 import math
@@ -25,21 +25,25 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _knots(radius: float, eps: float) -> tuple[int, float, float]:
-    """How many knots of relu(.)^2, how far apart, and the tilt e: both errors are eps/2."""
+    """Return the number of knots of relu(.)^2, their spacing, and the tilt e.
+
+    Both errors are eps/2.
+    """
     if not 0 < eps < radius:
         raise ValueError(
-            f"eps must lie between 0 and radius, got {eps} and {radius}: from eps = radius on the "
-            "zero network serves"
+            f"eps={eps}, expected a number between 0 and radius={radius}. Try a smaller eps;"
+            " from eps = radius on, the zero network suffices"
         )
     spacing = 2 * eps / radius
     return math.ceil((0.5 + spacing / 2) / spacing), spacing, spacing / (2 * radius)
 
 
 def gate_network(*, radius: float, eps: float, state_radius: float = 0.0) -> Network:
-    """Lemma 24: (h, x, z) -> h + 2 x relu(z - 1/2) within eps on |x| <= radius, |z| <= 1.
+    """Build Lemma 24's network (h, x, z) -> h + 2 x relu(z - 1/2), with error at most eps.
 
-    Without a state (state_radius = 0) the input is (x, z). Rows of W have the l_1 norm 1/R of the
-    lemma, R = sqrt(1 + 4 radius^2 + state_radius^2). The error is attained at z = 1/2, x = radius.
+    The error bound holds on |x| <= radius, |z| <= 1; z = 1/2, x = radius attains it. Without a
+    state (state_radius = 0) the input is (x, z). Rows of W have the l_1 norm 1/R of the lemma, with
+    R = sqrt(1 + 4 radius^2 + state_radius^2).
 
     Raises:
         ValueError: if eps is not between 0 and radius.
@@ -75,7 +79,7 @@ class Norms(NamedTuple):
 
 
 def network_norms(network: Network, /) -> Norms:
-    """Those of a network of two layers."""
+    """Measure the norms of a network of two layers."""
     (W, b), (A, _) = network
     xp = array_module(W, b, A)
     largest = lambda M: xp.max(xp.sum(M, axis=1))
@@ -83,10 +87,10 @@ def network_norms(network: Network, /) -> Norms:
 
 
 def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
-    """Return the result of `network_norms` for `gate_network`: explicit.
+    """Return the `network_norms` of `gate_network` in closed form. Explicit.
 
-    m = 2 K and |a|^2 = 2 R^2 (1 + e)^2 r^2 (4 K - 3), K = ceil(r/(4 eps) + 1/2), e = eps/r^2; a
-    state adds 2 units and 2 R^2.
+    The width is m = 2 K, and |a|^2 = 2 R^2 (1 + e)^2 r^2 (4 K - 3), with K = ceil(r/(4 eps) + 1/2)
+    and e = eps/r^2. A state adds 2 units and 2 R^2.
     """
     knots, spacing, tilt = _knots(radius, eps)
     R, state = math.sqrt(1 + 4 * radius**2 + state_radius**2), float(state_radius > 0)
@@ -173,6 +177,8 @@ def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
     """
     reach = lipschitz * radius
     if not 0 < eps <= reach:
-        raise ValueError(f"eps must lie between 0 and L R = {reach}, got {eps}")
+        raise ValueError(
+            f"eps={eps}, expected a positive number of at most L R = {reach}. Try a smaller eps"
+        )
     width = 4.5 * reach / eps
     return Norms(width, reach * width / math.sqrt(math.ceil(reach / eps) + 1), 1 / radius, 1.0)

@@ -25,13 +25,18 @@ class RiskBound(NamedTuple):
 
 def _check(N: int, q: int, d: int, H: int) -> None:
     if min(q, d, H) < 1 or N < 2:
-        raise ValueError(f"N >= 2, q, d, H >= 1 are needed, got N={N}, q={q}, d={d}, H={H}")
+        raise ValueError(
+            f"N={N}, q={q}, d={d}, H={H}: expected N >= 2 and q, d, H >= 1. Try"
+            f" N={max(2 * q + 2, 4)}"
+        )
     if N % 2:
-        raise ValueError(f"N must be even (its halves play different roles), got N={N}")
+        raise ValueError(
+            f"N={N}, expected an even number, because the two halves play different roles. Try"
+            f" N={N + 1}"
+        )
     if q > N // 2 - 1:
         raise ValueError(
-            f"the construction needs q <= N/2 - 1 tokens that vary, got q={q}, N={N}: "
-            f"raise N to at least {2 * q + 2}"
+            f"q={q} and N={N}, expected q <= N/2 - 1 tokens that vary. Try N={2 * q + 2}"
         )
 
 

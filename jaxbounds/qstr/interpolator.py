@@ -14,25 +14,28 @@ from jaxbounds.qstr.relu_networks import Layer, Network, layer
 
 
 class Interpolator(NamedTuple):
-    """t -> sum_j a_j relu(w_j t + b_j)."""
+    """The network t -> sum_j a_j relu(w_j t + b_j) on scalars t."""
 
     a: Float[Array, "n"]
     w: Float[Array, "n"]
     b: Float[Array, "n"]
 
     def __call__(self, t: Float[Array, "*batch"], /) -> Float[Array, "*batch"]:
-        """The network's value at scalars t."""
+        """Return the network's value at scalars t."""
         units = jnp.tensordot(t, self.w, axes=0)
         units = jax.nn.relu(units + jnp.broadcast_to(self.b, units.shape))
         return jnp.einsum("...n,n->...", units, self.a)
 
     def squared_norm(self) -> Float[Array, ""]:
-        """|a|^2 + |w|^2 + |b|^2, also for the network on R^d with W = w v^T, |v| = 1."""
+        """Return |a|^2 + |w|^2 + |b|^2, also for the network on R^d with W = w v^T, |v| = 1."""
         return jnp.sum(self.a**2) + jnp.sum(self.w**2) + jnp.sum(self.b**2)
 
 
 def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
-    """Lemma 38's (a', (1, .., 1), b') for increasing z: breaks at z_1 - 1, z_1, .., z_{n-1}."""
+    """Return Lemma 38's (a', (1, .., 1), b') for increasing z.
+
+    The slope changes at z_1 - 1, z_1, .., z_{n-1}.
+    """
     slopes = jnp.diff(y) / jnp.diff(z)
     before = jnp.concatenate([jnp.zeros(1, y.dtype), y[:1], slopes])
     b = jnp.concatenate([1.0 - z[:1], -z[:-1]])
@@ -40,54 +43,60 @@ def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
 
 
 def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
-    """(c a, w / c, b / c): the same function for any c > 0."""
+    """Return (c a, w / c, b / c), which is the same function for any c > 0."""
     return Interpolator(c * network.a, network.w / c, network.b / c)
 
 
 def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
-    """The c that minimises the squared norm: ((|w|^2 + |b|^2) / |a|^2)^{1/4}."""
+    """Return the c that minimises the squared norm: ((|w|^2 + |b|^2) / |a|^2)^{1/4}."""
     inner = jnp.sum(network.w**2) + jnp.sum(network.b**2)
     return jnp.sqrt(jnp.sqrt(inner) / vector_norm(network.a))
 
 
 def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
-    """The paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
+    """Return the paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
     return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / vector_norm(y))
 
 
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
-    """Refuse points that no network passes through, or none in this precision."""
+    """Refuse points through which no network passes, or no network in this precision."""
     if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
-        raise ValueError("z or y holds NaN or infinite entries: remove those points")
+        raise ValueError(
+            f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
+            " concerned"
+        )
     gap = float(jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf))
     largest = float(jnp.max(jnp.abs(z)))
     if not gap > 64 * float(jnp.finfo(z.dtype).eps) * largest:
         raise ValueError(
-            f"two of the {z.shape[0]} points are {gap:.2e} apart, which {z.dtype} does not resolve "
-            f"near {largest:.2e}: merge coinciding points, or compute in float64"
+            f"two of the {z.shape[0]} points have distance={gap:.2e}, which {z.dtype} does not"
+            f" resolve near {largest:.2e}. Try to merge equal points, or compute in float64"
         )
 
 
 def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Interpolator:
-    """Lemma 38: a network of width n with value y_i at z_i and squared norm (C.16).
+    """Build Lemma 38's network of width n with value y_i at z_i and squared norm (C.16).
 
-    The points may come in any order. For y = 0 it is the zero network. Values between close points
-    are sums of steep pieces: the rounding error grows like the unit times |y| |z| / gap, so compute
-    in float64 (`jaxbounds.float64_on_cpu()`) where points are many or close. Under a trace the
-    values of the points are taken on trust.
+    The points may come in any order. For y = 0 the result is the zero network. Values between close
+    points are sums of steep pieces. Their rounding error grows like the unit of rounding times |y|
+    |z| / gap. So compute in float64 (`jaxbounds.float64_on_cpu()`) if points are many or close.
+    Under a JAX trace the function does not check the points.
 
     Args:
         z: n distinct scalars.
         y: n values.
-        optimal: balance the layers optimally rather than by the paper's constant.
+        optimal: balance the layers optimally instead of by the paper's constant.
 
     Raises:
-        ValueError: if z and y are not finite vectors of one length, two points coincide, or they
+        ValueError: if z and y are not finite vectors of equal length, two points coincide, or they
             are so close that the slopes lose all digits.
     """
     z, y = (jnp.asarray(values, dtype=jnp.result_type(float)) for values in (z, y))
     if z.ndim != 1 or z.shape != y.shape or not z.size:
-        raise ValueError(f"z and y must be vectors of one length, got {z.shape} and {y.shape}")
+        raise ValueError(
+            f"z.shape={z.shape} and y.shape={y.shape}, expected two vectors of equal length. Try"
+            " z.ravel()"
+        )
     if not any(isinstance(values, jax.core.Tracer) for values in (z, y)):
         _refuse(z, y)
     order = jnp.argsort(z)
@@ -99,52 +108,55 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
 
 def smallest_gap(z: Float[Array, "n"], /) -> Float[Array, ""]:
-    """The eps of (C.16), min(1, smallest gap)."""
+    """Return the eps of (C.16): min(1, smallest gap between two points)."""
     return jnp.min(jnp.diff(jnp.sort(z)), initial=1.0)
 
 
 def norm_bound(
     z: Float[Array, "n"], y: Float[Array, "n"], /, *, constant: float = 19.0
 ) -> Float[Array, ""]:
-    """(C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap). Explicit.
+    """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
-    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <=
-    3 (n + |z|^2), balanced by the paper's c; 2 sqrt(48) is enough for the optimal balance.
+    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
+    |z|^2), balanced by the paper's c. With the optimal balance 2 sqrt(48) is enough. Explicit.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)
 
 
 def separation(n: int, /) -> float:
-    """Lemma 37: all |v^T (x_i - x_j)| >= sqrt(pi) / (3 n^2) with probability >= 2/3."""
+    """Return sqrt(pi) / (3 n^2), which all |v^T (x_i - x_j)| reach with probability >= 2/3.
+
+    This is Lemma 37.
+    """
     return math.sqrt(math.pi) / (3 * n**2)
 
 
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
-    """Lemma 38's bound on |b'|^2: 3 |z|^2 + 2; `printed` is |z|^2 + 1, which is false. Explicit.
+    """Return Lemma 38's bound 3 |z|^2 + 2 on |b'|^2; `printed` returns |z|^2 + 1, which is false.
 
-    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2.
+    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. Explicit.
     """
     square = jnp.sum(z**2)
     return square + 1 if printed else 3 * square + 2
 
 
 def separated(x: Float[Array, "n d"], v: Float[Array, "d"], /) -> tuple[Array, Array]:
-    """Lemma 37's two quantities: the smallest gap of v^T x_i, and sum_i (v^T x_i)^2."""
+    """Return Lemma 37's two quantities: the smallest gap of v^T x_i, and sum_i (v^T x_i)^2."""
     z = x @ v
     return jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf), jnp.sum(z**2)
 
 
 def embed_in_rnn(network: Interpolator, v: Float[Array, "d"], depth: int, /) -> Network:
-    """Theorem 9's readout f_y of `depth` layers that computes the interpolator of v^T x.
+    """Build Theorem 9's readout f_y of `depth` layers that computes the interpolator of v^T x.
 
-    Transitions and U are zero. Its squared norm is 2|a|^2 + |w|^2 + |b|^2 + 2 (depth - 3) + 2.
+    Transitions and U are zero. The squared norm is 2|a|^2 + |w|^2 + |b|^2 + 2 (depth - 3) + 2.
 
     Raises:
         ValueError: if the depth is below 3.
     """
     if depth < 3:
-        raise ValueError(f"the embedding needs depth >= 3, got {depth}")
+        raise ValueError(f"depth={depth}, expected at least 3 for the embedding. Try depth=3")
     first = Layer(jnp.outer(network.w, v), network.b)
     second = Layer(jnp.stack([network.a, -network.a]), jnp.zeros(2, network.a.dtype))
     middle = tuple(layer(np.eye(2)) for _ in range(depth - 3))

@@ -1,7 +1,7 @@
-"""The limit of the information in labels, named after Theorem 4 (Section 3.2).
+"""The limit on the information in n labels, as stated after Theorem 4 (Section 3.2).
 
-For the linear link y = <u, (x_{t_1}, .., x_{t_q})>, |u| = 1 in R^{qd}, a label is one linear
-equation for u. Two directions that agree on all of them are told apart by no learner.
+For the linear link y = <u, (x_{t_1}, .., x_{t_q})>, with |u| = 1 in R^{qd}, a label is one linear
+equation for u. No learner can distinguish two directions u that satisfy all n equations.
 """
 
 import jax.numpy as jnp
@@ -13,33 +13,35 @@ from jaxbounds.qstr.span import span_rows
 def mirrored_direction(
     tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /
 ) -> Float[Array, "qd"]:
-    """The direction of the same length and the same labels as u that is farthest from it.
+    """Return the direction with u's length and labels that is farthest from u.
 
-    2 P u - u, P the projection onto the span of the relevant tokens of the n labels.
+    It is 2 P u - u, where P is the projection onto the span of the relevant tokens of the n labels.
     """
     rows = span_rows(tokens)[0]
     return 2.0 * rows.T @ (rows @ u) - u
 
 
 def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float[Array, ""]:
-    """|u - P u|^2: any estimate is at least that far, squared, from u or from its mirror image.
+    """Return |u - P u|^2, a lower bound on every estimate's squared distance from u or its mirror.
 
-    Half of |a - v|^2 + |b - v|^2 is |a - b|^2 / 4 + |v - (a + b) / 2|^2. With fresh relevant tokens
-    of covariance I that is a risk; explicit, and attained by P u, which the labels tell.
+    An estimate v misses u = a or the mirror image b by at least this much, since the mean of |a -
+    v|^2 and |b - v|^2 is |a - b|^2 / 4 + |v - (a + b) / 2|^2. With fresh relevant tokens of
+    covariance I, this squared distance is a risk. The estimate P u, which the labels determine,
+    attains it. Explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 
 
 def label_limit(n: int, /, *, q: int, d: int) -> float:
-    """The risk 1 - n/(qd) that n labels leave on average over u, and hence for some u. Explicit.
+    """Return the risk 1 - n/(qd) that n labels leave on average over u. Explicit.
 
-    The average of `hidden_risk` over the sphere is 1 - rank/(qd). So risk r needs (1 - r) q d
-    labels: Omega(qd). One for each prompt as in (2.3), or in simple-qSTR; the averaged risk (2.2)
-    of other models has up to N to a prompt.
+    Some u has at least the average risk. The average of `hidden_risk` over the sphere is 1 -
+    rank/(qd). So a risk r needs (1 - r) q d labels: Omega(qd). A prompt gives one label in (2.3) or
+    in simple-qSTR. The averaged risk (2.2) of other models has up to N labels for each prompt.
 
     Raises:
         ValueError: if n is negative, or q or d is not positive.
     """
     if n < 0 or min(q, d) < 1:
-        raise ValueError(f"n >= 0 labels and q, d >= 1 are needed, got n={n}, q={q}, d={d}")
+        raise ValueError(f"n={n}, q={q}, d={d}: expected n >= 0 labels and q, d >= 1. Try n=0")
     return max(0.0, 1.0 - n / (q * d))

@@ -1,4 +1,4 @@
-"""Layers with PyTorch's initial laws, part of the published protocol, and a network of them."""
+"""Layers with PyTorch's initialisation, which the published protocol uses, and a ReLU network."""
 
 import math
 from collections.abc import Callable
@@ -12,37 +12,40 @@ Initialiser = Callable[..., Array]
 
 
 def uniform(bound: float, /) -> Initialiser:
-    """U(-bound, bound)."""
+    """Return an initialiser that draws from U(-bound, bound)."""
     return lambda key, shape, dtype=float: jax.random.uniform(
         key, shape, dtype, minval=-bound, maxval=bound
     )
 
 
 def uniform_fan_in(fan_in: int, /) -> Initialiser:
-    """U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's Linear, GRU and LSTM, biases included."""
+    """Return U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's initialiser of Linear, GRU and LSTM.
+
+    PyTorch uses it for biases too.
+    """
     return uniform(1.0 / math.sqrt(fan_in))
 
 
 def dense(
     x: Float[Array, "*batch i"], W: Float[Array, "o i"], b: Float[Array, "o"], /
 ) -> Float[Array, "*batch o"]:
-    """The affine map x W^T + b."""
+    """Apply the affine map x W^T + b."""
     out = jnp.einsum("...i,oi->...o", x, W)
     return out + jnp.broadcast_to(b, out.shape)
 
 
 class TorchMLP(nn.Module):
-    """A ReLU network whose layers start as PyTorch's Linear does.
+    """A ReLU network whose layers start like PyTorch's Linear.
 
     Attributes:
-        widths: of the hidden layers and, last, of the output.
+        widths: widths of the hidden layers, then of the output.
     """
 
     widths: tuple[int, ...]
 
     @nn.compact
     def __call__(self, x: Float[Array, "*batch i"]) -> Float[Array, "*batch o"]:
-        """The network's output."""
+        """Return the network's output."""
         for layer, width in enumerate(self.widths):
             start = uniform_fan_in(x.shape[-1])
             W = self.param(f"W{layer}", start, (width, x.shape[-1]))
@@ -56,13 +59,13 @@ class FeedForward(nn.Module):
     """A ReLU network on the flattened encoded prompt, with one output per position.
 
     Attributes:
-        widths: of the hidden layers; the public code uses (N d, 1000), which grows with N.
+        widths: widths of the hidden layers; the public code uses (N d, 1000), which grows with N.
     """
 
     widths: tuple[int, ...]
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Predictions at every position."""
+        """Return predictions at every position."""
         flat = z.reshape(*z.shape[:-2], -1)
         return TorchMLP((*self.widths, z.shape[-2]), name="mlp")(flat)

@@ -1,8 +1,8 @@
-"""Two-layer networks of Assumption 2 for the smooth links that ship none of their own.
+"""Two-layer networks of Assumption 2 for the smooth links that have no exact network.
 
-Functions of one variable are interpolated at equally spaced knots, so that eps_2NN is explicit:
-spacing^2/8 for every unit of the second derivative. Constants come from a unit relu(1). (The link
-`xor` jumps: no continuous network is nearer to it than 1, which zero is.)
+Each network interpolates functions of one variable at equally spaced knots. So its error eps_2NN is
+explicit: spacing^2/8 times the largest second derivative. A unit relu(1) represents a constant.
+(The link `xor` jumps: no continuous network has an error below 1, the error of zero.)
 """
 
 import math
@@ -17,7 +17,7 @@ from jaxbounds.qstr.relu_networks import square_hinges
 
 
 class Approximation(NamedTuple):
-    """A network, and the eps_2NN of Assumption 2 that it has on |x_l| <= radius."""
+    """A network, and its eps_2NN of Assumption 2 on |x_l| <= radius."""
 
     network: TwoLayer
     eps_2nn: float
@@ -25,20 +25,23 @@ class Approximation(NamedTuple):
 
 def _checked(radius: float, knots: int) -> None:
     if knots < 1 or not radius > 0:
-        raise ValueError(f"at least one knot and radius > 0 are needed, got {knots}, {radius}")
+        raise ValueError(
+            f"knots={knots} and radius={radius}, expected at least one knot and radius > 0. Try"
+            " knots=8"
+        )
 
 
 def mean_network(u: Float[Array, "d"], /, *, q: int) -> Approximation:
-    """For g = <u, x_1 + .. + x_q> / q: relu(v) - relu(-v), exactly."""
+    """Return the exact network relu(v) - relu(-v) for the link <u, x_1 + .. + x_q> / q."""
     row = jnp.tile(u, q) / q
     a, b = jnp.array([1.0, -1.0], u.dtype), jnp.zeros(2, u.dtype)
     return Approximation(TwoLayer(a, jnp.stack([row, -row]), b), 0.0)
 
 
 def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int) -> Approximation:
-    """For g = sin<u, (x_1; ..; x_q)> with |u| = 1: interpolation on [-sqrt(q) r, sqrt(q) r].
+    """Interpolate the link sin<u, (x_1; ..; x_q)>, |u| = 1, on [-sqrt(q) r, sqrt(q) r].
 
-    |sin''| <= 1, so that the error is at most h^2/8 for knots h apart. Explicit.
+    Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. Explicit.
 
     Raises:
         ValueError: if there is no knot or the radius is not positive.
@@ -55,10 +58,10 @@ def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int)
 
 
 def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approximation:
-    """For g = (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd): every coordinate's square by hinges.
+    """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by hinges in each coordinate.
 
-    Each interpolant lies between 0 and h^2/4 above its square, h = r / knots; a constant halves the
-    error, so that |g - network| <= sqrt(qd) h^2/8. Explicit.
+    Each interpolant exceeds its square by 0 to h^2/4, with h = r / knots. Subtracting a constant
+    halves the error, so |g - network| <= sqrt(qd) h^2/8. Explicit.
 
     Raises:
         ValueError: if there is no knot or the radius is not positive.

@@ -25,33 +25,34 @@ class TwoLayer(NamedTuple):
     b: Float[Array, "m"]
 
     def __call__(self, tokens: Float[Array, "*batch q d"], /) -> Float[Array, "*batch"]:
-        """The network's value at `tokens`."""
+        """Return the network's value at `tokens`."""
         flat = tokens.reshape(*tokens.shape[:-2], -1)
         hidden = jnp.einsum("...k,mk->...m", flat, self.W)
         hidden = jax.nn.relu(hidden + jnp.broadcast_to(self.b, hidden.shape))
         return jnp.einsum("...m,m->...", hidden, self.a)
 
     def radii(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """The smallest (r_a, r_w) of Assumption 2: sqrt(m)|a|, |(W, b)|_F / sqrt(m)."""
+        """Return the smallest (r_a, r_w) of Assumption 2: sqrt(m)|a| and |(W, b)|_F / sqrt(m)."""
         root = math.sqrt(self.a.shape[0])
         weights = jnp.sqrt(jnp.sum(self.W**2) + jnp.sum(self.b**2))
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
 
     def with_unit_weights(self) -> "TwoLayer":
-        """The same function with r_w = 1, by homogeneity: (W, b) / r_w and r_w a. Exact."""
+        """Rescale to r_w = 1 without changing the function: (W, b) / r_w and r_w a. Exact."""
         _, r_w = self.radii()
         return TwoLayer(r_w * self.a, self.W / r_w, self.b / r_w)
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link by name.
+    """A link function with its name.
 
     Attributes:
         name: the key in `LINKS`.
         init: `init(key, q, d) -> parameters`.
         apply: `apply(parameters, tokens (..., q, d)) -> labels (...)`.
-        two_layer: the exact network of Assumption 2 (eps_2NN = 0), or None where there is none.
+        two_layer: the exact network of Assumption 2 (eps_2NN = 0), or None if no such network
+            exists.
     """
 
     name: str
@@ -61,7 +62,7 @@ class Link:
 
 
 def sphere(key: Array, /, *shape: int) -> Float[Array, "*shape"]:
-    """Uniform directions: unit vectors along the last axis of `shape`."""
+    """Draw uniform directions: unit vectors along the last axis of `shape`."""
     direction = jax.random.normal(key, shape)
     return direction / jnp.sqrt(jnp.sum(direction**2, axis=-1, keepdims=True))
 
@@ -138,11 +139,14 @@ product of sign<u, x_t> over the relevant tokens."""
 
 
 def find_link(name: str, /) -> Link:
-    """The shipped link of that name.
+    """Return the shipped link of this name.
 
     Raises:
-        ValueError: if there is none; the message lists those there are.
+        ValueError: if the name is unknown; the message lists all names.
     """
     if name not in LINKS:
-        raise ValueError(f"unknown link {name!r}: choose one of {', '.join(LINKS)}")
+        raise ValueError(
+            f"link name={name!r} is unknown, expected one of {', '.join(LINKS)}. Try"
+            f" {next(iter(LINKS))!r}"
+        )
     return LINKS[name]

@@ -1,10 +1,10 @@
-"""Theorem 9's memorising networks, computed: the least norm is a convex problem over neurons.
+"""Theorem 9's memorising networks, computed: their least norm is a convex problem over neurons.
 
-Units a_j relu(<w_j, x> + b_j) of variation V = sum_j |a_j| |(w_j, b_j)| cost |vec|^2 = 2 V once
-each shares its norm evenly. V is the total mass of a measure on unit neurons, linear in it, and so
-are the predictions: a linear program over any finite dictionary of neurons. What it finds is one
-side, an upper estimate of the least norm: neurons outside the dictionary, and networks that use
-their states, may cost less.
+Units a_j relu(<w_j, x> + b_j) have the variation V = sum_j |a_j| |(w_j, b_j)|. If each unit shares
+its norm evenly between its two layers, then |vec|^2 = 2 V. V is the total mass of a measure on unit
+neurons. It is linear in the measure, and so are the predictions. So the least V over any finite
+dictionary of neurons is a linear program. Its result is an upper estimate of the least norm:
+neurons outside the dictionary, and networks that use their states, may cost less.
 """
 
 from typing import Any, NamedTuple
@@ -24,37 +24,39 @@ Draws = Array | np.ndarray
 
 
 def variation(network: TwoLayer, /) -> Any:
-    """The sum over units of |a_j| |(w_j, b_j)|: half the least |vec|^2 of that function's units."""
+    """Return V = sum_j |a_j| |(w_j, b_j)|, half the least |vec|^2 of units with this function."""
     xp = array_module(*network)
     a, W, b = map(xp.asarray, network)
     return xp.abs(a) @ xp.sqrt(xp.sum(W**2, axis=1) + b**2)
 
 
 def memorising_product(variation: Any, depth: int, /) -> Any:
-    """The product of the layers' squared norms in `deep_readout`: 2^{depth - 2} V^2. Explicit.
+    """Return the product 2^{depth - 2} V^2 of the layers' squared norms in `deep_readout`.
 
-    Balanced, |vec|^2 = depth times its depth-th root; and L^2 |U|_F^2 of any network that costs no
-    more is at most this, by AM-GM (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`).
+    If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. By AM-GM,
+    L^2 |U|_F^2 of any network that costs no more is at most this product
+    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). Explicit.
 
     Raises:
         ValueError: if the depth is below 2.
     """
     if depth < 2:
-        raise ValueError(f"Theorem 9 needs depth >= 2, got {depth}")
+        raise ValueError(f"depth={depth}, expected at least 2 (Theorem 9). Try depth=2")
     return 2.0 ** (depth - 2) * variation**2
 
 
 def deep_readout(network: TwoLayer, depth: int, /) -> Network:
-    """Theorem 9's f_y of `depth` layers (U = 0) that computes the network, at its balanced cost.
+    """Build Theorem 9's f_y of `depth` layers (U = 0) that computes the network at least cost.
 
-    Units with a_j > 0 and those with a_j < 0 are summed apart, sums which every further ReLU keeps;
-    the last layer takes the difference. All layers have one norm.
+    The layers sum the units with a_j > 0 and the units with a_j < 0 separately. Every further ReLU
+    keeps both sums, and the last layer takes their difference. All layers have equal norms.
 
     Raises:
         ValueError: if the depth is below 2.
     """
     V = variation(network)
-    root = memorising_product(V, depth) ** (1 / depth)  # of each layer's squared norm
+    # The root is the squared norm of each layer.
+    root = memorising_product(V, depth) ** (1 / depth)
     size = vector_norm(jnp.column_stack([network.W, network.b]))
     own = jnp.where(size > 0, jnp.sqrt(jnp.abs(network.a) / jnp.where(size > 0, size, 1.0)), 0.0)
     scale = jnp.sqrt(root / jnp.where(V > 0, V, 1.0))
@@ -72,26 +74,27 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
 def stateless_risk(
     values: Float[Draws, "m"], own: Float[Draws, "m"], /, *, N: int
 ) -> Float[Draws, "m"]:
-    """The risk on 1STR of a network that reads x_j alone, at draws of x_j: to be averaged.
+    """Return the risk on 1STR of a network that reads x_j alone, for draws of x_j.
 
-    The label is <u, x_j> with probability 1/N, and else a standard normal independent of x_j: the
-    average is never below 1 - 1/N^2, whatever the network.
+    Average the result over the draws. The label is <u, x_j> with probability 1/N, and otherwise a
+    standard normal independent of x_j. So the average is at least 1 - 1/N^2 for every network.
 
     Args:
-        values: its predictions at draws of x_j.
-        own: <u, x_j>.
-        N: the length.
+        values: the network's predictions at draws of x_j.
+        own: <u, x_j> at these draws.
+        N: number of tokens in a prompt.
     """
     return ((values - own) ** 2 + (N - 1) * (values**2 + 1)) / N
 
 
 class Memorised(NamedTuple):
-    """A network through given points, and how far from least its variation may be.
+    """A network through given points, and a measure of how far it is from the least variation.
 
     Attributes:
         network: passes through the points.
-        price: the most that a unit neuron found by the restarts is worth at the program's dual, at
-            least 1: if none is worth more, the least variation is at least the network's / price.
+        price: the largest value at the linear program's dual of a unit neuron that the restarts
+            found, at least 1. If no neuron has a larger value, the least variation is at least V /
+            price.
     """
 
     network: TwoLayer
@@ -99,7 +102,10 @@ class Memorised(NamedTuple):
 
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
-    """Unit neurons w of larger |dual^T relu(rows w)|: each step goes as far as is best of six."""
+    """Move unit neurons w to larger |dual^T relu(rows w)|.
+
+    Each step takes the best of six lengths.
+    """
     w, moving = w.copy(), np.arange(len(w))
     strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])
     for _ in range(steps):
@@ -108,18 +114,19 @@ def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np
         value = np.maximum(at, 0.0) @ dual
         towards = _unit(np.sign(value)[:, None] * ((at > 0) * dual) @ rows)
         step, cosine = towards @ rows.T, np.sum(own * towards, axis=1)
-        # relu(c t) = c relu(t) for c > 0: the length is divided by after the sum.
+        # relu(c t) = c relu(t) for c > 0, so the division by the length comes after the sum.
         worth = np.abs([value, *(np.maximum(at + s * step, 0.0) @ dual for s in strides[1:])])
         square = np.sum(own**2, axis=1) + strides[:, None] * (2 * cosine + strides[:, None])
         best = strides[np.argmax(worth / np.sqrt(np.maximum(square, 1e-300)), axis=0)]
-        further = best > 0  # where no stride is better, none will be
+        # A neuron that no stride improves stays where it is.
+        further = best > 0
         moving, best = moving[further], best[further, None]
         w[moving] = _unit(own[further] + best * towards[further])
     return w
 
 
 def _unit(v: np.ndarray) -> np.ndarray:
-    """Rows of norm 1; zero rows as they are."""
+    """Scale rows to norm 1; zero rows stay zero."""
     return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-300)
 
 
@@ -132,19 +139,20 @@ def least_variation(
     units: int = 64,
     rounds: int = 6,
 ) -> Memorised:
-    """A network of small variation through n points: linear programs, with neurons added to them.
+    """Find a network of small variation through n points by linear programs with growing neurons.
 
-    The first dictionary holds the affine interpolant, if there is one, Lemma 38's neurons along one
-    direction, and random ones in the span of the data, where the best lie; each round adds those
-    that an ascent finds to be worth more than they cost. n neurons are returned, some of them zero.
-    As for Lemma 38's network, float64 is needed where points are many or close.
+    The first dictionary holds three kinds of neurons: the affine interpolant (if it exists), Lemma
+    38's neurons along one direction, and random neurons in the span of the data, which contains the
+    best neurons. Each round adds neurons that an ascent finds to be worth more than they cost. The
+    result has n neurons; some may be zero. Use float64 if points are many or close, as for Lemma
+    38's network.
 
     Args:
         x: points, shape (n, d).
         y: their values, shape (n,).
-        seed: of the random neurons.
-        units: how many neurons are drawn, and at most added, in a round.
-        rounds: linear programs.
+        seed: seed of the random neurons.
+        units: number of neurons drawn, and largest number added, in a round.
+        rounds: number of linear programs.
 
     Raises:
         ValueError: if the points are no finite arrays of these shapes, or two of them coincide.
@@ -153,7 +161,8 @@ def least_variation(
     finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))
     if x.ndim != 2 or y.shape != x.shape[:1] or not y.size or not finite:
         raise ValueError(
-            f"x (n, d) and y (n,) of finite numbers are needed, got shapes {x.shape}, {y.shape}"
+            f"x.shape={x.shape} and y.shape={y.shape}, expected finite numbers of shapes (n,"
+            " d) and (n,). Try x[:, None] for numbers"
         )
     rng = np.random.default_rng(seed)
     rows = np.column_stack([x, np.ones(len(x))])
@@ -171,8 +180,8 @@ def least_variation(
         )
         if found.status:
             raise ValueError(
-                f"no network of {len(neurons)} neurons passes through the {len(y)} points: merge "
-                "those that coincide"
+                f"neurons={len(neurons)} cannot fit the points={len(y)}. Try to merge points"
+                " with equal inputs"
             )
         dual = found.eqlin.marginals
         start = np.concatenate([neurons, _unit(draw())])
@@ -185,7 +194,7 @@ def least_variation(
     mass = found.x[: len(neurons)] - found.x[len(neurons) :]
     used = np.flatnonzero(np.abs(mass) > 1e-12)
     a, W = np.zeros(len(y)), np.zeros((len(y), rows.shape[1]))
-    # The program meets its constraints to 1e-7 only.
+    # The program meets its constraints only to 1e-7, so least squares refines the weights.
     a[: len(used)], W[: len(used)] = np.linalg.lstsq(features[:, used], y)[0], neurons[used]
     network = TwoLayer(*(jnp.asarray(part) for part in (a, W[:, :-1], W[:, -1])))
     return Memorised(network, price)

@@ -1,8 +1,9 @@
-"""Which parameter of a network of one's own reads the prompt, if only one does.
+"""Find the one parameter of a user's network that reads the prompt, if there is only one.
 
-Theorem 6 speaks of p -> f(T, W x): W meets the flattened prompt, and f, which may be anything, sees
-the prompt through W x only. That is read off the names and shapes of parameters here, in whatever
-they come: linen variables, nnx modules and states, Equinox modules, nested dicts.
+Theorem 6 speaks of p -> f(T, W x): the matrix W meets the flattened prompt, and the arbitrary
+function f sees the prompt only through W x. This module decides from names and shapes of parameters
+whether a network has this form. It takes linen variables, nnx modules and states, Equinox modules,
+and nested dicts.
 """
 
 from collections.abc import Mapping
@@ -22,11 +23,11 @@ READS_TOKENS = {
     "a normalisation": ("norm", "ln", "scale"),
     "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
 }
-"""Parts of paths and their layers, which often meet the prompt beside or before a dense one."""
+"""Parts of paths, by the kind of layer; such layers often meet the prompt beside a dense layer."""
 
 
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
-    """Every array of floats in a pytree, by its path; all else (keys, counts, functions) is left.
+    """Return every array of floats in a pytree by its path; drop keys, counts and functions.
 
     Raises:
         ValueError: if a key of a dictionary cannot be ordered among the others.
@@ -43,12 +44,12 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """The one matrix that takes `inputs` numbers, its rows as W's, and what speaks against it.
+    """Return the one matrix that takes `inputs` numbers, its rows as W, and the reasons against it.
 
     Args:
-        weights: by path.
-        inputs: how many numbers the flattened prompt has as the network gets it.
-        first: the path of the layer, where shapes leave it open.
+        weights: the arrays by path.
+        inputs: number of entries of the flattened prompt, as the network receives it.
+        first: path of the layer, if the shapes leave it open.
     """
     known = {name: w for name, w in weights.items() if not first or name == first}
     places = [(name, axis) for name, w in known.items() for axis in _input_axes(name, w.shape)]
@@ -79,8 +80,9 @@ def first_layer(
 def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
     """Return layers that may meet the prompt besides the first one, with a reason for each kind.
 
-    With a first layer, of `width` outputs, these are the parameters of widths that no chain of
-    matrices from it leads to. Without (""), those that are named after such layers.
+    With a first layer, of `width` outputs, these are the parameters with a width that no chain of
+    matrices from the first layer reaches. Without a first layer (""), they are the parameters named
+    like such layers.
     """
     rest = {name: w for name, w in weights.items() if name != first}
     reached, growing = {width}, bool(first)
@@ -107,7 +109,10 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
 
 
 def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of a matrix that may be its inputs: one where the name says ("kernel", "weight")."""
+    """Return the axes of a matrix that may be its inputs.
+
+    The names "kernel" and "weight" leave one axis.
+    """
     said = {"kernel": (0,), "weight": (1,)}.get(name.rsplit("/", 1)[-1], (0, 1))
     return said if len(shape) == 2 else ()
 

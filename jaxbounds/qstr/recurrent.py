@@ -1,7 +1,8 @@
-"""The paper's bidirectional RNN (Section 5): projected residual transitions, exclusive states.
+"""The paper's bidirectional RNN (Section 5): residual transitions with projected states.
 
-h->_1 = 0, h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)) and the mirror image; yhat_i =
-f_y(h->_i, h<-_i, z_i). The state at i has not seen token i, unlike a PyTorch or Flax RNN's.
+The states are h->_1 = 0 and h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)), and their mirror image h<-.
+The prediction is yhat_i = f_y(h->_i, h<-_i, z_i). The state at i has not read token i, unlike the
+states of PyTorch's or Flax's RNNs.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ Transition = Callable[[Array, Array], Array]
 def project_to_ball(
     h: Float[Array, "*batch dh"], radius: float | Float[Array, ""], /
 ) -> Float[Array, "*batch dh"]:
-    """Pi_r h = min(1, r / |h|) h, 1-Lipschitz and differentiable at 0."""
+    """Return Pi_r h = min(1, r / |h|) h, which is 1-Lipschitz and differentiable at 0."""
     square = jnp.sum(h**2, axis=-1, keepdims=True)
     outside = square > radius**2
     norm = jnp.sqrt(jnp.where(outside, square, jnp.ones_like(square)))
@@ -35,13 +36,13 @@ def exclusive_states(
     radius: float | Float[Array, ""] = jnp.inf,
     reverse: bool = False,
 ) -> Float[Array, "*batch N dh"]:
-    """The states before each token is read, by a scan over the prompt.
+    """Return the states before each token is read, by a scan over the prompt.
 
     Args:
-        transition: f(h, z) -> the increment of the state.
+        transition: f(h, z), the increment of the state.
         z: encoded tokens.
-        hidden: dimension dh of the state.
-        radius: of the ball onto which states are projected.
+        hidden: dimension d_h of the state.
+        radius: radius of the ball onto which states are projected.
         reverse: whether to read from the last token, as h<- does.
     """
 
@@ -67,10 +68,10 @@ class BidirectionalRNN(nn.Module):
     """The RNN of Section 5 with trainable ReLU transitions and readout.
 
     Attributes:
-        hidden: dh.
+        hidden: d_h, dimension of the state.
         transition_widths: hidden widths of f-> and f<-.
         readout_widths: hidden widths of f_y.
-        radius: r_h of the projection.
+        radius: r_h, radius of the projection.
     """
 
     hidden: int
@@ -80,7 +81,7 @@ class BidirectionalRNN(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Predictions at every position."""
+        """Return predictions at every position."""
         states = []
         for name, reverse in (("forward", False), ("backward", True)):
             net = TorchMLP((*self.transition_widths, self.hidden), name=name)

@@ -1,4 +1,4 @@
-"""ReLU networks as explicit weights: evaluation, joining, exact and piecewise-linear pieces."""
+"""ReLU networks as explicit weights: evaluate and modify them, build exact or piecewise pieces."""
 
 from typing import NamedTuple
 
@@ -11,18 +11,18 @@ Weights = Array | np.ndarray
 
 
 class Layer(NamedTuple):
-    """x -> W x + b."""
+    """The affine map x -> W x + b."""
 
     W: Weights
     b: Weights
 
 
 Network = tuple[Layer, ...]
-"""Affine maps with a ReLU between any two of them, none after the last."""
+"""A network: affine maps with a ReLU between any two of them, and no ReLU after the last."""
 
 
 def evaluate(network: Network, x: Float[Array, "*batch i"], /) -> Float[Array, "*batch o"]:
-    """The network's output."""
+    """Return the network's output."""
     for number, (W, b) in enumerate(network):
         x = x if number == 0 else jax.nn.relu(x)
         x = jnp.einsum("...i,oi->...o", x, W)
@@ -31,20 +31,20 @@ def evaluate(network: Network, x: Float[Array, "*batch i"], /) -> Float[Array, "
 
 
 def layer(W: np.ndarray, b: np.ndarray | None = None, /) -> Layer:
-    """A layer in the precision in force, without bias unless one is given."""
+    """Make a layer in the current default precision; the bias is zero by default."""
     dtype = jnp.zeros(()).dtype
     b = np.zeros(len(W)) if b is None else b
     return Layer(np.asarray(W, dtype), np.asarray(b, dtype))
 
 
 def shift_output(network: Network, offset: Float[Weights, "o"], /) -> Network:
-    """The network plus a constant."""
+    """Add a constant to the network's output."""
     W, b = network[-1]
     return (*network[:-1], Layer(W, b + offset))
 
 
 def shrink_output(network: Network, threshold: float, /) -> Network:
-    """The network followed by v -> relu(v - e) - relu(-v - e), zero wherever |v| <= e."""
+    """Append v -> relu(v - e) - relu(-v - e), which is zero wherever |v| <= e."""
     W, b = network[-1]
     both = Layer(np.concatenate([W, -W]), np.concatenate([b, -b]) - threshold)
     eye = np.eye(W.shape[0])
@@ -52,21 +52,28 @@ def shrink_output(network: Network, threshold: float, /) -> Network:
 
 
 def product_error(radius: float, knots: int, /) -> float:
-    """How much a product from `square_hinges` may err: s^2 / 16, s = radius / knots. Explicit."""
+    """Return s^2 / 16, the error of a product from `square_hinges`, with s = radius / knots.
+
+    Explicit.
+    """
     return (radius / knots) ** 2 / 16
 
 
 def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]:
-    """(kappa, beta) with sum_k beta_k relu(|v| - kappa_k) interpolating v^2 on [-radius, radius].
+    """Return (kappa, beta) such that sum_k beta_k relu(|v| - kappa_k) interpolates v^2.
 
-    It is even in v, so (P(a + b) - P(a - b))/4 approximates a b and vanishes exactly at b = 0. With
-    spacing s = radius / knots the square errs by at most s^2/4, above only, the product by s^2/16.
+    The interpolation holds on [-radius, radius]. It is even in v, so (P(a + b) - P(a - b))/4
+    approximates a b and vanishes exactly at b = 0. With spacing s = radius / knots the interpolant
+    exceeds the square by at most s^2/4, and the product errs by at most s^2/16.
 
     Raises:
         ValueError: if there is no knot or the radius is not positive.
     """
     if knots < 1 or radius <= 0:
-        raise ValueError(f"at least one knot and radius > 0 are needed, got {knots}, {radius}")
+        raise ValueError(
+            f"knots={knots} and radius={radius}, expected at least one knot and radius > 0. Try"
+            " knots=8"
+        )
     spacing = radius / knots
     kappa = spacing * np.arange(knots)
     return kappa, np.where(np.arange(knots) == 0, spacing, 2 * spacing)

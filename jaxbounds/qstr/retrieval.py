@@ -1,7 +1,7 @@
-"""Attention that retrieves the relevant tokens: the construction (A.2) of Lemma 11 and its error.
+"""Attention that retrieves the relevant tokens: construction (A.2) of Lemma 11 and its error.
 
-Head h has W_QK zero except alpha I in rows of the query's w_{t_h} and columns of the key's w_j, so
-its logits are alpha (d/q) <w_{t_ih}, w_j>.
+W_QK of head h is zero except for the block alpha I, in the rows of the query's w_{t_h} and the
+columns of the key's w_j. So the logits are alpha (d/q) <w_{t_ih}, w_j>.
 """
 
 import math
@@ -17,7 +17,11 @@ from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
 ROUNDING = 1e-6
-"""Encodings with a coherence this close to 1 coincide, as far as float32 can tell."""
+"""Encodings with a signed coherence above 1 - ROUNDING count as equal; a larger value refuses more.
+
+The unit is a relative difference. `inverse_temperature` and `rnn_construction` read it; float32
+cannot resolve less.
+"""
 
 
 def inverse_temperature(
@@ -31,11 +35,10 @@ def inverse_temperature(
     eps: float,
     coherence: float = 0.5,
 ) -> Any:
-    """The alpha of Lemma 11, for which the prediction errs by at most sqrt(eps) through attention.
+    """Return Lemma 11's alpha, with which attention changes the prediction by at most sqrt(eps).
 
-    alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2.
-
-    Never negative: where eps asks for nothing, zero serves.
+    alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2. The
+    result is never negative: if eps is large enough, alpha = 0 suffices.
 
     Raises:
         ValueError: if the signed coherence mu is not below 1 by more than rounding (two encodings
@@ -43,18 +46,22 @@ def inverse_temperature(
     """
     if not coherence < 1 - ROUNDING:
         raise ValueError(
-            f"retrieval needs signed coherence < 1, got {coherence}: two encodings coincide, so "
-            "no temperature separates them; draw encodings again or raise their dimension"
+            f"coherence={coherence}, expected a signed coherence below 1: two encodings"
+            " coincide, so no temperature separates them. Try new encodings, or a larger"
+            " dimension for them"
         )
     if not eps > 0:
-        raise ValueError(f"eps must be positive, got {eps}: retrieval is exact only in the limit")
+        raise ValueError(
+            f"eps={eps}, expected a positive number, because retrieval is exact only in the limit."
+            " Try eps=0.01"
+        )
     inside = 2 * r_a * r_w * r_x * N * math.sqrt(q) / math.sqrt(eps)
     xp = array_module(inside)
     return number(xp.maximum(q / ((1 - coherence) * d) * xp.log(inside), 0.0))
 
 
 def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
-    """W_QK of the q heads of (A.2): block (query's w_{t_h}, key's w_j) is alpha I."""
+    """Return W_QK of the q heads of (A.2): block (query's w_{t_h}, key's w_j) is alpha I."""
     De = d + (q + 1) * de
     eye = alpha * jnp.eye(de)
     heads = [
@@ -67,7 +74,7 @@ def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[
 def transformer_parameters(
     network: TwoLayer, alpha: ArrayLike, /, *, q: int, d: int, de: int
 ) -> dict[str, dict[str, Array]]:
-    """Parameters of `SparseTransformer(heads=q, width=m_g)` for the construction of Lemma 11."""
+    """Return parameters of `SparseTransformer(heads=q, width=m_g)` for Lemma 11's construction."""
     m, De = network.a.shape[0], d + (q + 1) * de
     W = jnp.zeros((m, q, De), network.W.dtype).at[:, :, :d].set(network.W.reshape(m, q, d))
     weights = retrieval_weights(alpha, q=q, d=d, de=de).astype(network.W.dtype)
@@ -75,7 +82,7 @@ def transformer_parameters(
 
 
 def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
-    """Only the N distinct queries w_1, .., w_N occur, so one softmax serves all positions."""
+    """Attend with the N distinct queries w_1, .., w_N; one softmax serves all positions."""
     return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 
@@ -101,16 +108,19 @@ def retrieval_error(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """The largest, over positions, joint distance of the q retrieved tokens from the wanted."""
+    """Return the largest joint distance of the q retrieved tokens from the wanted tokens.
+
+    The maximum is over positions.
+    """
     (N, d), q = x.shape, t.shape[1]
-    # An average of differences, so that nothing cancels.
+    # The average of differences avoids cancellation.
     differences = x[None, :, :] - x[:, None, :]
     each = jnp.einsum("ij,ijd->id", _attend(omega, alpha * (d / q)), differences)
     return jnp.max(vector_norm(each[t].reshape(N, q * d)))
 
 
 def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
-    """<w_t, w_j> - |w_t|^2: how far each logit is above the wanted one (below, if negative)."""
+    """Return <w_t, w_j> - |w_t|^2, each logit minus the logit of the wanted token."""
     gram = omega @ omega.T
     return gram - jnp.diagonal(gram)[:, None]
 
@@ -124,23 +134,28 @@ def retrieval_error_bound(
     q: int,
     coherence: float | Float[Array, ""] | None = None,
 ) -> Float[Array, ""]:
-    """2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q), r = max |x_i|: Lemma 11's tail, explicit.
+    """Return Lemma 11's tail 2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q), r = max |x_i|.
+
+    Explicit.
 
     Args:
         x: tokens.
         omega: encodings.
         alpha: inverse temperature.
-        q: sparsity.
-        coherence: mu, taken on trust for encodings of unit norm that are no more coherent; the
-            paper's is 1/2. Without it 1 - mu is measured, as the least |w_t|^2 - <w_t, w_j>, which
-            is valid for any encodings.
+        q: number of relevant tokens of each position.
+        coherence: mu, an upper bound on the coherence of encodings of unit norm, which is not
+            checked; the paper has 1/2. By default the function measures 1 - mu as the least |w_t|^2
+            - <w_t, w_j>, which is valid for any encodings.
 
     Raises:
-        ValueError: if there is not one encoding per token.
+        ValueError: if the number of encodings differs from the number of tokens.
     """
     N, d = omega.shape[0], x.shape[1]
     if x.shape[0] != N:
-        raise ValueError(f"{x.shape[0]} tokens need as many encodings, got {N}")
+        raise ValueError(
+            f"x has {x.shape[0]} tokens, expected one for each of N={N} encodings. Try x of shape"
+            " (N, d)"
+        )
     radius = jnp.max(vector_norm(x))
     gap: float | Array
     if coherence is None:
@@ -159,13 +174,15 @@ def retrieval_error_bound_by_row(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """The tail summed by row: sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|, jointly.
+    """Sum the tail by rows: sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|, jointly.
 
-    It uses every inner product instead of the largest, and distances instead of norms; never more
-    than `retrieval_error_bound` without a coherence. Valid for any encodings, up to rounding.
+    The sum uses every inner product instead of the largest, and distances instead of norms. It
+    never exceeds `retrieval_error_bound` without a given coherence. It is valid for any encodings,
+    up to rounding.
     """
     q, d = t.shape[1], x.shape[1]
     distance = vector_norm(x[:, None, :] - x[None, :, :])
     tail = jnp.exp(alpha * (d / q) * _below_own(omega))
-    each = jnp.sum(tail * distance, axis=1)  # the term j = t has distance 0
+    # The term j = t has distance 0.
+    each = jnp.sum(tail * distance, axis=1)
     return jnp.max(vector_norm(each[t]))

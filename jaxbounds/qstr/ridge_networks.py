@@ -1,4 +1,4 @@
-"""Lemma 42 on the disc: the least network of two layers that approximates a function within eps."""
+"""Lemma 42 on the disc: the smallest two-layer network that approximates a function within eps."""
 
 from typing import NamedTuple
 
@@ -21,12 +21,12 @@ class RidgeNetwork(NamedTuple):
     b: Float[np.ndarray, "m"]
 
     def __call__(self, x: Float[np.ndarray, "n d"], /) -> Float[np.ndarray, "n"]:
-        """The values at points, one a row."""
+        """Return the values at points, one point in each row."""
         return np.maximum(x @ self.W.T + self.b, 0.0) @ self.a
 
 
 def disc(*, radius: float, spacing: float) -> Float[np.ndarray, "n 2"]:
-    """The points of a square lattice within a disc."""
+    """Return the points of a square lattice within a disc."""
     ticks = np.arange(-radius, radius + spacing / 2, spacing)
     square = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     return square[np.linalg.norm(square, axis=1) <= radius]
@@ -42,22 +42,22 @@ def least_ridge_network(
     directions: int,
     biases: int,
 ) -> RidgeNetwork:
-    """The network of least |a|_1 among these units that is within eps at the points, then split.
+    """Find the network of least |a|_1 among given units that is within eps at the points.
 
-    A linear program over units of all directions and biases. A unit of weight a_i is split into
-    copies of equal weight, about as many as |a_i| asks for, so that |a|_2 sqrt(m) is at most
-    sqrt 2 |a|_1 for m units.
+    A linear program chooses among units of all directions and biases. The function then splits a
+    unit of weight a_i into copies of equal weight, in numbers roughly proportional to |a_i|. So
+    |a|_2 sqrt(m) is at most sqrt 2 |a|_1 for m units.
 
     Args:
         x: points of the disc.
-        values: of the function there.
-        eps: the error allowed at the points.
-        radius: R of the disc.
-        directions: how many directions of the half-circle and their opposites.
-        biases: how many biases from -1 to 1.
+        values: values of the function at the points.
+        eps: largest error at the points.
+        radius: R, the radius of the disc.
+        directions: number of directions of the half-circle; their opposites are added.
+        biases: number of biases from -1 to 1.
 
     Raises:
-        ValueError: if no network of these units is that near; more of them may be.
+        ValueError: if no network of these units is within eps; more units may suffice.
     """
     angles = np.linspace(0.0, 2 * np.pi, 2 * directions, endpoint=False)
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1) / radius
@@ -89,7 +89,7 @@ def least_ridge_network(
 def printed_lipschitz_norms(
     *, lipschitz: float, radius: float, eps: float, dimension: int
 ) -> tuple[float, float]:
-    """Lemma 42's m and |a|_2 sqrt(m) with C_1 = C_2 = 1. Rate.
+    """Return Lemma 42's m and |a|_2 sqrt(m) with C_1 = C_2 = 1: a rate.
 
     m <= C_1 (L R (1 + log(L R/eps))/eps)^d, |a|_2 sqrt(m) <= C_2 L R (..)^{(d + 1)/2}.
     """

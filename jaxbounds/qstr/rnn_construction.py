@@ -33,11 +33,13 @@ def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 def _check(coherence: float, radius: float) -> None:
     if not 0 <= coherence < 1 - ROUNDING:
         raise ValueError(
-            f"the gate closes at the coherence mu in [0, 1), got {coherence}: encodings that "
-            "coincide cannot be told apart; draw them again"
+            f"coherence={coherence}, expected mu in [0, 1), at which the gate closes: equal"
+            " encodings cannot be told apart. Try new encodings"
         )
     if not radius > 0:
-        raise ValueError(f"radius must bound every |x_ik| and be positive, got {radius}")
+        raise ValueError(
+            f"radius={radius}, expected a positive bound on every |x_ik|. Try radius=1"
+        )
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
@@ -163,7 +165,10 @@ def biased_transition(
     """
     noise = np.asarray(noise)
     if not np.all((noise >= eps / 2) & (noise <= eps)):
-        raise ValueError(f"the noise must lie in [eps/2, eps] = [{eps / 2}, {eps}]")
+        raise ValueError(
+            f"noise of shape={np.shape(noise)} leaves [eps/2, eps] = [{eps / 2}, {eps}]. Try noise"
+            " inside this interval"
+        )
     network = shift_output(exact_transition(**options), noise)
     return shrink_output(network, eps) if rectified else network
 

@@ -41,7 +41,10 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
         ValueError: if Nd is not a multiple of d.
     """
     if basis.shape[1] % d:
-        raise ValueError(f"rows of length {basis.shape[1]} do not split into tokens of R^{d}")
+        raise ValueError(
+            f"basis.shape={basis.shape}, expected rows that split into tokens of R^d with d={d}."
+            " Try the d of these prompts"
+        )
     blocks = basis.reshape(basis.shape[0], basis.shape[1] // d, d)
     return jnp.einsum("rka,rkb->ab", blocks, blocks) / blocks.shape[1]
 
@@ -108,14 +111,23 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Prompts and direction in float64; ValueErrors as `feedforward_certificate` names them."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or 0 in x.shape[1:]:
-        raise ValueError(f"prompts must be an array (n, N, d) of tokens, got shape {x.shape}")
+        raise ValueError(
+            f"x.shape={x.shape}, expected an array (n, N, d) of tokens. Try x[None] for a single"
+            " prompt"
+        )
     d = x.shape[2]
     if u is not None:
         u = np.asarray(u, dtype=np.float64)
         if u.shape != (d,) or not np.all(np.isfinite(u)):
-            raise ValueError(f"u must be a finite vector of R^{d}, as the tokens, got {u}")
+            raise ValueError(
+                f"u={u}, expected a finite vector of R^d with d={d}. Try a vector of the tokens'"
+                " dimension"
+            )
     if not np.all(np.isfinite(x)):
-        raise ValueError("prompts hold NaN or infinite entries: remove those prompts")
+        raise ValueError(
+            f"prompts of x.shape={x.shape} hold NaN or infinity. Try to remove the prompts"
+            " concerned"
+        )
     return x, u
 
 

@@ -71,7 +71,9 @@ class PublishedTransformer(nn.Module):
         """
         De = z.shape[-1]
         if De % self.heads:
-            raise ValueError(f"De={De} does not split into {self.heads} heads: choose a divisor")
+            raise ValueError(
+                f"De={De} does not split into heads={self.heads}, expected a divisor. Try heads=1"
+            )
         # Xavier-uniform over the stacked map.
         xavier = uniform(math.sqrt(6.0 / (4 * De)))
         W_in = self.param("in_proj_weight", xavier, (3 * De, De))

@@ -45,8 +45,8 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
     margin = -found.fun if found.status == 0 else -1.0
     if not margin > 1e-9:
         raise ValueError(
-            f"no direction separates the first {q} of {N} encodings in R^{de}: use a larger de "
-            "or a smaller q"
+            f"no direction separates the first q={q} of N={N} encodings with de={de}. Try a"
+            " larger de or a smaller q"
         )
     # The slack keeps the second problem feasible.
     margin *= 1 - MARGIN_SLACK
@@ -129,7 +129,10 @@ def two_head_prediction(
         ValueError: if the tokens are not scalars.
     """
     if x.shape[-1] != 1:
-        raise ValueError(f"the two-head form is for d = 1, got {x.shape[-1]}: use `few_heads`")
+        raise ValueError(
+            f"x.shape={x.shape}, expected tokens of dimension d = 1 for the two-head form. Try"
+            " `few_heads`"
+        )
     q = t.shape[-1]
     z = encode(x, t, omega)
     weights = two_head_weights(omega, direction, q=q, beta=beta, selectivity=selectivity)

@@ -39,7 +39,8 @@ def attention_rademacher_lower(
     m, _, d = X.shape
     if m < 1 or draws < 2 or not B_QK > 0:
         raise ValueError(
-            f"m >= 1, draws >= 2 and B_QK > 0 are needed, got m={m}, draws={draws}, B_QK={B_QK}"
+            f"m={m}, draws={draws}, B_QK={B_QK}: expected m >= 1, draws >= 2 and B_QK > 0. Try"
+            " draws=2"
         )
     key_signs, key_starts = jax.random.split(key)
     sigma = jax.random.rademacher(key_signs, (draws, m), X.dtype)

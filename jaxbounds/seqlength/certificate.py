@@ -65,7 +65,9 @@ def round_up(norm: float, base: float, /) -> tuple[float, int]:
         ValueError: if the norm is negative or not finite, or the base not positive.
     """
     if not (0 <= norm < math.inf and base > 0):
-        raise ValueError(f"a finite norm >= 0 and base > 0 are needed, got {norm} and {base}")
+        raise ValueError(
+            f"norm={norm} and base={base}, expected a finite norm >= 0 and base > 0. Try base=2"
+        )
     j = 0 if norm <= base else math.ceil(math.log2(norm / base))
     while base * 2.0**j < norm:
         j += 1
@@ -128,7 +130,9 @@ def generalization_certificate(
             is not positive, or delta outside (0, 1).
     """
     if not 0 < loss_range < math.inf:
-        raise ValueError(f"loss_range must be positive and finite (clip it), got {loss_range}")
+        raise ValueError(
+            f"loss_range={loss_range}, expected a positive finite number. Try clipping the loss"
+        )
     X = np.asarray(X, np.float64)
     tokens = token_norms(X, network.cls)
     network = with_readout(network, readout)

@@ -145,11 +145,17 @@ def compare(
         ValueError: if `over` is not a field of the setting, or a bound is unknown.
     """
     if over not in ("m", "T", "d", "B_x", "B_QK", "heads", "hidden_constant"):
-        raise ValueError(f"bounds can be compared over m, T, d, B_x, B_QK or heads, got {over!r}")
+        raise ValueError(
+            f"over={over!r} is unknown, expected m, T, d, B_x, B_QK, heads or hidden_constant. Try"
+            " over='T'"
+        )
     names = tuple(bounds) or tuple(BOUNDS)
     unknown = sorted(set(names) - set(BOUNDS))
     if unknown:
-        raise ValueError(f"unknown bounds {', '.join(unknown)}; there are: {', '.join(BOUNDS)}")
+        raise ValueError(
+            f"bounds={', '.join(unknown)} are unknown, expected some of {', '.join(BOUNDS)}. Try"
+            " one of these names"
+        )
     whole = over in ("m", "T", "d", "heads")
     changes: list[dict[str, Any]] = [{over: int(v) if whole else float(v)} for v in values]
     settings = [replace(setting, **change) for change in changes]
@@ -178,7 +184,7 @@ def covering_crossover(parameters: int, /) -> float:
         ValueError: if there is no parameter.
     """
     if parameters < 1:
-        raise ValueError(f"at least one parameter is needed, got {parameters}")
+        raise ValueError(f"parameters={parameters}, expected at least 1. Try parameters=1")
     n = parameters
     gap = lambda x: (lemma_3_6(x, k=n, d=1) - volumetric(x, parameters=n)) / x
     return float(scipy.optimize.brentq(gap, 1e-9, 4.0 * n + 4.0))
@@ -193,7 +199,7 @@ def first_informative(
         ValueError: if `trivial` is not positive.
     """
     if not trivial > 0:
-        raise ValueError(f"the trivial value must be positive, got {trivial}")
+        raise ValueError(f"trivial={trivial}, expected a positive value. Try trivial=1")
     below = lambda m: bound(m) < trivial * (1.0 - 1e-12)
     powers = range(largest.bit_length())
     high = 2 ** bisect.bisect_left(powers, True, key=lambda power: below(2**power))

@@ -100,7 +100,9 @@ def encode_corrections(
     lengths = np.linalg.norm(W, axis=1)
     require_norm(lengths.sum(), B, of="||W^T||_{2,1}")
     if not (epsilon > 0 and ratio > 1):
-        raise ValueError(f"epsilon > 0 and a ratio > 1 are needed, got {epsilon} and {ratio}")
+        raise ValueError(
+            f"epsilon={epsilon} and ratio={ratio}, expected epsilon > 0 and ratio > 1. Try ratio=2"
+        )
     present = lengths > 0
     exact = np.log2(B / np.where(present, lengths, B)) / math.log2(ratio)
     # A row of length B q^-l must get level l although its logarithm is rounded.

@@ -19,7 +19,7 @@ Counts = Float[np.ndarray, "*shape"] | np.float64
 
 def _check(n: int, K: float) -> None:
     if n < 1 or K < 0:
-        raise ValueError(f"n >= 1 coordinates and K >= 0 are needed, got n={n}, K={K}")
+        raise ValueError(f"n={n} and K={K}, expected n >= 1 coordinates and K >= 0. Try n=1")
 
 
 def count_nonnegative(n: int, K: int, /) -> int:
@@ -120,6 +120,6 @@ def signed_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
 def _check_length(count: int, n: int, K: int) -> None:
     if count > LARGEST_LIST:
         raise ValueError(
-            f"n={n}, K={K} gives {count} vectors, more than {LARGEST_LIST}: lower n or K, or use "
-            "the counts alone"
+            f"n={n} and K={K} give {count} vectors, expected at most {LARGEST_LIST}. Try a"
+            " smaller n or K, or the counts alone"
         )

@@ -46,7 +46,7 @@ def sup_distances(
             2.4 allows (erratum E13).
     """
     if not (q >= 1 or (quasi and q > 0)):
-        raise ValueError(f"q must be at least 1 (below it l_q is no norm), got {q}")
+        raise ValueError(f"q={q}, expected at least 1, because l_q is no norm below. Try q=1")
     difference = abs(values[:, None] - values[None, :])
     if np.isinf(q):
         return difference.max(axis=(-1, -2))
@@ -63,8 +63,8 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
     centres, members = covers.shape
     if centres > LARGEST_CLASS:
         raise ValueError(
-            f"exact covering numbers enumerate subsets: at most {LARGEST_CLASS} functions are "
-            f"allowed, got {centres}"
+            f"functions={centres}, expected at most {LARGEST_CLASS}, because exact covering"
+            " numbers enumerate all subsets. Try fewer functions"
         )
     if traced(covers):
         subsets = (jnp.arange(2**centres)[:, None] >> jnp.arange(centres)[None, :]) & 1
@@ -79,7 +79,10 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
                 reached |= mask
             if reached == everything:
                 return size
-    raise ValueError("no set of these centres reaches every member: is epsilon zero or negative?")
+    raise ValueError(
+        f"no set of the {centres} centres reaches every member; the radius may be epsilon=0. Try a"
+        " positive epsilon"
+    )
 
 
 def covering_number(distances: Float[np.ndarray | Array, "n n"], epsilon: Any, /) -> int | Array:
@@ -89,7 +92,7 @@ def covering_number(distances: Float[np.ndarray | Array, "n n"], epsilon: Any, /
         ValueError: if there are more than 16 functions or epsilon is not positive.
     """
     if not (traced(epsilon) or epsilon > 0):
-        raise ValueError(f"epsilon must be positive, got {epsilon}")
+        raise ValueError(f"epsilon={epsilon}, expected a positive number. Try epsilon=0.1")
     return smallest_cover(distances < epsilon)
 
 

@@ -84,7 +84,10 @@ def from_nnx(module: Any, /) -> dict[str, Any]:
     params, _, rest = nnx.state(module, nnx.Param, nnx.RngState, ...)
     other = _flatten(nnx.to_pure_dict(rest))
     if other:
-        raise ValueError(f"this state is not mapped: {', '.join(sorted(other))}")
+        raise ValueError(
+            f"state={', '.join(sorted(other))} has no place in the bounds, expected parameters"
+            " only. Try the parameters alone"
+        )
     return nnx.to_pure_dict(params)
 
 
@@ -120,13 +123,19 @@ def extract_network(
     flat = _flatten(params)
     for path, leaf in flat.items():
         if not np.isfinite(leaf).all():
-            raise ValueError(f"parameter {path} is not finite: no norm bounds it")
+            raise ValueError(
+                f"parameter {path}={leaf.shape} array holds NaN or infinity, so no norm bounds it."
+                " Try finite parameters"
+            )
     used: set[str] = set()
 
     def take(path: str, absent: tuple[int, ...] | None = None) -> np.ndarray:
         """The parameter, or zeros of the shape `absent` where that is given and it is missing."""
         if path not in flat and absent is None:
-            raise ValueError(f"no parameter {path}; there are: {', '.join(sorted(flat))}")
+            raise ValueError(
+                f"no parameter {path}; there are: {', '.join(sorted(flat))}. Try"
+                f" path={next(iter(sorted(flat)), None)!r}"
+            )
         used.add(path)
         return flat[path] if path in flat else np.zeros(absent or ())
 
@@ -134,9 +143,9 @@ def extract_network(
     out = take(f"{attention}/out/kernel")
     if any(kernel.ndim != 3 for kernel in kernels.values()) or out.ndim != 3:
         raise ValueError(
-            f"{attention} does not look like MultiHeadDotProductAttention: its kernels should have "
-            f"shapes (d, heads, d_k) and (heads, d_k, d), got {kernels['query'].shape} and "
-            f"{out.shape}"
+            f"{attention}: kernel shapes={kernels['query'].shape} and {out.shape}, expected"
+            " (d, heads, d_k) and (heads, d_k, d) as in MultiHeadDotProductAttention. Try the"
+            " path of such a layer"
         )
     _, heads, d_k = kernels["query"].shape
     take(f"{attention}/key/bias", (heads, d_k))
@@ -150,18 +159,23 @@ def extract_network(
     for path, activation in dense:
         if activation not in ACTIVATIONS:
             raise ValueError(
-                f"activation {activation!r} is not mapped; there are: {', '.join(ACTIVATIONS)}"
+                f"activation={activation!r} is unknown, expected one of"
+                f" {', '.join(ACTIVATIONS)}. Try activation={next(iter(ACTIVATIONS))!r}"
             )
         kernel = take(f"{path}/kernel")
         if kernel.ndim != 2 or kernel.shape[0] != width:
-            raise ValueError(f"{path}/kernel should take {width} inputs, got shape {kernel.shape}")
+            raise ValueError(
+                f"{path}/kernel has shape={kernel.shape}, expected {width} inputs. Try the dense"
+                " layers in the order of the network"
+            )
         width = kernel.shape[1]
         layers.append(Dense(kernel, take(f"{path}/bias", (width,)), activation))
     left = sorted(set(flat) - used)
     if left:
         raise ValueError(
-            f"these parameters are not mapped: {', '.join(left)}. The bounds cover one attention "
-            "layer followed by dense layers; anything else would make them wrong"
+            f"parameters={', '.join(left)} are not covered: the bounds hold for one attention"
+            " layer followed by dense layers, and other parameters would make them wrong. Try"
+            " a network without these parameters"
         )
     return AttentionNetwork(
         maps=np.einsum("dhk,ehk->hde", kernels["key"], query) / math.sqrt(d_k),

@@ -17,9 +17,11 @@ def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> V
         ValueError: if m < 1 or delta is outside (0, 1).
     """
     if m < 1:
-        raise ValueError(f"at least one sample is needed, got m={m}")
+        raise ValueError(f"m={m} samples, expected at least 1. Try m=100")
     if not 0 < delta < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}")
+        raise ValueError(
+            f"delta={delta}, expected a number strictly between 0 and 1. Try delta=0.05"
+        )
     n = 3.0 if sharp else 4.0
     xp = array_module(c, m, delta)
     return n * xp.asarray(c, float) * xp.sqrt(2.0 * xp.log(n / delta) / m)

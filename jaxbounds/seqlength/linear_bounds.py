@@ -27,12 +27,15 @@ Values = Float[np.ndarray, "*shape"] | np.float64
 def _checked(x: ArrayLike, **dimensions: Count) -> Any:
     for name, value in dimensions.items():
         if not traced(value) and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+            raise ValueError(f"{name}={value}, expected at least 1. Try {name}=1")
     if traced(x):
         return x
     scales = np.asarray(x, dtype=np.float64)
     if not (np.isfinite(scales).all() and (scales >= 0).all()):
-        raise ValueError("x = B_w B_x / epsilon must be finite and not negative: is epsilon 0?")
+        raise ValueError(
+            f"x = B_w B_x / epsilon = {scales}, expected finite numbers that are not negative;"
+            " epsilon may be 0. Try a positive epsilon"
+        )
     return scales
 
 
@@ -192,7 +195,9 @@ def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> 
         ValueError: if B is negative or not finite.
     """
     if not 0 <= B < math.inf:
-        raise ValueError(f"the scale B_w B_x must be finite and not negative, got {B}")
+        raise ValueError(
+            f"B_w B_x = {B}, expected a finite scale that is not negative. Try B_w B_x = 1"
+        )
     known: dict[tuple[tuple[int, ...], bytes], Any] = {}
 
     def recall(epsilon: Any) -> Any:

@@ -111,8 +111,8 @@ def columns_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "cou
     count = count_signed(k, K) ** d
     if count > LARGEST_LIST:
         raise ValueError(
-            f"k={k}, d={d}, K={K} gives {count} matrices, more than {LARGEST_LIST}: use "
-            "cover_columns, which finds a member without the list"
+            f"k={k}, d={d}, K={K} give {count} matrices, expected at most {LARGEST_LIST}. Try"
+            " `cover_columns`, which finds a member without the list"
         )
     columns = l1_ball_cover(k, B, K)
     chosen = np.array(list(itertools.product(range(len(columns)), repeat=d)))

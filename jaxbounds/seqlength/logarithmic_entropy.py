@@ -77,7 +77,10 @@ def logarithmic_dudley(
         ValueError: if m < 1, B or kappa is not positive, or there is no sign.
     """
     if m < 1 or not (B > 0 and entropy.kappa > 0 and signs >= 1):
-        raise ValueError(f"m, signs >= 1 and B, kappa > 0 are needed: {m}, {signs}, {B}, {entropy}")
+        raise ValueError(
+            f"m={m}, signs={signs}, B={B}, entropy={entropy}: expected m, signs >= 1 and B, kappa"
+            " > 0. Try m=1"
+        )
     a, upper = math.sqrt(math.log(signs) / m), min(B, entropy.kappa)
     value = lambda delta: delta + (B - delta) * a + entropy_integral(entropy, delta, B, m)
     # The derivative, 1 - a - sqrt(ln N / m), changes sign once.

@@ -37,7 +37,7 @@ def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
         ValueError: if K < 2 or the bound is negative.
     """
     if K < 2 or not (isinstance(bound, jax.core.Tracer) or np.all(np.asarray(bound) >= 0)):
-        raise ValueError(f"K >= 2 words and a bound >= 0 are needed, got K={K}, bound={bound}")
+        raise ValueError(f"K={K} and bound={bound}, expected K >= 2 words and bound >= 0. Try K=2")
     return 2.0 / (1.0 + jnp.exp(-2.0 * jnp.asarray(bound, float)) / (K - 1))
 
 
@@ -48,7 +48,7 @@ def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
         ValueError: if c is not positive.
     """
     if not c > 0:
-        raise ValueError(f"the clipping value must be positive, got {c}")
+        raise ValueError(f"c={c}, expected a positive clipping value. Try c=1")
     return lambda *arguments: jnp.minimum(loss(*arguments), c)
 
 
@@ -64,7 +64,7 @@ def theorem_5_1_leading(
         ValueError: if K < 2.
     """
     if K < 2:
-        raise ValueError(f"K >= 2 words are needed, got {K}")
+        raise ValueError(f"K={K}, expected at least 2 words. Try K=2")
     xp = array_module(scalar_rademacher)
     return 2.0 * hidden_constant * math.sqrt(K) * xp.asarray(scalar_rademacher, float)
 

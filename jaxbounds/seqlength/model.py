@@ -93,7 +93,7 @@ def _dimension(X: Tokens, cls: int) -> int:
     """The dimension of a token; refuses a CLS index outside the sequence."""
     T, d = X.shape[-2:]
     if not -T <= cls < T:
-        raise ValueError(f"the CLS index {cls} is outside a sequence of length {T}")
+        raise ValueError(f"cls={cls} is outside a sequence of length T={T}. Try cls=0")
     return d
 
 

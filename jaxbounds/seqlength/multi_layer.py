@@ -130,7 +130,7 @@ def downstream_factors(
         ValueError: if there is no layer.
     """
     if layers < 1:
-        raise ValueError(f"at least one layer is needed, got {layers}")
+        raise ValueError(f"layers={layers}, expected at least 1. Try layers=1")
     xp = array_module(norms)
     one = xp.asarray(norms.L_sigma, float) * norms.B_c * norms.B_v
     factor = one * (1.0 + 2.0 * softmax_constant * norms.B_QK)
@@ -192,13 +192,13 @@ def terms_corrected(
         ValueError: if there is no layer or no head.
     """
     if heads < 1:
-        raise ValueError(f"at least one head is needed, got {heads}")
+        raise ValueError(f"heads={heads}, expected at least 1. Try heads=1")
     xp = array_module(norms, constants, softmax_constant)
     B_w, B_c, B_v, B_QK, L, B_x = (xp.asarray(v, float) for v in norms)
     passed = heads * L * B_c * B_v * (1.0 + 2.0 * softmax_constant * B_QK)
     C_w, C_c, C_v, C_QK = (xp.asarray(C, float) for C in constants)
     if layers < 1:
-        raise ValueError(f"at least one layer is needed, got {layers}")
+        raise ValueError(f"layers={layers}, expected at least 1. Try layers=1")
     r = xp.where(xp.arange(layers) == 0, B_x, 1.0)
     C = xp.stack([xp.full(layers, L**2 * C_c), r**2 * C_v, r**2 * C_QK], axis=1)
     each = xp.stack(

@@ -43,7 +43,10 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
     """
     m, T, _ = X.shape
     if m < 1 or not -T <= cls < T or not np.isfinite(X).all():
-        raise ValueError(f"a finite sample with m >= 1 and a token {cls} is needed, got {X.shape}")
+        raise ValueError(
+            f"X.shape={X.shape} and cls={cls}, expected finite numbers, m >= 1 and -T <= cls < T."
+            " Try cls=0"
+        )
     query = np.concatenate([X[:, cls], np.ones((m, 1))], axis=1)
     return TokenNorms(
         l2=float(np.linalg.norm(X, axis=2).max()),
@@ -60,13 +63,16 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
         ValueError: if there is no dense layer, or `readout` does not have one entry per output.
     """
     if not network.dense:
-        raise ValueError("the network has no dense layer to read out from: name at least one")
+        raise ValueError(
+            f"dense={network.dense}, expected at least one dense layer to read out from. Try"
+            " naming one"
+        )
     *earlier, last = network.dense
     readout = np.asarray(readout, np.float64)
     if readout.shape != last.bias.shape:
         raise ValueError(
-            f"readout should have one entry for each of {last.bias.size} outputs, got shape "
-            f"{readout.shape}"
+            f"readout.shape={readout.shape}, expected one entry for each of {last.bias.size}"
+            " outputs. Try a vector of that length"
         )
     folded = last._replace(
         kernel=(last.kernel @ readout)[:, None], bias=np.array([last.bias @ readout])

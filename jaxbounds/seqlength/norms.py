@@ -53,8 +53,8 @@ def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     size, most = np.asarray(norm).item(), np.asarray(radius).item()
     if not size <= most * (1 + 1e-6):
         raise ValueError(
-            f"{of} is {size:.6g}, above the bound {most:.6g}: scale the matrix down, or raise the "
-            "bound"
+            f"{of} is {size:.6g}, expected at most {most:.6g}. Try to scale the"
+            " matrix down, or a larger bound"
         )
 
 
@@ -88,7 +88,9 @@ def operator_norm_lower(
         ValueError: if q or p is below 1.
     """
     if min(q, p) < 1:
-        raise ValueError(f"q and p must be at least 1 (else no norm), got q={q}, p={p}")
+        raise ValueError(
+            f"q={q} and p={p}, expected at least 1, because l_q is no norm below. Try q=1"
+        )
 
     def climb(x: Float[Array, "d"]) -> Scalar:
         def step(_: Array, x: Array) -> Array:

@@ -34,8 +34,8 @@ def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[np.ndarray, "sign
     """
     if not 1 <= m <= LARGEST_ENUMERATION:
         raise ValueError(
-            f"enumerating signs needs 1 <= m <= {LARGEST_ENUMERATION} sample points, got m={m}: "
-            "use rademacher_monte_carlo beyond"
+            f"m={m} sample points, expected 1 <= m <= {LARGEST_ENUMERATION}, because all signs"
+            " are enumerated. Try `rademacher_monte_carlo` for more"
         )
     bits = (np.arange(2**m)[:, None] >> np.arange(m)[None, :]) & 1
     return (1.0 - 2.0 * bits).astype(dtype)
@@ -67,7 +67,9 @@ def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: in
         ValueError: if m < 1 or draws < 2.
     """
     if m < 1 or draws < 2:
-        raise ValueError(f"m >= 1 points and draws >= 2 are needed, got m={m}, draws={draws}")
+        raise ValueError(
+            f"m={m} and draws={draws}, expected m >= 1 points and draws >= 2. Try draws=2"
+        )
     sups = jax.vmap(support)(jax.random.rademacher(key, (draws, m), float)) / m
     return Estimate(jnp.mean(sups), jnp.std(sups, ddof=1) / jnp.sqrt(float(draws)))
 

@@ -48,7 +48,8 @@ class OuterNorms:
         for name in ("B_w", "B_Wc", "B_Wv", "L_sigma"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(
-                    f"{name} must be finite and not negative, got {getattr(self, name)}"
+                    f"{name}={getattr(self, name)}, expected a finite number that is not"
+                    f" negative. Try {name}=1"
                 )
 
     @property
@@ -223,7 +224,10 @@ def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) 
         ValueError: if `factor` is not positive.
     """
     if not factor > 0:
-        raise ValueError(f"factor must be positive, got {factor}: all tokens are zero")
+        raise ValueError(
+            f"factor={factor}, expected a positive number: all tokens are zero. Try a sample with"
+            " other tokens"
+        )
     return lambda epsilon: math.log(2 * d) + map_covering(np.asarray(epsilon) / factor)
 
 
@@ -249,7 +253,10 @@ def attention_bound(
     """
     B_inf = B_x if B_inf is None else B_inf
     if not (0 <= B_x < math.inf and 0 <= B_inf < math.inf):
-        raise ValueError(f"token norms must be finite and not negative, got {B_x} and {B_inf}")
+        raise ValueError(
+            f"B_x={B_x} and B_inf={B_inf}, expected finite token norms that are not negative. Try"
+            " B_x=1"
+        )
     if B_inf == 0 or B_x == 0:
         return 0.0
     factor = attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)
@@ -292,7 +299,7 @@ def single_layer_bound(
         ValueError: if m < 1, heads < 1 or a norm is negative or not finite.
     """
     if heads < 1:
-        raise ValueError(f"at least one head is needed, got {heads}")
+        raise ValueError(f"heads={heads}, expected at least 1. Try heads=1")
     trivial = outer.product * (B_x if B_inf is None else B_inf)
     E = attention_bound(
         map_covering,

@@ -55,7 +55,9 @@ def positional_code(length: int, d: int, /, *, kind: str = "code") -> Float[Arra
         ValueError: if `kind` is neither "code" nor "vaswani".
     """
     if kind not in ("code", "vaswani"):
-        raise ValueError(f"position must be 'code' or 'vaswani', got {kind!r}")
+        raise ValueError(
+            f"position={kind!r} is unknown, expected 'code' or 'vaswani'. Try position='code'"
+        )
     i = jnp.arange(d)
     exponent = i if kind == "code" else 2 * (i // 2)
     j = jnp.arange(length).astype(float)
@@ -70,9 +72,13 @@ def draw_symbols(key: Array, embedding: Embedding, /) -> Float[Array, "3 d"]:
         ValueError: if d < 3 or `symbols` is neither "l1" nor "l2".
     """
     if embedding.d < 3:
-        raise ValueError(f"three orthogonal symbols need d >= 3, got {embedding.d}")
+        raise ValueError(
+            f"d={embedding.d}, expected at least 3 for three orthogonal symbols. Try d=3"
+        )
     if embedding.symbols not in ("l1", "l2"):
-        raise ValueError(f"symbols must be 'l1' or 'l2', got {embedding.symbols!r}")
+        raise ValueError(
+            f"symbols={embedding.symbols!r} is unknown, expected 'l1' or 'l2'. Try symbols='l2'"
+        )
     raw = jax.random.uniform(key, (3, embedding.d), minval=-1.0, maxval=1.0)
     zero = raw[0]
     one = raw[1] - (raw[1] @ zero) / (zero @ zero) * zero
@@ -91,7 +97,8 @@ def draw_task(key: Array, embedding: Embedding, /, *, T: int, sparsity: int = 9)
     """
     if sparsity % 2 == 0 or not 1 <= sparsity < T:
         raise ValueError(
-            f"the hidden set must have an odd size below T (no ties), got {sparsity} and T={T}"
+            f"sparsity={sparsity} and T={T}, expected an odd size of the hidden set below T,"
+            " so that no majority ties. Try sparsity=3"
         )
     key_symbols, key_relevant = jax.random.split(key)
     zero, one, cls = draw_symbols(key_symbols, embedding)

@@ -67,7 +67,7 @@ def sparsify(
 
     chex.assert_equal_shape_prefix((vectors, weights), 1)
     if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
+        raise ValueError(f"k={k}, expected at least 1. Try k=1")
     require_norm(jnp.max(-weights, initial=0.0), 0.0, of="the largest negative weight")
     require_norm(jnp.sum(weights), 1.0, of="gamma, the sum of the weights,")
     dim = vectors.shape[1]

@@ -49,10 +49,13 @@ def trend(
             "max".
     """
     if kind not in ("mean", "max"):
-        raise ValueError(f"kind must be 'mean' or 'max', got {kind!r}")
+        raise ValueError(f"kind={kind!r} is unknown, expected 'mean' or 'max'. Try kind='mean'")
     rows = keep.any(axis=1)
     if rows.sum() < 2:
-        raise ValueError("a trend needs runs that learned at two lengths at least")
+        raise ValueError(
+            f"runs that learned cover {rows.sum()} lengths, got {rows.sum()}, expected at least"
+            " two for a trend. Try more steps or lengths"
+        )
     x, values, keep = x[rows], values[rows], keep[rows]
     observed = _slope(x, _summary(values, keep, kind))
     rng, kept = np.random.default_rng(seed), values[keep]

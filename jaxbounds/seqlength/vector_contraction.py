@@ -101,7 +101,9 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
         ValueError: if K < 2, m < 1, or R or B is not positive.
     """
     if not (K >= 2 and m >= 1 and R > 0 and B > 0):
-        raise ValueError(f"K >= 2, m >= 1 and R, B > 0 are needed, got {K}, {m}, {R}, {B}")
+        raise ValueError(
+            f"K={K}, m={m}, R={R}, B={B}: expected K >= 2, m >= 1 and R, B > 0. Try K=2"
+        )
     scalar = scalar_entropy(R, m, B)
     return best_certified(lambda epsilon: K * scalar(np.asarray(epsilon) / 2.0), m, 2.0 * B)
 
@@ -116,7 +118,7 @@ def terms_word_masking(terms: Terms, K: int, /) -> Terms:
         ValueError: if K < 2.
     """
     if K < 2:
-        raise ValueError(f"K >= 2 words are needed, got {K}")
+        raise ValueError(f"K={K}, expected at least 2 words. Try K=2")
     xp = array_module(terms.C)
     copies = xp.where(xp.arange(terms.C.shape[0]) == 0, float(K), 1.0)
     return terms._replace(C=copies * terms.C, beta=2.0 * terms.beta)

@@ -23,22 +23,27 @@ def from_aiger(text: str, /) -> Circuit:
         or not all(re.fullmatch(r"\d{1,9}", part) for part in header[1:])
     ):
         raise ValueError(
-            "an ASCII AIGER file starts with 'aag M I L O A'"
-            + ("; this is binary AIGER: convert it with aigtoaig" if header[:1] == ["aig"] else "")
+            f"first line={' '.join(header)[:60]!r}, expected 'aag M I L O A', as in an ASCII"
+            " AIGER file. Try aigtoaig, which converts a binary file"
         )
     _, n_inputs, n_latches, n_outputs, n_ands = (int(part) for part in header[1:6])
     if n_latches:
         raise ValueError(
-            f"the circuit has {n_latches} latches: only combinational ones are layered"
+            f"latches={n_latches}, expected 0, because only combinational circuits have"
+            " layers. Try a circuit without latches"
         )
     if not n_inputs or not n_outputs:
-        raise ValueError(f"needs inputs and outputs, got {n_inputs} and {n_outputs}")
+        raise ValueError(
+            f"inputs={n_inputs} and outputs={n_outputs}, expected at least one of each. Try"
+            " another circuit"
+        )
     single = n_inputs + n_outputs
     rows = [line.split() for line in lines[1 : 1 + single + n_ands]]
     short = len(rows) < single + n_ands
     if short or [len(row) for row in rows] != [1] * single + [3] * n_ands:
         raise ValueError(
-            f"expected {n_inputs} inputs, {n_outputs} outputs and {n_ands} AND lines of 3 literals"
+            f"lines={len(rows)}, expected {n_inputs} inputs, {n_outputs} outputs and {n_ands}"
+            " AND lines of 3 literals. Try to compare the header with the lines"
         )
     literals = [[int(part) for part in row] for row in rows]
     inputs: list[Hashable] = [row[0] for row in literals[:n_inputs]]
@@ -46,7 +51,10 @@ def from_aiger(text: str, /) -> Circuit:
     gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
     for result, left, right in ands:
         if result in gates or result in inputs or result % 2 or not result:
-            raise ValueError(f"AND {result}: an even literal that nothing else defines is expected")
+            raise ValueError(
+                f"AND literal={result}, expected an even literal that no other line defines. Try"
+                " another literal"
+            )
         gates[result] = ("AND", (left, right))
     for literal in {*outputs, *(part for row in ands for part in row[1:])}:
         if literal % 2:

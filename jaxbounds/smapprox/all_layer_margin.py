@@ -21,7 +21,7 @@ def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Arra
         ValueError: if gamma is a number that is not positive.
     """
     if isinstance(gamma, (int, float)) and not gamma > 0:
-        raise ValueError(f"gamma must be positive, got {gamma}")
+        raise ValueError(f"gamma={gamma}, expected a positive number. Try gamma=1")
     return jnp.clip(1.0 - margin / gamma, 0.0, 1.0)
 
 

@@ -31,7 +31,10 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
         ValueError: if the layers are not counted alike.
     """
     if len(parameters) != len(units) or not parameters:
-        raise ValueError(f"one count for each layer, got {len(parameters)} and {len(units)}")
+        raise ValueError(
+            f"parameters={len(parameters)} and units={len(units)} counts, expected one of each for"
+            " every layer. Try lists of equal length"
+        )
     W, k = np.cumsum(np.asarray(parameters, float)), np.asarray(units, float)
     degree = np.arange(1, len(k) + 1)
     cells = np.maximum(n * k, W)  # Warren's bound is for at least as many polynomials as variables

@@ -173,7 +173,11 @@ def margin_upper(
     )
     still = jnp.zeros_like(theta)
     if not float(shoot(still, largest).signed_output) > 0:
-        raise ValueError("the network is wrong at these parameters: its all-layer margin is 0")
+        raise ValueError(
+            f"output={float(shoot(still, largest).signed_output)} times the label, expected a"
+            " positive number: the network errs here, so its all-layer margin is 0. Try another"
+            " input"
+        )
     slope = lambda delta: _slope(surrogate, params, data, delta)
     best = OnRay(jnp.asarray(jnp.inf), still, jnp.asarray(jnp.nan))
     within = mask = jnp.ones_like(theta)

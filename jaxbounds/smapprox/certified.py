@@ -118,7 +118,10 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
         ValueError: if the layer reads a parameter twice, where that would be false.
     """
     if len(set(reads)) < len(reads):
-        raise ValueError(f"a layer reads each parameter once (Definition D.5), got {list(reads)}")
+        raise ValueError(
+            f"reads={list(reads)}, expected each parameter once (Definition D.5). Try to remove"
+            " the repeated parameter"
+        )
     return jnp.sqrt((delta[jnp.array(reads)] ** 2).sum())
 
 
@@ -149,8 +152,8 @@ def circuit_constants(
     W = [np.asarray(params["first"]["W"]), *np.asarray(params["hidden"]["W"])]
     if len(W) % 4 or states.shape[1] != len(W):
         raise ValueError(
-            f"a corrected circuit has 4 hidden layers per layer; got {len(W)} and states of "
-            f"{states.shape[1]} layers"
+            f"layers={len(W)} and states of {states.shape[1]} layers, expected 4 hidden layers"
+            " for each layer of a corrected circuit. Try compiling with a correction"
         )
     norms = np.array([np.linalg.norm(weight, 2) for weight in W])
     length = np.linalg.norm(states, axis=-1)

@@ -117,7 +117,8 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
     """
     if compiled.correction is None:
         raise ValueError(
-            "an uncorrected network has no certified margin: compile with a correction"
+            f"correction={compiled.correction}: a network without correction has no certified"
+            " margin. Try compiling with a correction"
         )
     head = float(np.linalg.norm(compiled.params["head"]))
     return _largest_safe(layer_norms(compiled), compiled.layout.bits, head, compiled.correction)

@@ -58,7 +58,10 @@ class Circuit:
             below = len(layer)
         if problems:
             more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-            raise ValueError("ill-formed circuit: " + "; ".join(problems[:5]) + more)
+            raise ValueError(
+                f"ill-formed circuit, problems={len(problems)}: {'; '.join(problems[:5])}{more}."
+                " Try to correct these gates"
+            )
 
     @property
     def depth(self) -> int:
@@ -83,7 +86,10 @@ class Circuit:
         """
         below = np.asarray(x, dtype=bool)
         if below.ndim != 2 or below.shape[1] != self.inputs:
-            raise ValueError(f"inputs must have shape (n, {self.inputs}), got {below.shape}")
+            raise ValueError(
+                f"inputs.shape={below.shape}, expected (n, {self.inputs}). Try inputs[None] for a"
+                " single input"
+            )
         values = []
         for layer in self.layers:
             below = np.stack([_OPERATION[op](below[:, list(ps)]) for op, ps in layer], axis=1)
@@ -122,12 +128,15 @@ def from_json(text: str, /) -> Circuit:
         inputs = data["inputs"]
         whole = [inputs, *(p for layer in layers for gate in layer for p in gate.parents)]
         if not all(type(number) is int for number in whole):
-            raise TypeError("inputs are counted and named by whole numbers")
+            raise TypeError(
+                f"inputs={whole!r}, expected whole numbers for counts and names of inputs. Try"
+                " integers"
+            )
         return Circuit(inputs, layers)
     except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
-            'a circuit is {"inputs": m, "layers": [[{"op": ..., "inputs": [...]}, ...], ...]}; '
-            f"this text is not: {reprlib.repr(str(error))}"
+            f"this text is no circuit ({reprlib.repr(str(error))}), got {reprlib.repr(text)}."
+            ' Try {"inputs": m, "layers": [[{"op": ..., "inputs": [...]}, ...], ...]}'
         ) from error
 
 
@@ -152,10 +161,14 @@ def layered(
     try:
         names = [name for name in order.static_order() if name not in level]
     except graphlib.CycleError as error:
-        raise ValueError(f"the gates form a cycle through {error.args[1][0]!r}") from error
+        raise ValueError(
+            f"the gates form a cycle through gate={error.args[1][0]!r}. Try to remove the cycle"
+        ) from error
     for name in [*names, *outputs]:
         if name not in gates and name not in level:
-            raise ValueError(f"unknown gate or input {name!r}")
+            raise ValueError(
+                f"gate={name!r} is no gate and no input. Try the name of a gate or an input"
+            )
         if name not in level:
             level[name] = 1 + max(level[parent] for parent in gates[name][1])
     top = max(1, *(level[name] for name in outputs))
@@ -184,7 +197,10 @@ def all_inputs(m: int, /) -> Bool[np.ndarray, "n m"]:
         ValueError: if m > 20, where there are too many to enumerate.
     """
     if m > 20:
-        raise ValueError(f"2^{m} inputs are too many to enumerate: sample some of them instead")
+        raise ValueError(
+            f"m={m} gives 2^{m} inputs, expected m <= 20 to enumerate them. Try a sample of the"
+            " inputs"
+        )
     return (np.arange(2**m)[:, None] >> np.arange(m)[::-1]) & 1 == 1
 
 
@@ -217,8 +233,8 @@ def random_circuit(
         if balance <= circuit(x).mean() <= 1 - balance:
             return circuit
     raise ValueError(
-        f"no circuit with {inputs} inputs, width {width} and depth {depth} had an output balanced "
-        f"to {balance} in {tries} draws: lower the depth or the balance"
+        f"no circuit with inputs={inputs}, width={width} and depth={depth} had an output"
+        f" balanced to {balance} in {tries} draws. Try a smaller depth or balance"
     )
 
 

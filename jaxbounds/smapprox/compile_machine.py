@@ -125,14 +125,19 @@ def compile_machine(
         ValueError: on T < 1, fewer than 2 bits, or an unknown adder or tape.
     """
     if T < 1:
-        raise ValueError(f"T must be at least 1, got {T}")
+        raise ValueError(f"T={T}, expected at least 1 step. Try T=10")
     if adder not in ADDERS or tape not in ("one_way", "two_way"):
-        raise ValueError(f"adder must be one of {list(ADDERS)} and tape one_way or two_way")
+        raise ValueError(
+            f"adder={adder!r} and tape={tape!r}, expected one of {list(ADDERS)} and 'one_way' or"
+            " 'two_way'. Try tape='one_way'"
+        )
     wp = position_bits(T, tape=tape) if bits is None else bits
     if wp < 2:
-        raise ValueError(f"the adder needs at least 2 position bits, got {wp}")
+        raise ValueError(f"position bits={wp}, expected at least 2 for the adder. Try a larger T")
     if START in machine.states:
-        raise ValueError(f"the state name {START} is taken by the compiler: rename that state")
+        raise ValueError(
+            f"state name={START!r} belongs to the compiler. Try another name for this state"
+        )
     layout = Layout((START, *machine.states), tuple(machine.alphabet), wp, padding)
     layers = (
         *transition(layout, machine, START),

@@ -27,7 +27,9 @@ class Correction:
     def __post_init__(self) -> None:
         """Refuse a slope at which nothing would be rounded."""
         if not self.slope > 1:
-            raise ValueError(f"the slope of a correction must exceed 1, got {self.slope}")
+            raise ValueError(
+                f"slope={self.slope}, expected more than 1, or errors do not shrink. Try slope=2"
+            )
 
     @property
     def low(self) -> float:

@@ -63,7 +63,10 @@ def encode(
     longest = max((len(word) for word in words), default=0)
     m = longest if length is None else length
     if longest > m or longest > T:
-        raise ValueError(f"a word has {longest} symbols: give length and T of at least {longest}")
+        raise ValueError(
+            f"a word has {longest} symbols, but length={m} and T={T}. Try length and T of at least"
+            f" {longest}"
+        )
     tokens = np.zeros((len(words), m, compiled.params["embedding"].shape[1]))
     present = np.zeros((len(words), m), dtype=bool)
     for n, word in enumerate(words):
@@ -86,9 +89,9 @@ def _keep_on_tape(machine: TuringMachine, word: Sequence[str], T: int) -> None:
     heads = simulate(machine, word, T).heads
     if heads.min() < 1:
         raise ValueError(
-            f"machine {machine.name!r} goes to cell {heads.min()} on {''.join(word)!r} at step "
-            f"{int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, left of the "
-            "promised one-way tape: compile with tape='two_way'"
+            f"machine={machine.name!r} goes to cell {heads.min()} on {''.join(word)!r} at step"
+            f" {int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, which lies"
+            " left of the promised one-way tape. Try compiling with tape='two_way'"
         )
 
 

@@ -144,11 +144,13 @@ def compile_circuit(
     d = network_depth(circuit, corrected=correction is not None) if depth is None else depth
     extra, rest = divmod(d - per_layer * circuit.depth, per_layer)
     if w < least:
-        raise ValueError(f"the compiled circuit needs width {least}, got {w}")
+        raise ValueError(
+            f"w={w}, expected a width of at least {least} for the compiled circuit. Try w={least}"
+        )
     if extra < 0 or rest:
         raise ValueError(
-            f"the compiled circuit has depth {per_layer * circuit.depth} plus a multiple of "
-            f"{per_layer}, got {d}"
+            f"d={d}, expected {per_layer * circuit.depth} plus a multiple of {per_layer}, the"
+            f" depth of the compiled circuit. Try d={per_layer * circuit.depth}"
         )
     layers: list[dict[str, np.ndarray]] = []
     below = circuit.inputs

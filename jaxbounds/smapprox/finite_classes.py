@@ -55,7 +55,9 @@ def empirical_rademacher(
     """
     n = sample.shape[0]
     if n > 16:
-        raise ValueError(f"2^{n} signs are too many to enumerate: use a sample of at most 16")
+        raise ValueError(
+            f"n={n} gives 2^{n} signs, expected n <= 16 to enumerate them. Try a smaller sample"
+        )
     signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
     return (losses[:, sample] @ signs.T.astype(losses.dtype)).max(axis=0).mean() / n
 
@@ -74,7 +76,8 @@ def exact_rademacher(
     points, side = losses.shape[1], 2 * n + 1
     if side**points > 2e7:
         raise ValueError(
-            f"{side}^{points} sums of signs are too many: lower n = {n} or X = {points}"
+            f"n={n} and X={points} give {side}^{points} sums of signs, expected at most 2e7."
+            " Try a smaller n or X"
         )
     step = np.zeros((side,) * points)
     for x, mass in enumerate(distribution):

@@ -30,7 +30,9 @@ WEIGHT = math.pi**2 / 3.0 - 1.0
 def _positive(**values: float) -> None:
     bad = [f"{name} = {value}" for name, value in values.items() if not value > 0]
     if bad:
-        raise ValueError("must be positive: " + ", ".join(bad))
+        raise ValueError(
+            f"not positive, got {', '.join(bad)}. Expected positive numbers. Try 1 for each"
+        )
 
 
 def shrinkage(K: float, /) -> float:

@@ -55,7 +55,7 @@ def task(compiled: Compiled, words: Sequence[str], /) -> Task:
     labels = execute.simulated(compiled, words).decision
     if not labels.all():
         late = [word for word, label in zip(words, labels) if not label]
-        raise ValueError(f"no verdict after T = {compiled.T} steps on {late[:5]}: raise T")
+        raise ValueError(f"T={compiled.T} steps give no verdict on {late[:5]}. Try a larger T")
     cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
     inputs = execute.encode(compiled, words)
     return Task(*jax.tree.map(cast, (compiled.params, *inputs, labels)))
@@ -88,7 +88,10 @@ def outputs_by_look_up(
         ValueError: if there is no structure.
     """
     if structure is None:
-        raise ValueError("the network has no structure (see `structure.read`): use `outputs`")
+        raise ValueError(
+            f"structure={structure}: the network has no known structure (see `structure.read`)."
+            " Try `outputs`"
+        )
     T = problem.decoder_codes.shape[0] - 2
     return look_up.run(structure, params, problem.tokens, problem.present, T).output
 

@@ -32,11 +32,16 @@ def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
     """
     file = Path(path)
     if not file.is_file():
-        raise ValueError(f"no file {path}: give a .json, .yaml or compact machine description")
+        raise ValueError(
+            f"no file path={path}, expected a .json, .yaml or compact machine description. Try the"
+            " path of such a file"
+        )
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text: {error}") from error
+        raise ValueError(
+            f"path={path} is no UTF-8 text ({error}). Try saving it as UTF-8"
+        ) from error
     if file.suffix == ".json":
         return from_json(text, name=file.stem, missing=missing)
     if file.suffix in (".yaml", ".yml"):
@@ -53,7 +58,9 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
     try:
         data = json.loads(text, object_pairs_hook=_mapping)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"this is not JSON: {error}") from error
+        raise ValueError(
+            f"this text is not JSON ({error}), got {_shown(text)}. Try to correct it at that place"
+        ) from error
     return from_description(data, name=name, missing=missing)
 
 
@@ -71,9 +78,11 @@ def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") ->
         data = yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(f"{line}{error.problem}") from error
+        raise ValueError(f"{line}{error.problem}. Try to correct this line") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"this is not YAML: {error}") from error
+        raise ValueError(
+            f"this text is not YAML ({error}), got {_shown(text)}. Try to correct it at that place"
+        ) from error
     return from_description(data, name=name, missing=missing)
 
 
@@ -105,9 +114,11 @@ def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     for key, value in pairs:
         key = tuple(key) if isinstance(key, list) else key
         if not isinstance(key, str | tuple) or not all(isinstance(part, str) for part in key):
-            raise ValueError(f"a key is a name or a list of names, got {_shown(key)}")
+            raise ValueError(
+                f"key={_shown(key)}, expected a name or a list of names. Try quotes around the key"
+            )
         if key in result:
-            raise ValueError(f"the key {_shown(key)} is given twice")
+            raise ValueError(f"key={_shown(key)} is given twice. Try to remove one")
         result[key] = value
     return result
 
@@ -134,15 +145,23 @@ def from_description(
         ValueError: if the description is incomplete or ill formed.
     """
     if missing not in ("error", "reject"):
-        raise ValueError(f"missing must be 'error' or 'reject', got {missing!r}")
+        raise ValueError(
+            f"missing={missing!r} is unknown, expected 'error' or 'reject'. Try missing='error'"
+        )
     needed = ("blank", "start state", "table")
     if not isinstance(data, dict) or any(key not in data for key in needed):
-        raise ValueError(f"a machine description is a mapping with the keys {', '.join(needed)}")
+        raise ValueError(
+            f"description={_shown(data)}, expected a mapping with the keys {', '.join(needed)}."
+            " Try the format of the guide"
+        )
     table = data["table"]
     if not isinstance(table, dict) or any(
         not isinstance(row, dict | None) for row in table.values()
     ):
-        raise ValueError("the table of a machine maps each state to a row, and a row maps symbols")
+        raise ValueError(
+            f"table={_shown(table)}, expected a map from each state to a row, and in a row from"
+            " symbols to actions. Try the format of the guide"
+        )
     blank, start = _text("blank", data["blank"]), _text("start state", data["start state"])
     given: dict[tuple[str, str], Action] = {}
     for state, row in table.items():
@@ -150,7 +169,9 @@ def from_description(
         for key, action in (row or {}).items():
             for symbol in _symbols(key):
                 if (str(state), symbol) in given:
-                    raise ValueError(f"two transitions are given for ({state}, {symbol})")
+                    raise ValueError(
+                        f"transition=({state}, {symbol}) is given twice. Try to remove one"
+                    )
                 given[str(state), symbol] = _action(str(state), symbol, action)
     rows = [str(state) for state, row in table.items() if row]
     listed = [start, *map(str, table)]
@@ -166,8 +187,8 @@ def from_description(
             near = difflib.get_close_matches(state, [*listed, *accept, *reject], 1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ValueError(
-                f"state {state!r} has no row in the table{hint}: give a terminal state an empty "
-                "row, or name it in 'accept'"
+                f"state={state!r} has no row in the table{hint}. Try an empty row for a"
+                " terminal state, or name it in 'accept'"
             )
     terminal = [z for z in states if z not in rows]
     if "reject" not in data:
@@ -198,15 +219,20 @@ def from_description(
 
 def _names(key: str, value: Any) -> list[str]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{_shown(key)} of a machine is a list, got {_shown(value)}")
+        raise ValueError(f"{_shown(key)}={_shown(value)}, expected a list. Try [...]")
     return [_text(key, name) for name in value]
 
 
 def _text(what: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError(f"{what!r} of a machine is text, got {_shown(value)}")
+        raise ValueError(
+            f"{what!r} of a machine, got {_shown(value)}, expected text. Try quotes around it"
+        )
     if len(str(value)) > LONGEST:
-        raise ValueError(f"{what!r} of a machine is longer than {LONGEST}: {_shown(value)}")
+        raise ValueError(
+            f"{what!r} of a machine is longer than {LONGEST} characters, got {_shown(value)}. Try"
+            " a shorter name"
+        )
     return str(value)
 
 
@@ -231,8 +257,8 @@ def _action(state: str, symbol: str, action: Any) -> Action:
             written = _text("write", action.get("write", symbol))
             return (state if after is None else _text(moves[0], after)), written, MOVES[moves[0]]
     raise ValueError(
-        f"transition ({state}, {symbol}) is {_shown(action)}: expected 'L', 'R' or "
-        "{write: symbol, L: next state}"
+        f"transition ({state}, {symbol})={_shown(action)}, expected 'L', 'R' or"
+        " {write: symbol, L: next state}. Try 'R'"
     )
 
 
@@ -249,8 +275,8 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     sizes = {len(block) for block in blocks}
     if len(sizes) != 1 or any(size % 3 or size < 6 for size in sizes):
         raise ValueError(
-            f"{_shown(text)} is no compact machine: expected blocks of 3 characters per symbol, "
-            "as in '1RB1LB_1LA1RZ'"
+            f"text={_shown(text)} is no compact machine, expected blocks of 3 characters per"
+            " symbol. Try '1RB1LB_1LA1RZ'"
         )
     symbols = [str(i) for i in range(sizes.pop() // 3)]
     names = [chr(ord("A") + i) for i in range(len(blocks))]
@@ -260,7 +286,10 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
             part = block[3 * i : 3 * i + 3]
             write, move, after = (symbol, "R", "H") if part == "---" else tuple(part)
             if write not in symbols or move not in MOVES or not (after in names or after in "HZ"):
-                raise ValueError(f"{_shown(text)}: {_shown(part)} is no (symbol, L or R, state)")
+                raise ValueError(
+                    f"{_shown(text)}: block={_shown(part)}, expected a symbol, then L or R, then a"
+                    " state. Try '1RB'"
+                )
             table[state, symbol] = (after if after in names else "H", write, MOVES[move])
     return TuringMachine(
         name=name or text[:LONGEST],

@@ -58,7 +58,8 @@ class TuringMachine:
         if problems:
             more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
             raise ValueError(
-                f"machine {self.name!r} is ill formed: " + "; ".join(problems[:5]) + more
+                f"machine={self.name!r} is ill formed: {'; '.join(problems[:5])}{more}. Try to"
+                " correct its description"
             )
 
     @property
@@ -81,8 +82,9 @@ class TuringMachine:
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:
             raise ValueError(
-                f"input {''.join(word)!r} has symbols {strange} outside the input alphabet "
-                f"{list(self.input_alphabet)} of machine {self.name!r}"
+                f"word={''.join(word)!r} has symbols {strange} outside the input alphabet"
+                f" {list(self.input_alphabet)} of machine {self.name!r}. Try a word over this"
+                " alphabet"
             )
 
 
@@ -211,8 +213,8 @@ def halting_time(machine: TuringMachine, word: Sequence[str], limit: int, /) -> 
     halted = [machine.states[z] in machine.terminal for z in states]
     if not any(halted):
         raise ValueError(
-            f"machine {machine.name!r} has not halted on {''.join(word)!r} after {limit} steps: "
-            "raise T, or accept an undecided output"
+            f"machine={machine.name!r} has not halted on {''.join(word)!r} after {limit}"
+            " steps. Try a larger T, or accept an undecided output"
         )
     return halted.index(True)
 
@@ -225,7 +227,9 @@ def words(machine: TuringMachine, longest: int, /) -> list[str]:
     """
     count = sum(len(machine.input_alphabet) ** n for n in range(longest + 1))
     if count > 10**6:
-        raise ValueError(f"{count} inputs are too many to enumerate: lower the length {longest}")
+        raise ValueError(
+            f"length={longest} gives {count} inputs, too many to enumerate. Try a smaller length"
+        )
     result, layer = [""], [""]
     for _ in range(longest):
         layer = [word + a for word in layer for a in machine.input_alphabet]

@@ -171,8 +171,9 @@ def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
     for read in seen.reads:
         if not 0 <= read.cell < cells:
             raise ValueError(
-                f"at step {read.step} the network's head is on cell {read.cell}, outside the tape "
-                f"0..{cells - 1}: its states are no longer binary, compile with a correction"
+                f"head cell={read.cell} at step {read.step} is outside the tape"
+                f" 0..{cells - 1}: the states of the network are no longer binary. Try"
+                " compiling with a correction"
             )
         table[read.step :, read.cell] = read.symbol
     return table

@@ -68,7 +68,10 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
         ValueError: if the mass is not in [0, 1].
     """
     if not (traced(difference) or 0 <= difference <= 1):
-        raise ValueError(f"the mass on which two targets differ is in [0, 1], got {difference}")
+        raise ValueError(
+            f"difference={difference}, expected a number in [0, 1], the mass on which two targets"
+            " differ. Try difference=0.1"
+        )
     return 0.5 * (1.0 - difference) ** n
 
 
@@ -134,5 +137,6 @@ def _positive(**values: Any) -> None:
     bad = {name: value for name, value in values.items() if not (traced(value) or value > 0)}
     if bad:
         raise ValueError(
-            "must be positive: " + ", ".join(f"{name} = {value}" for name, value in bad.items())
+            f"{', '.join(f'{name}={value}' for name, value in bad.items())}, expected positive"
+            " numbers. Try 1 for each"
         )

@@ -168,8 +168,8 @@ def verify(
     n, T = len(words), compiled.T
     if np.shape(trace.states) != (n, T + 1):
         raise ValueError(
-            f"a trace of {n} words has T + 1 = {T + 1} steps each, got {np.shape(trace.states)}: "
-            "simulate the words with the network's T"
+            f"trace.states.shape={np.shape(trace.states)}, expected {n} words with T + 1 ="
+            f" {T + 1} steps each. Try simulating the words with the T of the network"
         )
     inputs = execute.encode(compiled, words)
     structure = compiled.structure if params is None else None

@@ -60,11 +60,13 @@ class Attention:
     def __post_init__(self) -> None:
         """Refuse unknown kinds and tolerances that merge distinct scores."""
         if self.kind not in ("hard", "soft"):
-            raise ValueError(f"attention is 'hard' or 'soft', got {self.kind!r}")
+            raise ValueError(
+                f"kind={self.kind!r} is unknown, expected 'hard' or 'soft'. Try kind='hard'"
+            )
         if not 0.0 <= self.tie_tolerance < 0.5:
             raise ValueError(
-                "distinct scores of compiled networks differ by 1, so tie_tolerance must be in "
-                f"[0, 0.5), got {self.tie_tolerance}"
+                f"tie_tolerance={self.tie_tolerance}, expected a number in [0, 0.5), because"
+                " distinct scores of compiled networks differ by 1. Try tie_tolerance=0.25"
             )
 
     def __call__(
@@ -218,7 +220,8 @@ def run(
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise ValueError(
-            "record needs the full network (one segment with both attentions), no stop"
+            f"record={record} with stop={stop} over segments={len(segments)}, expected no stop"
+            " and the full network: one segment with both attentions. Try record=False"
         )
     T = decoder_codes.shape[0] - 2
     layers, dtype = params["layers"], params["start"].dtype

@@ -161,7 +161,7 @@ def test_readouts_are_special_cases_of_full_projection(readout, T_factor, key, x
 def test_query_and_key_must_agree_in_their_inner_dimension(unannotated, x64):
     query, key = jnp.ones((3, 2)), jnp.ones((3, 2))
     np.testing.assert_array_equal(combine_query_key(query, key), 2 * np.ones((3, 3)))
-    with pytest.raises(ValueError, match="same d_k"):
+    with pytest.raises(ValueError, match=r"equal shapes \(d, d_k\)"):
         combine_query_key(query, jnp.ones((3, 4)))
 
 

@@ -39,8 +39,8 @@ def test_planted_attention_keeps_clear_labels(key, x64):
 
 @pytest.mark.parametrize(
     "change, message",
-    [({"relevant": 0}, "integer from 1 to T"), ({"distractors": 3}, "at least M"),
-     ({"relevant": 9}, "integer from 1 to T")],
+    [({"relevant": 0}, "integer from 1 to tokens"), ({"distractors": 3}, "at least distractors"),
+     ({"relevant": 9}, "integer from 1 to tokens")],
 )  # fmt: skip
 def test_contradicting_sizes(change, message):
     good = {"tokens": 4, "dimension": 4, "relevant": 1, "distractors": 2}
@@ -51,11 +51,11 @@ def test_contradicting_sizes(change, message):
 @pytest.mark.parametrize(
     "data, radius, message",
     [
-        ({"X": jnp.ones((3, 2)), "y": jnp.ones(3)}, None, "add a leading axis"),
+        ({"X": jnp.ones((3, 2)), "y": jnp.ones(3)}, None, r"Try X\[None\]"),
         ({"X": jnp.ones((3, 2, 2)), "y": jnp.ones(2)}, None, "shape"),
         ({"X": jnp.full((1, 2, 2), jnp.nan), "y": jnp.ones(1)}, None, "NaN"),
-        ({"X": jnp.ones((2, 2, 2)), "y": jnp.asarray([0, 1])}, None, r"-1 or \+1"),
-        ({"X": jnp.ones((1, 2, 2)), "y": jnp.ones(1)}, 1.0, r"norm 1\.41421"),
+        ({"X": jnp.ones((2, 2, 2)), "y": jnp.asarray([0, 1])}, None, r"expected -1 and \+1"),
+        ({"X": jnp.ones((1, 2, 2)), "y": jnp.ones(1)}, 1.0, r"norm=1\.41421"),
     ],
 )
 def test_bad_data(data, radius, message):

@@ -245,14 +245,16 @@ def test_fewer_heads_are_the_same_matrices_or_some_of_them(tuned):
 def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "train_arm", None)
     refused = {
-        r"add --weights FOLDER": replace(tuned, weights=""),
-        r"add --data FOLDER.*pip download": replace(TOY, source="file"),
-        r"3 heads do not divide 16 columns": replace(tuned, heads=(2, 3)),
-        r"pruning 4 heads cannot leave 8": replace(tuned, arms=("prune",), heads=(8,)),
-        r"room for 16": replace(tuned, length=17),
-        r"n = 41 training and test = 0 test sentences.*40 and 20": replace(tuned, n=41),
-        r"3 batches of 16, fewer than looks = 4": replace(TOY, batch=16, looks=4),
-        r"say how many of its rows test": replace(
+        r"Try --weights FOLDER": replace(tuned, weights=""),
+        r"Try --data FOLDER.*pip download": replace(TOY, source="file"),
+        r"heads=3 do not divide": replace(tuned, heads=(2, 3)),
+        r"heads=8, but the pretrained network has only 4 heads": replace(
+            tuned, arms=("prune",), heads=(8,)
+        ),
+        r"positions for length 16": replace(tuned, length=17),
+        r"n=41 training and test=0 test sentences.*40 and 20": replace(tuned, n=41),
+        r"looks=4, but n=.* only 3 batches of 16": replace(TOY, batch=16, looks=4),
+        r"the number of its rows that test": replace(
             TOY, source="file", data=f"{tuned.data}/dev.tsv", test=0
         ),
     }
@@ -264,13 +266,13 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"arms": ("wide",)}, "arms must be some of fixed, prune, recut, split"),
-        ({"heads": (4, 2)}, "heads must be positive and increase"),
-        ({"epochs": 0, "width": 0}, "must be positive: epochs, width"),
-        ({"n": -1}, "cannot be negative"),
+        ({"arms": ("wide",)}, "expected different ones of fixed, prune, recut, split"),
+        ({"heads": (4, 2)}, "expected positive increasing"),
+        ({"epochs": 0, "width": 0}, "not positive: epochs, width"),
+        ({"n": -1}, "expected no negative number"),
         ({"dropout": 1.0}, "dropout < 1"),
-        ({"test": 0}, "the grammar has no end"),
-        ({"data": "x"}, "add --source file"),
+        ({"test": 0}, "the grammar can draw any number"),
+        ({"data": "x"}, "Try --source file"),
         ({"weights": "x", "source": "file"}, "split starts from scratch"),
     ],
 )

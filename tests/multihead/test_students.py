@@ -219,7 +219,7 @@ def test_a_network_of_ones_own_in_figure_4(registry, key):
 def test_a_student_that_is_none_is_one_sentence(registry):
     with pytest.raises(ValueError, match=r"student='all-head', expected .* Try all-heads"):
         replace(TOY, student="all-head")
-    with pytest.raises(ValueError, match="already is a student 'all-heads'"):
+    with pytest.raises(ValueError, match="name='all-heads' is taken"):
         students.register("all-heads", students.all_heads)
     tokens = jax.ShapeDtypeStruct((6, 4, 4), jnp.float32)
     students.register("wide", lambda H: nn.Dense(2))

@@ -92,7 +92,7 @@ def test_parameters_start_in_pytorchs_law(key):
         assert np.abs(values).max() <= 1 / 8
         assert np.abs(values).std() == pytest.approx(1 / 8 / np.sqrt(12), rel=0.1)
     assert np.abs(params["readout"]["W0"]).max() <= 1 / np.sqrt(128)
-    with pytest.raises(ValueError, match="unknown cell"):
+    with pytest.raises(ValueError, match=r"cell='.*' is unknown"):
         BidirectionalGated(4, "elman").init(key, jnp.zeros((1, 2, 3)))
 
 

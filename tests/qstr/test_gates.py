@@ -114,7 +114,7 @@ def test_one_dimension_is_linear_interpolation(x64):
 
 def test_sizes_that_need_no_network_are_refused():
     for eps in (0.0, 2.0):
-        with pytest.raises(ValueError, match="zero network serves"):
+        with pytest.raises(ValueError, match="zero network suffices"):
             gates.gate_network(radius=2.0, eps=eps)
-    with pytest.raises(ValueError, match="between 0 and L R"):
+    with pytest.raises(ValueError, match="at most L R"):
         gates.lipschitz_norms(lipschitz=1.0, radius=2.0, eps=3.0)

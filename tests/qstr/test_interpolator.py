@@ -104,12 +104,12 @@ def test_rnn_embedding_computes_it_at_the_stated_norm(depth, key, x64):
     total = sum(square(W) + square(b) for W, b in layers)
     inner = square(network.w) + square(network.b)
     assert total == pytest.approx(2 * square(network.a) + inner + 2 * (depth - 3) + 2)
-    with pytest.raises(ValueError, match="depth >= 3"):
+    with pytest.raises(ValueError, match="expected at least 3"):
         interpolator.embed_in_rnn(network, v, 2)
 
 
 def test_coinciding_points_are_refused_and_zero_values_cost_nothing(x64):
-    with pytest.raises(ValueError, match="merge coinciding points"):
+    with pytest.raises(ValueError, match="merge equal points"):
         interpolator.interpolate(jnp.array([1.0, 2.0, 1.0]), jnp.ones(3))
     zero = interpolator.interpolate(jnp.arange(3.0), jnp.zeros(3))
     assert all(np.all(np.asarray(part) == 0) for part in zero)  # set, not computed
@@ -132,8 +132,8 @@ def test_points_are_judged_in_the_precision_that_computes(x64):
     [
         ([0.0, np.nan], [1.0, 2.0], "NaN"),
         ([0.0, 1.0], [np.nan, 2.0], "NaN"),
-        ([0.0, 1.0], [1.0], "one length"),
-        ([], [], "one length"),
+        ([0.0, 1.0], [1.0], "equal length"),
+        ([], [], "equal length"),
     ],
 )
 def test_points_that_are_none_are_refused(z, y, words):

@@ -152,15 +152,15 @@ def test_the_risk_without_states_by_drawing_prompts():
 
 def test_bad_input_is_refused():
     x, y = np.zeros((2, 1)), np.array([0.0, 1.0])
-    with pytest.raises(ValueError, match="merge those that coincide"):
+    with pytest.raises(ValueError, match="merge points with equal inputs"):
         memorisers.least_variation(x, y)
-    with pytest.raises(ValueError, match=r"x \(n, d\) and y \(n,\)"):
+    with pytest.raises(ValueError, match=r"shapes \(n, d\) and \(n,\)"):
         memorisers.least_variation(y, y)
     with pytest.raises(ValueError, match="finite numbers"):
         memorisers.least_variation(np.array([[0.0], [np.nan]]), y)
     zero = memorisers.least_variation(np.array([[0.0], [1.0]]), np.zeros(2))
     assert memorisers.variation(zero.network) == 0.0
-    with pytest.raises(ValueError, match="depth >= 2"):
+    with pytest.raises(ValueError, match="depth=1, expected at least 2"):
         memorisers.memorising_product(1.0, 1)
     with pytest.raises(ValueError, match="N >= 2"):
         rnn_bounds.unlearned_risk(1.0, N=1)

@@ -108,7 +108,7 @@ def test_coinciding_encodings_and_no_accuracy_are_refused():
     sizes = {"N": 4, "q": 1, "d": 2, "r_a": 1.0, "r_w": 1.0, "r_x": 1.0}
     with pytest.raises(ValueError, match="two encodings coincide"):
         retrieval.inverse_temperature(**sizes, eps=0.1, coherence=1.0)
-    with pytest.raises(ValueError, match="eps must be positive"):
+    with pytest.raises(ValueError, match="expected a positive number"):
         retrieval.inverse_temperature(**sizes, eps=0.0)
 
 

@@ -17,7 +17,7 @@ def test_lloyd_max_levels_are_the_textbook_ones():
     quantiser = code_rnn.lloyd_max(2)
     np.testing.assert_allclose(quantiser.levels, [-1.5104, -0.4528, 0.4528, 1.5104], atol=1e-4)
     assert quantiser.error == pytest.approx(0.1175, abs=1e-4)
-    with pytest.raises(ValueError, match="between 1 and 6"):
+    with pytest.raises(ValueError, match="from 1 to 6"):
         code_rnn.lloyd_max(0)
 
 

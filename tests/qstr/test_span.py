@@ -52,9 +52,9 @@ def test_enough_prompts_make_it_vacuous_with_words(key):
     assert got.vacuous and "n >= N d" in got.reason
     assert (got.average, got.printed) == (0.0, 0.0)  # copies of zero
     assert np.isnan(got.direction)
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match="NaN or infinity"):
         span.feedforward_certificate(jnp.full((2, N, d), jnp.nan))
-    with pytest.raises(ValueError, match="do not split"):
+    with pytest.raises(ValueError, match="rows that split"):
         span.diagonal_block_mean(jnp.ones((1, 7)), d=2)
 
 

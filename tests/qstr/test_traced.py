@@ -48,7 +48,7 @@ def test_traced_tails_by_hand(x64):
     for r, tail in expected.items():
         assert _traced(largest, r) == pytest.approx(tail, rel=1e-14)
         assert largest(r) == pytest.approx(tail, rel=1e-14)
-    with pytest.raises(ValueError, match="needs r\\^2 >= C_x e d"):
+    with pytest.raises(ValueError, match="expected r\\^2 >= C_x e d"):
         bounds.token_tail(0.5, n=1, N=1, d=1)
 
 

@@ -97,13 +97,13 @@ def test_a_killed_run_resumes_to_the_same_bits(tiny, tmp_path, monkeypatch):
 
 
 def test_settings_that_no_run_could_have_are_refused(unannotated):
-    with pytest.raises(ValueError, match="got 'hinge'"):
+    with pytest.raises(ValueError, match="loss='hinge'"):
         replace(TINY, loss="hinge")
-    with pytest.raises(ValueError, match="must be positive: epochs"):
+    with pytest.raises(ValueError, match="not positive: epochs"):
         replace(TINY, epochs=0)
-    with pytest.raises(ValueError, match="must be positive: lengths"):
+    with pytest.raises(ValueError, match="not positive: lengths"):
         replace(TINY, lengths=())
-    with pytest.raises(ValueError, match="must increase"):
+    with pytest.raises(ValueError, match="expected increasing"):
         replace(TINY, lengths=(7, 5))
 
 
@@ -130,7 +130,7 @@ def test_trend_against_polyfit_and_a_known_p_value():
     spoiled, keep = rising.copy(), everything.copy()
     spoiled[3, 0], keep[3, 0] = 1e6, False
     assert trend(lengths, spoiled, keep, kind="max").slope < 1
-    with pytest.raises(ValueError, match="two lengths"):
+    with pytest.raises(ValueError, match="at least two for a trend"):
         trend(lengths, flat, np.zeros((4, 5), bool), kind="mean")
 
 
@@ -237,5 +237,5 @@ def test_comparison_says_what_depends_on_the_length_and_who_wins():
     assert fig.axes[0].get_title(loc="left").startswith("clipped, says nothing about $T$: Theorem")
     assert np.isnan(fig.axes[0].lines[0].get_ydata()).all()
     assert fig.get_suptitle().startswith("Lines through T = 128, m = 20,000")
-    with pytest.raises(ValueError, match="m must be positive and increase"):
+    with pytest.raises(ValueError, match=r"m=.* positive increasing values"):
         comparison.Comparison(m=(10.0, 5.0))

@@ -233,5 +233,5 @@ def test_search_reaches_a_grid_search_in_one_dimension():
 
 @pytest.mark.parametrize("draws, B", [(1, 1.0), (4, 0.0), (4, math.nan)])
 def test_search_refuses_bad_input(draws, B):
-    with pytest.raises(ValueError, match="are needed"):
+    with pytest.raises(ValueError, match="expected m >= 1"):
         attention_rademacher_lower(jax.random.key(0), jnp.ones((2, 2, 2)), B, draws=draws)

@@ -121,11 +121,11 @@ def test_the_traced_minimum_of_the_objective_by_hand(x64):
 
 
 def test_what_is_known_is_refused_and_what_is_not_is_left(x64):
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="k=0, expected at least 1"):
         linear_bounds.lemma_3_6(2.0, k=0, d=5)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="k=0, expected at least 1"):
         jax.make_jaxpr(lambda x: linear_bounds.lemma_3_6(x, k=0, d=5))(2.0)
-    with pytest.raises(ValueError, match="finite and not negative"):
+    with pytest.raises(ValueError, match="not negative"):
         jax.make_jaxpr(lambda k: linear_bounds.lemma_3_6(-1.0, k=k, d=5))(3)
 
 

@@ -86,5 +86,5 @@ def test_straight_through_rows_are_hard_with_a_soft_derivative(key, setting):
 
 def test_words_without_a_verdict_are_refused():
     compiled = compile_machine(MACHINE, 3, tape="one_way", correction=None)
-    with pytest.raises(ValueError, match="raise T"):
+    with pytest.raises(ValueError, match="larger T"):
         learned.task(compiled, ["0", "101"])

@@ -97,15 +97,15 @@ def test_files(tmp_path):
         ("blank: ' '\nstart state: a\ntable:\n  a:\n    [0: R\n", "line 6: expected ',' or ']'"),
         ("a: 1\n    b: 2\n", "line 2: mapping values are not allowed here"),
         ("a: 1\n--- \nb: 2\n", "another document"),
-        ("- a\n- b\n", "is a mapping with the keys"),
-        ("{}: L\n", "line 1: a key is a name or a list of names"),
+        ("- a\n- b\n", "a mapping with the keys"),
+        ("{}: L\n", "line 1: key=.*a name or a list of names"),
         ("a: !!int 5\n", "line 1: could not determine a constructor"),
         ("a: &x [*x]\n", "recursive"),
         ("[" * 3000, "not YAML"),
         ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: R\n    0: L\n", "'0' is given twice"),
         ("blank: _\nstart state: a\ntable:\n  a: {0: R}\n  a: {_: R}\n", "'a' is given twice"),
-        ("blank: _\nstart state: a\ntable:\n  a: {[0, 1]: R, 0: L}\n", "two transitions"),
-        ("blank: {}\nstart state: a\ntable: {a: {0: R}}\n", "'blank' of a machine is text"),
+        ("blank: _\nstart state: a\ntable:\n  a: {[0, 1]: R, 0: L}\n", "is given twice"),
+        ("blank: {}\nstart state: a\ntable: {a: {0: R}}\n", "'blank' of a machine.*expected text"),
         ("blank: ' '\nstart state: a\ntable:\n  a:\n    0: {R: b}\n  b:\n", "not total"),
     ],
 )
@@ -134,9 +134,9 @@ def test_terminal_states_that_nothing_reaches():
 
 @pytest.mark.parametrize("named", ["", "accept: [ok]\n"])
 def test_misspelt_states_are_refused(named):
-    with pytest.raises(ValueError, match=r"state 'carrry' has no row .*did you mean 'carry'\?"):
+    with pytest.raises(ValueError, match=r"state='carrry' has no row .*did you mean 'carry'\?"):
         formats.from_yaml(GO.format(named, "carrry"))
-    with pytest.raises(ValueError, match="state 'end' has no row in the table: give a terminal"):
+    with pytest.raises(ValueError, match="state='end' has no row in the table"):
         formats.from_yaml(GO.format("", "end"))
 
 

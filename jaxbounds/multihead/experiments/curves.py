@@ -54,7 +54,10 @@ class Panel:
             ValueError: naming the rules there are.
         """
         if self.rule not in get_args(Rule):
-            raise ValueError(f"rule must be one of {', '.join(RULE_NAMES)}, got {self.rule!r}")
+            raise ValueError(
+                f"rule={self.rule!r} is unknown, expected one of {', '.join(RULE_NAMES)}. Try"
+                f" rule={next(iter(RULE_NAMES))!r}"
+            )
 
     @property
     def name(self) -> str:
@@ -100,14 +103,21 @@ class Curves:
             ValueError: naming what is wrong.
         """
         if not self.panels or not self.heads or list(self.heads) != sorted(set(self.heads)):
-            raise ValueError(f"panels must not be empty and heads must increase, got {self.heads}")
+            raise ValueError(
+                f"panels={len(self.panels)} and heads={self.heads}, expected at least one panel"
+                " and increasing heads. Try heads=(1, 2, 4)"
+            )
         small = [name for name in ("trials", "every", "n", "test") if getattr(self, name) < 1]
         if small or self.heads[0] < 1:
-            raise ValueError(f"these must be positive: {', '.join(small) or 'heads'}")
+            raise ValueError(
+                f"not positive: {', '.join(small) or 'heads'}; heads={self.heads}. Expected"
+                " positive numbers. Try 1 or more for each"
+            )
         if self.steps < 1 or self.steps % self.every or self.opening < 0:
             raise ValueError(
-                f"steps must be a positive multiple of every and opening not negative, got "
-                f"{self.steps}, {self.every} and {self.opening}"
+                f"steps={self.steps}, every={self.every}, opening={self.opening}: expected"
+                " steps that are a positive multiple of every, and opening >= 0. Try"
+                f" steps={max(1, round(self.steps / max(self.every, 1))) * max(self.every, 1)}"
             )
         refuse_unknown(self.student)
 

@@ -69,7 +69,10 @@ class Looseness:
         refuse_unless_increasing(self, "heads", "tokens", "dimensions", "radii")
         short = [n for n in ("heads", "tokens", "dimensions", "radii") if len(getattr(self, n)) < 3]
         if short:
-            raise ValueError(f"{', '.join(short)} has fewer than 3 sizes. Try 3 or more")
+            raise ValueError(
+                f"sizes={', '.join(short)}: each has fewer than 3 values, expected 3 or more. Try"
+                " 3 values"
+            )
         odd = [size for size in (*self.heads, *self.tokens) if size % 2]
         if odd or self.heads[0] < 4:
             raise ValueError(

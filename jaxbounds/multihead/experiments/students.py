@@ -67,7 +67,9 @@ def register(name: str, factory: Factory, /) -> None:
         ValueError: if the name is taken.
     """
     if name in STUDENTS or name == EQUAL_HEADS:
-        raise ValueError(f"there already is a student {name!r}. Try another name")
+        raise ValueError(
+            f"name={name!r} is taken by another student, expected a new name. Try another name"
+        )
     STUDENTS[name] = factory
 
 
@@ -102,16 +104,17 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     student = of_module(made) if isinstance(made, nn.Module) else made
     if not isinstance(student, Student):
         raise ValueError(
-            f"the factory of student {name!r} gives {type(made).__name__}, expected a Flax linen "
-            "module or a Student. Try Student(init, apply)"
+            f"the factory of student={name!r} gives {type(made).__name__}, expected a Flax"
+            " linen module or a Student. Try Student(init, apply)"
         )
     key = jax.eval_shape(lambda: jax.random.key(0))
     params = jax.eval_shape(student.init, key, tokens)
     outputs = jax.eval_shape(student.apply, params, tokens)
     if getattr(outputs, "shape", None) != tokens.shape[:1]:
         raise ValueError(
-            f"student {name!r} maps tokens {tokens.shape} to {getattr(outputs, 'shape', outputs)}, "
-            f"expected {tokens.shape[:1]}. Try jax.vmap for a network of one sequence, or [..., 0]"
+            f"student={name!r} maps tokens {tokens.shape} to"
+            f" {getattr(outputs, 'shape', outputs)}, expected {tokens.shape[:1]}. Try jax.vmap"
+            " for a network of one sequence, or [..., 0]"
         )
     return student
 

@@ -124,7 +124,9 @@ def run(
             run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
-        raise ValueError(f"records must be rising steps from 0 on, got {config.records}")
+        raise ValueError(
+            f"records={config.records}, expected increasing steps from 0 on. Try --records 0 10 100"
+        )
     mark = f"weakconvexity {fingerprint(config, key)}"
     table = np.zeros(
         (len(config.arms), len(config.heads), config.seeds, len(config.records), 2, len(_NAMES))

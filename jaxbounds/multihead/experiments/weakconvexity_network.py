@@ -34,9 +34,14 @@ class HeadSum(nn.Module):
         """
         d = x.shape[-1]
         if self.arm not in get_args(Arm):
-            raise ValueError(f"arm must be one of {', '.join(get_args(Arm))}, got {self.arm!r}")
+            raise ValueError(
+                f"arm={self.arm!r} is unknown, expected one of {', '.join(get_args(Arm))}. Try"
+                " arm='split'"
+            )
         if self.arm == "split" and d % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide the width {d}")
+            raise ValueError(
+                f"heads={self.heads} do not divide the width d={d}, expected a divisor. Try heads=1"
+            )
         width = self.width if self.arm == "fixed" else d // self.heads
         inner = nn.initializers.variance_scaling(
             1.0, "fan_in", "normal", in_axis=0, out_axis=(1, 2)

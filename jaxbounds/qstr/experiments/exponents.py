@@ -70,10 +70,16 @@ def fit_exponent(
     """
     lengths, samples = np.asarray(lengths, float), np.asarray(samples, float)
     if len(np.unique(lengths)) < 2:
-        raise ValueError(f"an exponent needs two different lengths, got {lengths}")
+        raise ValueError(
+            f"lengths={lengths}, expected at least two different lengths to fit an exponent. Try"
+            " another length"
+        )
     known = np.isfinite(samples)
     if not known.any():
-        raise ValueError("every run is censored: raise the budget")
+        raise ValueError(
+            f"censored runs={len(known)} of {len(known)}: no run reached the threshold, so no"
+            " exponent can be fitted. Try a larger budget of samples"
+        )
     floor = np.broadcast_to(np.asarray(budgets, float)[:, None], samples.shape)
     y = np.log(np.where(known, samples, floor))
     x = np.broadcast_to(np.log(lengths)[:, None], y.shape)

@@ -54,17 +54,27 @@ class Figure1:
             ValueError: naming what is wrong.
         """
         if min(self.seeds, self.draws) < 1:
-            raise ValueError(f"seeds and draws must be positive, got {self.seeds}, {self.draws}")
+            raise ValueError(
+                f"seeds={self.seeds} and draws={self.draws}, expected positive numbers. Try seeds=1"
+            )
         if not self.architectures or not self.lengths:
             empty = "lengths" if self.architectures else "architectures"
-            raise ValueError(f"no {empty} given: name at least one")
+            raise ValueError(f"{empty}=() is empty, expected at least one. Try naming one")
         if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"lengths must increase, got {self.lengths}")
+            raise ValueError(
+                f"lengths={self.lengths}, expected increasing lengths. Try to sort them"
+            )
         if self.beside and self.protocol.test_on == "same":
-            raise ValueError("beside: the protocol tests on the training law already")
+            raise ValueError(
+                f"beside={self.beside} adds a test on the training law, but test_on='same' tests"
+                " on it already. Try beside=False"
+            )
         refuse_unknown(*self.architectures)
         if len(set(self.architectures)) < len(self.architectures):
-            raise ValueError(f"each architecture once, got {', '.join(self.architectures)}")
+            raise ValueError(
+                f"architectures={', '.join(self.architectures)}, expected each name once. Try to"
+                " remove the repeated name"
+            )
 
     def cells(self) -> tuple[tuple[str, int], ...]:
         """The (architecture, N) to train, in order."""

@@ -67,16 +67,26 @@ class Protocol:
                 positive, or a number is not finite.
         """
         if self.test_on not in ("same", "simple"):
-            raise ValueError(f"test_on must be 'same' or 'simple', got {self.test_on!r}")
+            raise ValueError(
+                f"test_on={self.test_on!r} is unknown, expected 'same' or 'simple'. Try"
+                " test_on='same'"
+            )
         counts = ("d", "q", "batch", "check_every", "test_prompts", "max_samples")
         wrong = [f"{name}={getattr(self, name)}" for name in counts if getattr(self, name) < 1]
         if wrong:
-            raise ValueError(f"counts must be positive, got {', '.join(wrong)}")
+            raise ValueError(
+                f"{', '.join(wrong)}, expected positive counts. Try 1 or more for each"
+            )
         if not (0 < self.learning_rate < math.inf and 0 <= self.weight_decay < math.inf):
             rates = f"{self.learning_rate} and {self.weight_decay}"
-            raise ValueError(f"learning_rate > 0 and weight_decay >= 0 are needed, got {rates}")
+            raise ValueError(
+                f"learning_rate, weight_decay = {rates}, expected learning_rate > 0 and"
+                " weight_decay >= 0. Try learning_rate=0.001"
+            )
         if not math.isfinite(self.threshold):
-            raise ValueError(f"threshold must be a number, got {self.threshold}")
+            raise ValueError(
+                f"threshold={self.threshold}, expected a finite number. Try threshold=0.1"
+            )
         find_link(self.link)
 
 

@@ -73,7 +73,8 @@ def samples_to_threshold(
     most = protocol.max_samples // chunk
     if most == 0:
         raise ValueError(
-            f"max_samples={protocol.max_samples} is below one chunk of {chunk}: raise it"
+            f"max_samples={protocol.max_samples} is less than one chunk of {chunk} samples."
+            " Try a larger max_samples"
         )
     looks, leaves, kept = (store and store.load()) or (0, None, [])
     history = [risk for part in kept for risk in part["risk"]]

@@ -49,7 +49,10 @@ class Comparison:
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
             if len(line) < 2 or list(line) != sorted(set(line)) or not line[0] > 0:
-                raise ValueError(f"{name} must be positive and increase, got {line}")
+                raise ValueError(
+                    f"{name}={line}, expected at least two positive increasing values. Try to sort"
+                    " them"
+                )
 
 
 def run(config: Comparison, key: Array, /) -> xr.Dataset:

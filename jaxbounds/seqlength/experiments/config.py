@@ -67,15 +67,20 @@ class SparseMajority:
         """
         if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
             raise ValueError(
-                f"loss must be sigmoid or softmax and rule adam or momentum, got {self.loss!r} and "
-                f"{self.rule!r}"
+                f"loss={self.loss!r} and rule={self.rule!r}, expected loss 'sigmoid' or"
+                " 'softmax' and rule 'adam' or 'momentum'. Try loss='sigmoid'"
             )
         sizes = ("seeds", "train", "validation", "epochs", "every", "chunk", "group", "batch")
         small = [name for name in sizes if getattr(self, name) < 1]
         if small or not self.lengths:
-            raise ValueError(f"these must be positive: {', '.join(small) or 'lengths'}")
+            raise ValueError(
+                f"not positive: {', '.join(small) or 'lengths'}; lengths={self.lengths}. Expected"
+                " positive numbers. Try 1 or more for each"
+            )
         if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"lengths must increase, got {self.lengths}")
+            raise ValueError(
+                f"lengths={self.lengths}, expected increasing lengths. Try to sort them"
+            )
 
 
 REDUCED = SparseMajority()

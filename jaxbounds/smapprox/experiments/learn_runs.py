@@ -66,17 +66,25 @@ class Learn:
         """Refuse unknown machines and sizes with nothing to learn from."""
         unknown = [name for name in self.machines if name not in LIBRARY]
         if unknown:
-            raise ValueError(f"unknown machines {unknown}: choose from {', '.join(LIBRARY)}")
+            raise ValueError(
+                f"machines={unknown} are unknown, expected some of {', '.join(LIBRARY)}. Try one"
+                " of these names"
+            )
         for name in self.machines:
             actions: dict[str, set] = {}
             for (_, a), (_, write, move) in LIBRARY[name]().machine.transitions.items():
                 actions.setdefault(a, set()).add((write, move))
             if any(len(found) > 1 for found in actions.values()):
-                raise ValueError(f"machine {name}: what it writes or where it moves is not learned")
+                raise ValueError(
+                    f"machine={name}: its written symbol or its move depends on the learned table,"
+                    " expected that only states are learned. Try another machine"
+                )
         for name in ("samples", "weight_samples", "radii", "bare_radii"):
             values = list(getattr(self, name))
             if not values or values != sorted(set(values)) or values[0] <= 0:
-                raise ValueError(f"{name} must be positive and increase, got {values}")
+                raise ValueError(
+                    f"{name}={values}, expected positive increasing numbers. Try to sort them"
+                )
 
 
 def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:

@@ -56,12 +56,13 @@ def build(config: Machine, /) -> Compiled:
     """
     if config.correction not in CORRECTIONS:
         raise ValueError(
-            f"correction must be one of {', '.join(CORRECTIONS)}, got {config.correction!r}"
+            f"correction={config.correction!r} is unknown, expected one of"
+            f" {', '.join(CORRECTIONS)}. Try correction={next(iter(CORRECTIONS))!r}"
         )
     machine = _find(config.machine, config.missing)
     T = config.T
     if T is not None and T < 1:
-        raise ValueError(f"T must be at least 1, got {T}")
+        raise ValueError(f"T={T}, expected at least 1 step. Try T=10")
     if T is None:
         T = halting_time(machine, config.input, config.limit)
     halting_time(machine, config.input, T)
@@ -82,7 +83,9 @@ def _find(name: str, missing: str) -> TuringMachine:
     except ValueError as error:
         if str(error).startswith("no file"):
             known = ", ".join(LIBRARY)
-            raise ValueError(f"{name!r} is neither a file nor one of {known}") from error
+            raise ValueError(
+                f"name={name!r} is neither a file nor one of {known}. Try one of these names"
+            ) from error
         raise
 
 

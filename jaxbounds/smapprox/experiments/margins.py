@@ -39,10 +39,15 @@ class Margins:
     def __post_init__(self) -> None:
         """Refuse unequal lists and depths or times out of order."""
         if len(self.words) != len(self.times):
-            raise ValueError(f"{len(self.words)} words need as many times, got {len(self.times)}")
+            raise ValueError(
+                f"words={len(self.words)} and times={len(self.times)}, expected one time for each"
+                " word. Try lists of equal length"
+            )
         for name in ("depths", "times"):
             if list(getattr(self, name)) != sorted(set(getattr(self, name))):
-                raise ValueError(f"{name} must increase, got {getattr(self, name)}")
+                raise ValueError(
+                    f"{name}={getattr(self, name)}, expected increasing values. Try to sort them"
+                )
 
 
 def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:

@@ -60,7 +60,10 @@ def _radii() -> tuple[Radii, float]:
     first, constants = at(TRUST["theta_0"]), at(TRUST["the others"])
     radii = perturbation_radii(constants)._replace(first=perturbation_radii(first).first)
     if radii.first > first.trust or max(radii[1:]) > constants.trust:
-        raise AssertionError(f"constants were measured within {TRUST} only, not {radii}")
+        raise AssertionError(
+            f"radii={radii} leave the radius {TRUST} within which the constants were measured. Try"
+            " smaller radii"
+        )
     return radii, min(constants.norm, constants.sigma_zeta)
 
 

@@ -75,27 +75,47 @@ class Figure6:
             ValueError: naming what is wrong.
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
-            raise ValueError(f"arms must be some of {', '.join(sorted(_ARMS))}, got {self.arms}")
+            raise ValueError(
+                f"arms={self.arms}, expected different ones of {', '.join(sorted(_ARMS))}. Try a"
+                " shorter list"
+            )
         if not self.heads or list(self.heads) != sorted(set(self.heads)) or self.heads[0] < 1:
-            raise ValueError(f"heads must be positive and increase, got {self.heads}")
+            raise ValueError(
+                f"heads={self.heads}, expected positive increasing numbers. Try heads=(1, 2, 4)"
+            )
         positive = (
             *("trials", "epochs", "batch", "looks", "length", "vocabulary", "width"),
             *("layers", "inner", "head_width", "step_size", "memory_gib"),
         )
         small = [name for name in positive if getattr(self, name) <= 0]
         if small:
-            raise ValueError(f"these must be positive: {', '.join(small)}")
+            raise ValueError(
+                f"not positive: {', '.join(small)}; n={self.n}. Expected positive numbers. Try 1"
+                " or more for each"
+            )
         if min(self.n, self.test, self.weight_decay, self.deviation) < 0:
-            raise ValueError("n, test, weight_decay and deviation cannot be negative")
+            raise ValueError(
+                f"n={self.n}, test={self.test}, weight_decay={self.weight_decay},"
+                f" deviation={self.deviation}: expected no negative number. Try 0"
+            )
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"expected 0 <= dropout < 1, got {self.dropout}")
+            raise ValueError(f"dropout={self.dropout}, expected 0 <= dropout < 1. Try dropout=0.1")
         if self.source == "grammar" and not (self.n and self.test):
-            raise ValueError("the grammar has no end: n and test must be positive")
+            raise ValueError(
+                f"n={self.n} and test={self.test}, expected positive numbers, because the grammar"
+                " can draw any number of sentences. Try --n 1000 --test 500"
+            )
         if self.source == "grammar" and self.data:
-            raise ValueError(f"data {self.data} was given but source is grammar: add --source file")
+            raise ValueError(
+                f"data={self.data} was given with source='grammar', which reads no file. Try"
+                " --source file"
+            )
         scratch = [arm for arm in self.arms if arm not in PRETRAINED]
         if self.weights and scratch:
-            raise ValueError(f"{scratch[0]} starts from scratch: leave --weights out, or that arm")
+            raise ValueError(
+                f"weights={self.weights} was given, but the arm={scratch[0]} starts from scratch."
+                " Try without --weights, or without that arm"
+            )
 
 
 PUBLISHED = Figure6(

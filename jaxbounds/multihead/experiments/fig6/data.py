@@ -51,14 +51,17 @@ def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple
     test = config.test
     if whole is not None:
         if not test:
-            raise ValueError(f"{config.data} is one file: say how many of its rows test (--test)")
+            raise ValueError(
+                f"data={config.data} is one file without a test split, expected test > 0, the"
+                " number of its rows that test. Try --test 1000"
+            )
         given, order = rest.take(order[:test]), order[test:]
     n = config.n or len(order)
     if given is None or len(order) < n or len(given.texts) < test:
         have = f"{len(order)} and {0 if given is None else len(given.texts)}"
         raise ValueError(
-            f"{config.data}: n = {n} training and test = {test} test sentences were asked for, "
-            f"there are {have}: ask for fewer"
+            f"n={n} training and test={test} test sentences, but {config.data} holds only"
+            f" {have}. Try smaller --n and --test"
         )
     return rest.take(order[:n]), given.take(np.arange(test or len(given.texts)))
 
@@ -94,8 +97,8 @@ def batches_of(config: Figure6, n: int, /) -> int:
     batches = n // config.batch // config.looks * config.looks
     if not batches:
         raise ValueError(
-            f"{n} training sentences make {n // config.batch} batches of {config.batch}, fewer "
-            f"than looks = {config.looks}: take more sentences or fewer looks"
+            f"looks={config.looks}, but n={n} training sentences make only {n // config.batch}"
+            f" batches of {config.batch}. Try more sentences or fewer looks"
         )
     return batches
 
@@ -112,8 +115,9 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
     """
     if config.source == "file" and not config.data:
         raise ValueError(
-            "this configuration reads sentences: add --data FOLDER (SST-2: train.tsv and dev.tsv, "
-            f"or Parquet) or --data FILE, the archive that this fetches: {FETCH_SNIPPETS}"
+            f"data={config.data!r}, expected a source of sentences. Try --data FOLDER (SST-2"
+            " with train.tsv and dev.tsv, or with Parquet files), or --data FILE for the"
+            f" archive that this command fetches: {FETCH_SNIPPETS}"
         )
     stored = read_text(config.data) if config.source == "file" else {}
     lanes: list[dict] = []

@@ -49,8 +49,9 @@ def run(
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:
         raise ValueError(
-            f"arm {missing[0]} starts from pretrained weights: add --weights FOLDER (config.json, "
-            "model.safetensors and tokenizer.json of roberta-base)"
+            f"arm={missing[0]} starts from pretrained weights, but no weights are given. Try"
+            " --weights FOLDER, with config.json, model.safetensors and tokenizer.json of"
+            " roberta-base"
         )
     data = prepare(config, key)
     _refuse_what_cannot_run(config, data)

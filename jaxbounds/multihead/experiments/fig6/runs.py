@@ -45,17 +45,24 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
         stored = replace(read_shape(config.weights), labels=2, dropout=config.dropout)
         if vocabulary > stored.vocabulary or config.length > stored.length:
             raise ValueError(
-                f"{config.weights} has {stored.vocabulary} tokens and room for {stored.length}, "
-                f"the data {vocabulary} and {config.length}: the tokenizer is another's, or "
-                "shorten --length"
+                f"the data have vocabulary={vocabulary} and length={config.length}, but"
+                f" {config.weights} has only {stored.vocabulary} tokens and positions for"
+                f" length {stored.length}. Try the tokenizer of these weights, or a smaller"
+                " --length"
             )
         if arm == "recut":
             return recut_heads(stored, heads)
         if heads > stored.heads:
-            raise ValueError(f"pruning {stored.heads} heads cannot leave {heads}: lower --heads")
+            raise ValueError(
+                f"heads={heads}, but the pretrained network has only {stored.heads} heads to prune"
+                " from. Try a smaller --heads"
+            )
         return replace(stored, heads=heads)
     if arm == "split" and config.width % heads:
-        raise ValueError(f"{heads} heads do not divide {config.width} columns: change --heads")
+        raise ValueError(
+            f"heads={heads} do not divide width={config.width}. Try a divisor of the width for"
+            " --heads"
+        )
     fixed = arm == "fixed"
     return RobertaShape(
         vocabulary=vocabulary,
