@@ -163,5 +163,5 @@ def formula(statement: Statement, /) -> Html:
         return element("code", statement.formula)
     try:
         return mathml(statement.tex)
-    except Refused as problem:
+    except ValueError as problem:
         raise Refused(f"{statement.id}: {problem}") from problem

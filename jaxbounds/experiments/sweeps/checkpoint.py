@@ -75,7 +75,7 @@ class Checkpoints:
         path = self.marked.place(name)
         try:
             arrays, fingerprint = load_arrays(path, form=FORMAT)
-        except Refused as problem:
+        except ValueError as problem:
             raise Refused(
                 f"checkpoint {problem}. Try fresh=True, which sets it aside, or another folder"
             ) from problem
