@@ -23,7 +23,8 @@ MOST_TEXT = 20_000
 NARROWEST = 400
 """Pixels below which a picture is not made narrower; a larger number may refuse a picture."""
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OF_THIS_RUN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]| at 0x[0-9a-f]+")
+"""Colours of a terminal, and addresses in memory."""
 
 
 def digest(book: Any, /) -> str:
@@ -56,7 +57,7 @@ def small(png: bytes, /) -> bytes:
 
 
 def _text(words: str) -> str:
-    words = _ESCAPES.sub("", words)
+    words = _OF_THIS_RUN.sub("", words)
     lost = len(words) - MOST_TEXT
     return words if lost <= 0 else f"{words[:MOST_TEXT]}\n... {lost} more characters\n"
 

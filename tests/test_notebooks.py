@@ -88,13 +88,15 @@ def test_the_command_keeps_small_pictures_and_the_digest_of_the_code():
     new, encoded = nbformat.v4, base64.b64encode(plain.getvalue()).decode()
     outputs = [
         new.new_output("stream", name="stderr", text="10/20 steps"),
-        new.new_output("stream", name="stdout", text="\x1b[1mheld\x1b[0m" + "x" * 30_000),
+        new.new_output(
+            "stream", name="stdout", text="\x1b[1mheld\x1b[0m <f at 0x7f1a>" + "x" * 30_000
+        ),
         new.new_output("display_data", data={"image/png": encoded, "text/plain": "<Figure>"}),
     ]
     book = new.new_notebook(cells=[new.new_code_cell("a = 1", outputs=outputs)])
     OUTPUTS["keep"](book)
     text, picture = book.cells[0].outputs
-    assert text.text.startswith("held") and text.text.endswith("more characters\n")
+    assert text.text.startswith("held <f>") and text.text.endswith("more characters\n")
     assert list(picture.data) == ["image/png"] and "stderr" not in str(book)
     small = base64.b64decode(picture.data["image/png"])
     assert len(small) <= 60_000 and image.open(io.BytesIO(small)).width == 1200

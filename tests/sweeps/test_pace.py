@@ -30,6 +30,15 @@ def test_the_first_chunk_tells_the_time_that_is_left(clock, capsys):
     assert _told(capsys) == ["10/100 steps  loss 1; about 3 min left"]
 
 
+def test_a_chunk_that_holds_the_compiling_is_not_measured(clock, capsys):
+    with reporting.progress(100, "steps") as report:
+        clock[0] = 55.0
+        report(10, "compiled")
+        clock[0] = 59.0
+        report(20, "loss 1")
+    assert _told(capsys) == ["20/100 steps  loss 1; about 32 s left"]
+
+
 def test_a_short_run_says_nothing(clock, capsys):
     with reporting.progress(100, "steps") as report:
         report(0, "")
@@ -40,6 +49,7 @@ def test_a_short_run_says_nothing(clock, capsys):
 
 def test_a_run_that_is_continued_counts_only_its_own_steps(clock, capsys):
     with reporting.progress(100, "samples", begun=80, at_most=True) as report:
+        report(80, "")
         clock[0] = 60.0
         report(90, "loss 1")
     assert _told(capsys) == ["90/100 samples  loss 1; at most 60 s left"]

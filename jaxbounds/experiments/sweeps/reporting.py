@@ -49,7 +49,7 @@ def each_part(
 
 
 class Pace:
-    """The time that is left, measured since the first chunk.
+    """The time that is left, measured since all was compiled.
 
     Args:
         total: the amount to do in this part.
@@ -58,19 +58,15 @@ class Pace:
 
     def __init__(self, total: float, begun: float = 0.0) -> None:
         self.total, self.later = total, _later.get()
-        self.done, self.since, self.chunks = begun, time.monotonic(), 0
+        self.done, self.since, self.compiled = begun, time.monotonic(), False
 
     def left(self, done: float, /) -> float | None:
-        """Return the seconds left in all parts; None before the first chunk is done."""
+        """Return the seconds left in all parts; None before a chunk was measured."""
         now = time.monotonic()
-        if done <= self.done:  # the clock starts when all is compiled
-            if self.chunks == 0:
-                self.since = now
+        if done <= self.done or not self.compiled:  # a first chunk may hold the compiling
+            self.done, self.since, self.compiled = done, now, True
             return None
         each = (now - self.since) / (done - self.done)
-        if self.chunks == 0:  # later estimates leave out what compiling took
-            self.done, self.since = done, now
-        self.chunks += 1
         return each * (max(self.total - done, 0.0) + self.later * self.total)
 
 
