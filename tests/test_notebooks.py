@@ -1,7 +1,9 @@
 """Every notebook runs, and is the pair of its text source."""
 
+import base64
 import importlib.metadata
 import importlib.util
+import io
 import os
 import runpy
 import shutil
@@ -11,6 +13,8 @@ from pathlib import Path
 
 import jax
 import jupytext
+import nbformat
+import numpy as np
 import pytest
 
 SOURCES = sorted((Path(__file__).parents[1] / "colab").glob("*.py"))
@@ -46,11 +50,64 @@ def test_notebook_runs_in_full(source, monkeypatch):
 
 
 @WITH_SOURCE
-def test_notebook_is_the_pair_of_its_source_without_outputs(source):
+def test_notebook_is_the_pair_of_its_source(source):
     text, paired = jupytext.read(source), jupytext.read(source.with_suffix(".ipynb"))
     cells = lambda book: [(cell.cell_type, cell.source) for cell in book.cells]
-    assert cells(text) == cells(paired), "run: jupytext --to notebook colab/*.py"
-    assert not any(cell.get("outputs") for cell in paired.cells)
+    assert cells(text) == cells(paired), "run: jupytext --update --to notebook colab/*.py"
+
+
+OUTPUTS = runpy.run_path(str(Path(__file__).parents[1] / ".github" / "outputs.py"))
+SHOWN = ("01", "05")
+"""Notebooks that show their outputs where they lie; `.github/outputs.py FILE ...` makes them."""
+
+
+def _outputs(book):
+    return [o for cell in book.cells for o in cell.get("outputs", ())]
+
+
+@WITH_SOURCE
+def test_stored_outputs_belong_to_the_code_and_are_small(source):
+    book = jupytext.read(source.with_suffix(".ipynb"))
+    outputs, stored = _outputs(book), book.metadata.get("jaxbounds", {}).get("outputs_of")
+    assert bool(outputs) == (stored is not None) and (outputs or source.stem[:2] not in SHOWN)
+    if outputs:
+        assert stored == OUTPUTS["digest"](book), "run: .github/outputs.py"
+    pictures = [o.data["image/png"] for o in outputs if "image/png" in o.get("data", {})]
+    assert all(len(base64.b64decode(png)) <= OUTPUTS["MOST_PICTURE"] for png in pictures)
+    assert not any(o.output_type == "error" or o.get("name") == "stderr" for o in outputs)
+    assert source.with_suffix(".ipynb").stat().st_size < 1_000_000
+
+
+def test_the_command_keeps_small_pictures_and_the_digest_of_the_code():
+    image = pytest.importorskip("PIL.Image")
+    noise, file = np.random.default_rng(0).integers(0, 255, (900, 1200, 3), np.uint8), io.BytesIO()
+    image.fromarray(noise).save(file, "PNG")
+    smooth = np.broadcast_to(np.linspace(0, 255, 1200).astype(np.uint8)[:, None], (900, 1200, 3))
+    plain = io.BytesIO()
+    image.fromarray(smooth).save(plain, "PNG")
+    new, encoded = nbformat.v4, base64.b64encode(plain.getvalue()).decode()
+    outputs = [
+        new.new_output("stream", name="stderr", text="10/20 steps"),
+        new.new_output(
+            "stream", name="stdout", text="\x1b[1mheld\x1b[0m <f at 0x7f1a>" + "x" * 30_000
+        ),
+        new.new_output("display_data", data={"image/png": encoded, "text/plain": "<Figure>"}),
+    ]
+    book = new.new_notebook(cells=[new.new_code_cell("a = 1", outputs=outputs)])
+    OUTPUTS["keep"](book)
+    text, picture = book.cells[0].outputs
+    assert text.text.startswith("held <f>") and text.text.endswith("more characters\n")
+    assert list(picture.data) == ["image/png"] and "stderr" not in str(book)
+    small = base64.b64decode(picture.data["image/png"])
+    assert len(small) <= 60_000 and image.open(io.BytesIO(small)).width == 1200
+    assert book.metadata["jaxbounds"]["outputs_of"] == OUTPUTS["digest"](book)
+    book.cells[0].source = "a = 2"
+    assert book.metadata["jaxbounds"]["outputs_of"] != OUTPUTS["digest"](book)
+    with pytest.raises(ValueError, match=r"expected at most 60000\. Try a simpler picture"):
+        OUTPUTS["small"](file.getvalue())
+    book.cells[0].outputs = [new.new_output("error", ename="E", evalue="why", traceback=[])]
+    with pytest.raises(ValueError, match="a cell raised E: why"):
+        OUTPUTS["keep"](book)
 
 
 def test_there_are_at_least_six():

@@ -22,6 +22,7 @@ from jaxbounds.experiments.sweeps import Share
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.papers import experiments, find_experiment
+from jaxbounds.papers.full_size import full_size
 from jaxbounds.runs.distributed import ALONE, Distributed, supervised
 from jaxbounds.runs.engines import HERE, On
 from jaxbounds.runs.experiment import NAMES, compute, compute_shards, compute_share, merged, taken
@@ -63,9 +64,12 @@ def list_experiments() -> int:
         about = Text(experiment.title)
         for name, preset in experiment.presets.items():
             about.append(f"\n{name}: {differences(experiment.config, preset)}", style="dim")
+        if full_size(experiment):
+            about.append(f"\n{full_size(experiment)}", style="dim")
         table.add_row(experiment.id, experiment.label, about)
     answer(experiments=[
-        {"id": e.id, "label": e.label, "title": e.title, "presets": list(e.presets)}
+        {"id": e.id, "label": e.label, "title": e.title, "presets": list(e.presets),
+         "full_size": full_size(e)}
         for e in experiments().values()
     ])  # fmt: skip
     console = console_for_output()
@@ -138,11 +142,14 @@ def _help(experiment: Experiment) -> None:
         "--distributed",
     ]
     general += several * experiment.resumable
+    ran = full_size(experiment)
     configured(
         experiment,
         "default",
         ["--help"],
         description=f"{experiment.label}: {experiment.title}.\n\n"
+        f"{f'This figure {ran}. ' if ran else ''}"
+        "A run says after its first chunk how long it takes on this machine.\n\n"
         f"Besides the fields below: {', '.join(general)}. Presets: {presets}; "
         "the defaults shown are those of the first.",
     )

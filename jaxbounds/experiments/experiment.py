@@ -44,6 +44,10 @@ def __getattr__(name: str) -> Any:
     return Finding
 
 
+Control = Callable[["xr.Dataset"], "xr.Dataset"]
+"""A map from a data set to one on which a claim must say no."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A figure or table of a paper as a computation.
@@ -60,6 +64,8 @@ class Experiment:
             with `resume` continues what it finds there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
+        controls: for words of a claim's text, a map from a data set to one on which the claim must
+            say no. The longest of the words that occur in a text count.
         resumable: whether `run` takes `folder` and `resume`.
     """
 
@@ -70,6 +76,7 @@ class Experiment:
     run: Callable[..., xr.Dataset]
     figure: Callable[[xr.Dataset], Any]
     claims: Callable[[xr.Dataset], tuple[Finding, ...]]
+    controls: Mapping[str, Control] = field(default_factory=dict)
     presets: Mapping[str, Any] = field(default_factory=dict)
     resumable: bool = False
 

@@ -5,6 +5,7 @@ import functools
 import inspect
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +116,8 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
             recording.watching(compute.__code__) if own else contextlib.nullcontext(),
         ):
             dataset = chosen.run(request.config, request.key, **more)
-            return dataset.assign_attrs(
-                {"matmul_precision_used": products_used()} | dict(dataset.attrs)
-            )
+            about = {"matmul_precision_used": products_used(), "config": asdict(request.config)}
+            return dataset.assign_attrs(about | dict(dataset.attrs))
     except KeyboardInterrupt as stop:
         if _unfinished(folder):
             kept = f"; {stop}" if isinstance(stop, Stopped) else ""

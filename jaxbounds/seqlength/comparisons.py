@@ -126,7 +126,7 @@ BOUNDS = {
     "theorem_4_1_corrected": Bound(theorem_bound, True, "Theorem 4.1"),
     "sharpened": Bound(sharpened_bound, True, "sharpened"),
     "lemma_3_6": Bound(same_method_bound, True, "Lemma 3.6"),
-    "log_length": Bound(log_length_bound, False, "log(T), leading term"),
+    "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
 """The bounds compared. All but the first use the same method: chaining and softmax constant 1."""

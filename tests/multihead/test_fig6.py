@@ -1,7 +1,7 @@
 """Figure 6 at toy size: against a plain loop, resumed, with pretrained weights, its claims."""
 
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import jax
@@ -292,7 +292,7 @@ def test_a_single_file_is_divided_by_trial(sst2):
 # Claims and figure ------------------------------------------------------------------------------
 
 
-def _dataset(train, test, accuracy, trials=5, arms=("split",)):
+def _dataset(train, test, accuracy, trials=5, arms=("recut",)):
     """Curves over H = 1, 4, 16 at epochs 1 and 2, with a spread of .002 over trials."""
     noise = 0.002 * np.linspace(-1, 1, trials)[None, None, :, None]
     values = lambda means: np.asarray(means)[None, :, None, None] + noise + np.zeros((1, 1, 1, 2))
@@ -300,11 +300,13 @@ def _dataset(train, test, accuracy, trials=5, arms=("split",)):
     rows = {"train_loss": train, "test_loss": test, "test_accuracy": accuracy}
     data = {name: (dims, values(means)) for name, means in rows.items()}
     data["train_accuracy"] = data["test_accuracy"]
-    coords = {"H": [1, 4, 16], "step": [10, 20], "panel": ["split"]}
+    coords = {"H": [1, 4, 16], "step": [10, 20], "panel": ["recut"]}
     found = xr.Dataset(data, coords=coords).assign_coords(epoch=("step", [1.0, 2.0]))
     found = found.assign(bag_of_words=("trial", np.full(trials, 0.6)))
     about = {arm: f"what {arm} is" for arm in arms}
-    return found.assign_attrs(arms=about, confounds=about)
+    published = asdict(fig6.EXPERIMENT.presets["published"])
+    here = {"config": published, "sentences": 67_349, "shape": [12, 768]}
+    return found.assign_attrs(here, arms=about, confounds=about)
 
 
 def test_claims_are_decided_by_slopes_and_thresholds():
@@ -315,10 +317,22 @@ def test_claims_are_decided_by_slopes_and_thresholds():
     assert decisions(slight, slight, (0.7, 0.7, 0.7)) == [None, None, None]
     assert decisions(falling, falling, (0.7, 0.75, 0.8), trials=1) == [None, None, None]
     found = claims(_dataset(falling, falling, (0.7, 0.75, 0.8)))
-    assert "epochs 1, 2, by 0.02" in found[0].text and "what split is" in found[0].text
+    assert "epochs 1, 2, by 0.02" in found[0].text and "what recut is" in found[0].text
     assert "from H = 1 to 16 -0.200 +- 0.000" in found[0].number
     assert "slope in log2 H -0.050" in found[1].number
     assert claims(_dataset(falling, falling, falling).sel(H=[4])) == ()
+
+
+def test_from_scratch_on_other_sentences_nothing_is_decided_about_the_paper():
+    rising = (0.4, 0.5, 0.6)
+    whole = _dataset(rising, rising, (0.8, 0.75, 0.7))
+    assert [c.reproduced for c in claims(whole)] == [False] * 3
+    scratch = whole.assign_coords(panel=["split"]).assign_attrs(confounds={"split": "scratch"})
+    for other in (scratch, whole.assign_attrs(sentences=4096), whole.assign_attrs(shape=[2, 64])):
+        assert [c.reproduced for c in claims(other)] == [None] * 3
+    assert "not pretrained roberta-base" in claims(scratch)[0].number
+    grammar = whole.assign_attrs(config=asdict(fig6.Figure6()))
+    assert "source = grammar, not the paper's file" in claims(grammar)[0].number
 
 
 def test_slopes_are_those_of_numpy():

@@ -1,5 +1,7 @@
 """The NTK margin is certified; its kernel and its optimum agree with code that shares nothing."""
 
+from dataclasses import asdict
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -119,6 +121,8 @@ def test_the_experiment_decides_its_claims(key):
     # Samples are nested, so that the best margin cannot grow with n.
     assert float(dataset.margin.diff("n").max()) <= 1e-9
     assert float((dataset.margin_upper - dataset.margin).max()) <= 1e-8
+    assert all(claim.reproduced is None for claim in claims(dataset))
+    dataset = dataset.assign_attrs(config=asdict(NTK()))
     decided = claims(dataset)
     assert decided[0].reproduced is True and all(isinstance(c.reproduced, bool) for c in decided)
     broken = dataset.copy(deep=True)

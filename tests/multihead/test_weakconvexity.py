@@ -1,5 +1,7 @@
 """The experiment on a network small enough for `jax.hessian`, its claims, and the formulas."""
 
+from dataclasses import asdict
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,6 +103,7 @@ def _planted(measured, exponent, losses, ratios):
     course = np.asarray(ratios)
     ratio = ratio.transpose(*dataset.ratio.dims) * course[None, None, None, :, None]
     loss = dataset.loss * 0 + np.asarray(losses)[None, None, None, :]
+    dataset = dataset.assign_attrs(config=asdict(WeakConvexityCurves()))
     return dataset.assign(ratio=(dataset.ratio.dims, ratio.values), loss=loss)
 
 

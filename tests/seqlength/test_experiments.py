@@ -1,6 +1,7 @@
 """The experiments: a tiny run, resuming it, the trends, the claims, and the comparison."""
 
 from dataclasses import asdict, replace
+from functools import partial
 
 import jax
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxbounds.experiments.sweeps import Checkpoints
-from jaxbounds.seqlength.experiments import comparison, majority
+from jaxbounds.seqlength.experiments import comparison, majority, training
 from jaxbounds.seqlength.experiments.config import PRESETS, PUBLISHED, SparseMajority
 from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.experiments.majority_claims import claims, deviations
@@ -64,11 +65,11 @@ def test_tiny_run_learns_stops_and_measures(tiny):
     assert (tiny.epoch <= tiny.epochs_run).all() and (tiny.diverged == -1).all()
     # At 40 samples no bound is below the range of the clipped loss.
     assert float(tiny.bound.min()) > 1.0
-    learned, *figures = claims(tiny)[:5]
-    assert learned.reproduced and learned.number == "100% of 2"
-    assert [claim.reproduced for claim in figures] == [None] * 4
-    assert all(claim.text.endswith("at settings not the paper's") for claim in figures[:3])
-    assert "epochs 60 for 200000; every 5 for 1; batch 16 for 128" in figures[3].number
+    learned, *figures = claims(tiny)[:4]
+    assert learned.number.endswith("--preset published would decide; here yes: 100% of 2")
+    assert [claim.reproduced for claim in (learned, *figures)] == [None] * 4
+    # A validation is that of the same epoch at any `every`: only fewer looks would be a difference.
+    assert "epochs 60 for 200000; batch 16 for 128" in learned.number
 
 
 def test_a_run_does_not_depend_on_its_neighbours(tiny):
@@ -94,6 +95,33 @@ def test_a_killed_run_resumes_to_the_same_bits(tiny, tmp_path, monkeypatch):
         majority.run(other, jax.random.key(0), folder=tmp_path, resume=True)
     resumed = majority.run(TINY, jax.random.key(0), folder=tmp_path, resume=True)
     assert resumed.identical(tiny)
+
+
+def test_fewer_validations_leave_the_numbers_of_the_epochs_that_stay():
+    """A validation after each epoch, and after each fifth: two programs, the same training."""
+    found = {}
+    for every in (1, 5):
+        config = replace(TINY, every=every, epochs=20, stop=False)
+        lane = jax.tree.map(lambda leaf: leaf[0], training.lanes(config, jax.random.key(0), 5))
+        run = training.start(config, lane)
+        advance = jax.jit(partial(training.round_, config, lane))
+        for _ in range(20 // every):
+            run = advance(run)
+            numbers = (
+                run.validation_loss,
+                run.train_accuracy,
+                training.total_l1(run.training.params),
+            )
+            found[every, int(run.epoch)] = [float(number) for number in numbers]
+    stay = [epoch for every, epoch in found if every == 5]
+    assert stay == [5, 10, 15, 20]
+    for epoch in stay:
+        np.testing.assert_allclose(found[5, epoch], found[1, epoch], rtol=1e-5)
+    assert len({tuple(found[1, epoch]) for epoch in stay}) == 4
+    # 93 to 95% of an epoch of the published sizes went into its validation.
+    assert PUBLISHED.every == 50 and PUBLISHED.epochs % PUBLISHED.every == 0
+    assert deviations(asdict(replace(PUBLISHED, every=1))) == ()
+    assert deviations(asdict(replace(PUBLISHED, every=500))) == ("every 500 for 50",)
 
 
 def test_settings_that_no_run_could_have_are_refused(unannotated):
@@ -159,6 +187,7 @@ def _dataset(l1):
             "norm_product": ("T", 2.0 * bound),
         },
         coords={"T": [20, 60, 100, 140, 180], "seed": list(range(shape[1]))},
+        attrs={"config": asdict(PUBLISHED)},
     )
 
 
@@ -181,7 +210,15 @@ def test_claims_follow_the_data_and_the_figure_shows_every_run():
     # The six runs and the entry of the legend.
     assert [len(axes.collections) for axes in fig.axes] == [7, 7, 7]
     assert fig.axes[0].get_title(loc="left").startswith("Figure 1\nyes: no increasing trend")
-    assert fig.get_suptitle() == "6 runs at each of 5 lengths. Settings not recorded."
+    assert fig.get_suptitle() == "6 runs at each of 5 lengths. The paper's settings."
+    other = _dataset(noise).assign_attrs(config=asdict(TINY))
+    assert claims(other)[1].reproduced is None
+    assert "open: no increasing trend of max sum |weight|\n   yes at these settings" in (
+        figure(other).axes[0].get_title(loc="left")
+    )
+    unknown = _dataset(noise)
+    unknown.attrs.clear()
+    assert figure(unknown).get_suptitle().endswith("Settings not recorded.")
     # What is drawn is what decides: the largest of the runs that learned.
     part = _dataset(noise)
     part["l1"][0, 0], part["learned"][0, 0] = 1e6, False
@@ -208,9 +245,9 @@ def test_few_runs_leave_a_trend_open_and_say_how_many_would_decide():
 
 
 def test_comparison_says_what_depends_on_the_length_and_who_wins():
-    setting = replace(comparison.Comparison().setting, d=8, m=20_000)
+    setting = replace(comparison.Comparison().setting, m=20_000)
     config = comparison.Comparison(
-        setting=setting, T=(1.0, 1e3, 1e6), m=(10.0, 1e4, 1e6), B_QK=(0.1, 10.0, 1e3)
+        setting=setting, T=(1.0, 1e3, 1e6), m=(10.0, 1e4, 1e8), B_QK=(0.1, 10.0, 1e3)
     )
     data = comparison.run(config, jax.random.key(0))
     found = comparison.claims(data)
@@ -219,12 +256,13 @@ def test_comparison_says_what_depends_on_the_length_and_who_wins():
     assert found[0].number.startswith("clipped at the trivial value: m >= ")
     assert found[0].number.endswith("samples would decide, here m = 2e+04")
     larger = replace(config, setting=replace(setting, m=10**7))
-    assert comparison.claims(comparison.run(larger, jax.random.key(0)))[0].reproduced is True
+    whole = comparison.run(larger, jax.random.key(0))
+    assert comparison.claims(whole)[0].reproduced is True
     over_T = data.over_T.to_pandas().T
     assert over_T.drop(columns="log_length").nunique().max() == 1
     assert over_T.log_length.is_monotonic_increasing and over_T.log_length.is_unique
     assert data.winner_over_m.values[0] == "trivial"
-    assert found[-2].number.endswith("parameter counting from 10")
+    assert found[-1].number == "sharpened, parameter counting from 10, trivial from 1e+03"
     # m* brackets the trivial value.
     name = "lemma_3_6"
     m, bound = int(data.first_m.sel(bound=name)), comparison.BOUNDS[name].value
@@ -233,9 +271,18 @@ def test_comparison_says_what_depends_on_the_length_and_who_wins():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     fig = comparison.figure(data)
-    assert [len(axes.lines) for axes in fig.axes] == [len(comparison.BOUNDS) + 1] * 3
-    assert fig.axes[0].get_title(loc="left").startswith("clipped, says nothing about $T$: Theorem")
-    assert np.isnan(fig.axes[0].lines[0].get_ydata()).all()
+    assert [len(axes.lines) for axes in fig.axes] == [2 * len(comparison.BOUNDS) + 1] * 3
+    assert fig.axes[0].get_title(loc="left").startswith("faint, at the trivial value for every $T$")
+    # The paper's theorem is in its panel: faint where it is clipped, and whole at the default's m.
+    assert (fig.axes[0].lines[1].get_ydata() == setting.trivial).all()
     assert fig.get_suptitle().startswith("Lines through T = 128, m = 20,000")
+    assert comparison.Comparison().setting.m == 10**7
+    shown = comparison.figure(whole).axes[0]
+    assert shown.lines[0].get_label() == "Theorem 4.1" and shown.get_title(loc="left") == ""
+    assert (shown.lines[0].get_ydata() < setting.trivial).all()
+    # Claims and legend name the rival alike.
+    label = comparison.BOUNDS["log_length"].label
+    assert label in [line.get_label() for line in shown.lines]
+    assert any(label in claim.text for claim in found) and label.startswith("Edelman et al.")
     with pytest.raises(ValueError, match=r"m=.* positive increasing values"):
         comparison.Comparison(m=(10.0, 5.0))

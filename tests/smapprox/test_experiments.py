@@ -1,6 +1,7 @@
 """The experiments at their smallest, and the messages a user of `machine` may meet."""
 
 import time
+from dataclasses import asdict
 from threading import Event
 
 import jax
@@ -130,6 +131,7 @@ def test_margin_claims_tell_decay_from_none():
             "time_lower": (("T",), 0 * T + 1e-3),
         },
         coords={"correction": list(margins.KINDS), "depth": depth, "T": T},
+        attrs={"config": asdict(base)},
     )
     decaying = margins.claims(build(0.3 / np.sqrt(depth), np.exp(-T)))
     flat = margins.claims(build(0 * depth + 0.3, 0 * T + 0.1))
@@ -173,6 +175,7 @@ def test_learning_claims_tell_success_from_failure():
             "bare_radius": [0.5],
             "stage": ["before", "after"],
         },
+        attrs={"config": asdict(learn.Learn())},
     )
     stages = lambda before, after: np.array([before, after]).reshape(2, 1, 1, 1)
     learned = learn.claims(build(1.0 / n, stages(0.4, 0.4)))

@@ -3,7 +3,7 @@
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
 from jaxbounds.experiments.sweeps.merging import merge_parts, merge_sweeps
 from jaxbounds.experiments.sweeps.orbax_states import read_state, write_state
-from jaxbounds.experiments.sweeps.reporting import progress
+from jaxbounds.experiments.sweeps.reporting import each_part, progress
 from jaxbounds.experiments.sweeps.shares import OnlyAShare, Share
 from jaxbounds.experiments.sweeps.sweep import sweep
 from jaxbounds.experiments.sweeps.swept import Swept, lanes_of
@@ -13,6 +13,7 @@ __all__ = [
     "OnlyAShare",
     "Share",
     "Swept",
+    "each_part",
     "lanes_of",
     "leaves_of",
     "merge_parts",

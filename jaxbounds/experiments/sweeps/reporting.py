@@ -1,64 +1,141 @@
-"""Progress of a long computation on standard error: a bar on a terminal, else a line a minute."""
+"""Progress of a long computation on standard error: a bar on a terminal, else a line a minute.
+
+A run tells its cost after the first chunk: the time that is left, at the pace of this machine.
+"""
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from typing import TypeVar
 
 import jax
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 from jaxbounds.ground.text import printable
 
+Part = TypeVar("Part")
 Report = Callable[[float, str], None]
 """A function of (done, words): the amount done so far, and words about it."""
 
 BETWEEN_LINES = 60.0
 """Seconds between two lines where there is no terminal; a larger number writes fewer lines."""
+WORTH_TELLING = 20.0
+"""Seconds that have to be left for the first chunk to be told; a larger number tells it less."""
+
+_later: ContextVar[float] = ContextVar("later", default=0.0)
+"""The cost of the parts of the run after this one, as a multiple of this one's."""
 
 
-def _in_lines(console: Console, total: float, unit: str) -> Report:
-    said = time.monotonic()
+def each_part(
+    parts: Iterable[Part], /, cost: Callable[[Part], float] = lambda part: 1.0
+) -> Iterator[Part]:
+    """Yield the parts of a run, so that progress within a part tells the time of the whole run.
+
+    Args:
+        parts: of the run, in their order; a part may have parts of its own.
+        cost: of a part, positive, in any unit.
+    """
+    every = list(parts)
+    costs, outer = [cost(part) for part in every], _later.get()
+    try:
+        for index, part in enumerate(every):
+            after = sum(costs[index + 1 :]) + outer * sum(costs)
+            _later.set(after / costs[index])
+            yield part
+    finally:
+        _later.set(outer)
+
+
+class Pace:
+    """The time that is left, measured since all was compiled.
+
+    Args:
+        total: the amount to do in this part.
+        begun: the amount done before, by an earlier process.
+    """
+
+    def __init__(self, total: float, begun: float = 0.0) -> None:
+        self.total, self.later = total, _later.get()
+        self.done, self.since, self.compiled = begun, time.monotonic(), False
+
+    def left(self, done: float, /) -> float | None:
+        """Return the seconds left in all parts; None before a chunk was measured."""
+        now = time.monotonic()
+        if done <= self.done or not self.compiled:  # a first chunk may hold the compiling
+            self.done, self.since, self.compiled = done, now, True
+            return None
+        each = (now - self.since) / (done - self.done)
+        return each * (max(self.total - done, 0.0) + self.later * self.total)
+
+
+def duration(seconds: float, /) -> str:
+    """Say a time in its unit: "50 s", "12 min", "3.4 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _in_lines(console: Console, total: float, unit: str, about: str, pace: Pace) -> Report:
+    said, told = time.monotonic(), False
 
     def report(done: float, words: str) -> None:
-        nonlocal said
-        if time.monotonic() - said >= BETWEEN_LINES:
+        nonlocal said, told
+        left = pace.left(done)
+        first = not told and left is not None
+        told = told or first
+        worth = first and left is not None and left >= WORTH_TELLING
+        if worth or time.monotonic() - said >= BETWEEN_LINES:
             said = time.monotonic()
             line = f"{done:,}/{total:,} {unit}  {printable(words)}"
+            line += f"; {about} {duration(left)} left" if left is not None else ""
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return report
 
 
 @contextlib.contextmanager
-def progress(total: float, unit: str, /, *, show: bool = True) -> Iterator[Report]:
+def progress(
+    total: float,
+    unit: str,
+    /,
+    *,
+    begun: float = 0.0,
+    at_most: bool = False,
+    show: bool = True,
+) -> Iterator[Report]:
     """Give a function that reports progress; only the first of several processes prints.
 
     Args:
         total: the amount to do.
         unit: the unit of the amount, in the plural ("steps").
+        begun: the amount done before, where a run is continued.
+        at_most: whether the work may end before the total is done.
         show: whether to print at all.
     """
     console = Console(stderr=True)
     if not show or jax.process_index() > 0:
         yield lambda done, words: None
         return
+    pace, about = Pace(total, begun), "at most" if at_most else "about"
     if not (console.is_terminal or console.is_jupyter):
-        yield _in_lines(console, total, unit)
+        yield _in_lines(console, total, unit, about, pace)
         return
     columns = (
         BarColumn(bar_width=30),
         TextColumn("{task.completed:,}/{task.total:,} {task.fields[unit]}"),
         TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total, unit=unit, rate="")
+        task = bar.add_task("", total=total, unit=unit, rate="", left="")
 
         def report(done: float, words: str) -> None:
-            speed = bar.tasks[task].speed
-            rate = f"{speed:.0f} {unit}/s" if speed else ""
-            bar.update(task, completed=done, description=printable(words), rate=rate)
+            speed, left = bar.tasks[task].speed, pace.left(done)
+            more = {"rate": f"{speed:.0f} {unit}/s"} if speed else {}
+            more |= {} if left is None else {"left": f"{about} {duration(left)} left"}
+            bar.update(task, completed=done, description=printable(words), **more)
 
         yield report

@@ -231,7 +231,7 @@ def _sweep(
     since = done
     pace, ready, stop = 1 if kept is not None else chunk // every, False, 0.0
     with (
-        progress(steps, "steps", show=show is not None) as report,
+        progress(steps, "steps", begun=done, at_most=freezes, show=show is not None) as report,
         contextlib.ExitStack() as while_running,
     ):
         while done < steps:

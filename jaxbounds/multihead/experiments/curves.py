@@ -16,7 +16,7 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments.provenance import fingerprint, products_in, products_used
-from jaxbounds.experiments.sweeps import Swept, lanes_of, shares, sweep
+from jaxbounds.experiments.sweeps import Swept, each_part, lanes_of, shares, sweep
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.lessons import Lesson, Measure, lessons
@@ -174,7 +174,7 @@ def run_curves(
         dtype = jnp.float64 if wide else jnp.float32
         cast = lambda leaf: jnp.asarray(np.asarray(leaf), dtype)
         lanes = jax.tree.map(cast, data | {"heads": grid["heads"]})
-        for index, panel in enumerate(config.panels):
+        for index, panel in each_part(enumerate(config.panels)):
             steps = panel.step_size * lanes["heads"] ** panel.exponent
             place = None if folder is None else locate(folder) / f"panel{index}"
             own, keys = lanes | {"step_size": steps}, grid["key"]
@@ -210,9 +210,7 @@ def _recorded(
         ("opening", config.opening, 1, 0),
         ("curve", config.steps, config.every, config.opening),
     )
-    for name, steps, every, after in runs:
-        if steps == 0:
-            continue
+    for name, steps, every, after in each_part((r for r in runs if r[1]), cost=lambda r: r[1]):
         swept = [
             sweep(
                 lesson.begin,
@@ -228,7 +226,7 @@ def _recorded(
                 resume=resume,
                 show="log10_train_loss" if name == "curve" else None,
             )
-            for lesson in taught
+            for lesson in each_part(taught)
         ]
         piece = _labelled(config, swept)
         pieces.append(piece.isel(step=piece.step > after))

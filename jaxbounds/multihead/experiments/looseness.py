@@ -24,7 +24,7 @@ from jaxbounds.multihead.experiments.looseness_networks import (
     aligned_network,
     random_network,
 )
-from jaxbounds.multihead.experiments.looseness_shown import claims, figure, table
+from jaxbounds.multihead.experiments.looseness_shown import CONTROLS, claims, figure, table
 from jaxbounds.multihead.experiments.sparse_context import FIGURE_2, draw
 from jaxbounds.multihead.tied import untie
 
@@ -206,5 +206,6 @@ EXPERIMENT = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
 )  # fmt: skip
 """The question is ours: the paper states the bounds and measures none of them."""

@@ -3,8 +3,10 @@
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Finding
+from jaxbounds.experiments.controls import turned
+from jaxbounds.experiments.experiment import Control, Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
+from jaxbounds.experiments.settings import Settings
 
 NEAR = 0.1
 """An exponent is that of a factor within so much; a larger number accepts slower growth."""
@@ -12,6 +14,47 @@ HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
 SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
 """The rows of the picture: Corollary 1 (1), (2), (3)."""
 AXES = ("H", "T", "d", "R")
+
+SETTINGS = Settings(
+    least={"heads": 256, "tokens": 40, "dimensions": 12, "radii": 8, "seeds": 3, "steps": 3000},
+    others="The question is ours: an exponent is asked of the sizes of the default or larger ones. "
+    "Lemma 6, Corollary 1 and the sharpened bounds speak of every network, at any size.",
+    whose="the default's",
+    decides="The default",
+)
+"""The sizes over which exponents and the looseness along a run are asked."""
+
+
+def _bent(axis: str, power: float) -> Control:
+    """Left sides that grow along an axis by another exponent."""
+
+    def control(dataset: xr.Dataset) -> xr.Dataset:
+        growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
+        return dataset.assign(left=(dataset.left * growth).transpose(*dataset.left.dims))
+
+    return control
+
+
+def _at(share: float, bound: str) -> Control:
+    """Left sides that are so much of a bound, and without an error."""
+
+    def control(dataset: xr.Dataset) -> xr.Dataset:
+        left = share * dataset[bound]
+        return dataset.assign(left=left, error=0 * left)
+
+    return control
+
+
+CONTROLS: dict[str, Control] = {
+    "hold as printed": _at(1.1, "printed"),
+    "the factor 1 / sqrt(H)": _bent("H", -0.2),
+    "the factor sqrt(T)": _bent("T", -0.2),
+    "the factor R^5": _bent("R", -0.3),
+    "no factor of d": _at(1.1, "sharp"),
+    "tight within a factor 2": _at(0.4, "sharp"),
+    "looser along training": turned("step", "run_left", "run_sharp"),
+}
+"""Other exponents, other shares of the bounds, a run backwards."""
 
 
 def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
@@ -156,14 +199,17 @@ def _along_the_run(dataset: xr.Dataset) -> Finding:
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The factors that are needed and those that are not, and the looseness along training."""
-    return (
-        _printed(dataset),
+    exponents = (
         _needed(dataset, "H", CONVEXITY, "1 / sqrt(H)", -0.5),
         _needed(dataset, "T", HESSIAN, "sqrt(T)", 0.5),
         _radius(dataset),
+    )
+    looseness = (_constants(dataset), _along_the_run(dataset))
+    return (
+        _printed(dataset),
+        *SETTINGS.judged(dataset, exponents),
         _dimension(dataset),
-        _constants(dataset),
-        _along_the_run(dataset),
+        *SETTINGS.judged(dataset, looseness),
     )
 
 

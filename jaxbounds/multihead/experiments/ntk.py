@@ -20,7 +20,7 @@ from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.sweeps import progress
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.data import SparseContext
-from jaxbounds.multihead.experiments.ntk_shown import claims, figure
+from jaxbounds.multihead.experiments.ntk_shown import CONTROLS, claims, figure
 from jaxbounds.multihead.first_phase import balanced_signs, first_step
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.ntk import best_ntk_margin, held_out_margins, ntk_gram
@@ -160,4 +160,5 @@ EXPERIMENT = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
 )

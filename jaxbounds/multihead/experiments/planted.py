@@ -17,7 +17,7 @@ from jaxbounds.ground.files import Place
 from jaxbounds.multihead.data import PlantedAttention
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
-from jaxbounds.multihead.experiments.planted_claims import FOUND, claims, found_teacher
+from jaxbounds.multihead.experiments.planted_claims import CONTROLS, FOUND, claims, found_teacher
 from jaxbounds.multihead.experiments.student import Params, last_axis
 
 
@@ -136,13 +136,14 @@ EXPERIMENTS = tuple(
         title=_TITLES[number],
         config=config,
         presets={
-            "quick": replace(config, heads=(1, 4, 16), trials=2, steps=200, n=200, test=300),
+            "quick": replace(config, heads=(1, 4, 16), trials=2, steps=200, test=300),
             "published": config,
             "shared-teacher": replace(config, shared_teacher=True),
         },
         run=run,
         figure=figure,
         claims=claims,
+        controls=CONTROLS,
         resumable=True,
     )
     for number, config in ((4, FIGURE_4), (5, FIGURE_5))

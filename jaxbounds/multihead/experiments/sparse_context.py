@@ -18,7 +18,7 @@ from jaxbounds.multihead.bounds import beta2
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
-from jaxbounds.multihead.experiments.sparse_context_claims import claims
+from jaxbounds.multihead.experiments.sparse_context_claims import CONTROLS, claims
 from jaxbounds.multihead.experiments.student import attention_mass
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
@@ -175,6 +175,7 @@ EXPERIMENTS = tuple(
         run=run,
         figure=figure,
         claims=claims,
+        controls=CONTROLS,
         resumable=True,
     )
     for number, config in ((2, FIGURE_2), (3, FIGURE_3))

@@ -19,8 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from jaxbounds.experiments.experiment import Experiment, Finding
+from jaxbounds.experiments.controls import scaled
+from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.provenance import fingerprint
+from jaxbounds.experiments.settings import Settings
 from jaxbounds.experiments.sweeps import progress, shares
 from jaxbounds.ground.files import Place, load_arrays, locate, write_arrays
 from jaxbounds.ground.folders import Marked
@@ -32,6 +34,17 @@ from jaxbounds.networks.training import begin, optimizer, train_step
 
 BLOCKS = {"network": None, "attention": "attention"}
 """The parameters of the Hessian: all, or those whose path contains "attention"."""
+
+_SIZES = {"heads": 64, "dimension": 64, "n": 64, "seeds": 4}
+_OURS: Any = {
+    "others": "The paper proves the exponent for its own model. The question about a Transformer "
+    "is ours, and asked of the default's network, with or without nonlinear layers, or larger.",
+    "whose": "the default's",
+    "decides": "The default",
+}
+AT_THE_START = Settings(least=_SIZES, **_OURS)
+ALONG_TRAINING = Settings(least=_SIZES | {"records": 300}, **_OURS)
+"""The network and the steps of which the claims are asked."""
 
 _BAND = (-0.65, -0.35)
 _NAMES = ("ratio", "minimum", "maximum", "residual", "loss")
@@ -216,7 +229,26 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """The exponents in H of both arms, and boundedness along training."""
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
-    return (*found, _bounded_claim(dataset))
+    bounded = (_bounded_claim(dataset),)
+    return (*AT_THE_START.judged(dataset, found), *ALONG_TRAINING.judged(dataset, bounded))
+
+
+def _law(power: float) -> Control:
+    """Ratios that follow a power of H."""
+
+    def control(dataset: xr.Dataset) -> xr.Dataset:
+        ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
+        return dataset.assign(ratio=ratio.transpose(*dataset.ratio.dims))
+
+    return control
+
+
+CONTROLS: dict[str, Control] = {
+    "arm 'split'": _law(-0.5),
+    "arm 'fixed'": _law(0.0),
+    "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
+}
+"""The exponents of the other arm, and a ratio that grows along training."""
 
 
 def figure(dataset: xr.Dataset, /):
@@ -263,5 +295,6 @@ EXPERIMENT = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
     resumable=True,
 )

@@ -6,15 +6,17 @@ import numpy as np
 from jaxtyping import Float, Num
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
+from scipy.stats import linregress
+from scipy.stats import t as student
 
 
 class Exponent(NamedTuple):
-    """n = c N^slope, with a 95% percentile interval from resampled seeds.
+    """n = c N^slope, with a 95% interval.
 
     Attributes:
         slope: the maximum-likelihood exponent.
-        low: 2.5% quantile of the resampled exponents.
-        high: 97.5% quantile.
+        low: lower end: the 2.5% quantile of the resampled exponents, or Student's.
+        high: upper end.
         censored: how many runs entered as "more than the budget".
     """
 
@@ -93,3 +95,24 @@ def fit_exponent(
     fits = [fit(np.concatenate([members[g] for g in row])) for row in distinct]
     low, high = np.quantile(np.repeat(fits, times), [0.025, 0.975])
     return Exponent(fit(seeds), float(low), float(high), int(np.sum(~known)))
+
+
+def regression_exponent(
+    lengths: Num[np.ndarray, "K"], means: Float[np.ndarray, "K"], /
+) -> Exponent:
+    """The exponent of means in the prompt's length, where no runs can be resampled.
+
+    The 95% interval is Student's, from the scatter of the means about the line.
+
+    Args:
+        lengths: N of each mean, at least three.
+        means: none of them censored.
+
+    Raises:
+        ValueError: if there are fewer than three lengths.
+    """
+    if len(lengths) < 3:
+        raise ValueError(f"lengths={list(lengths)}, expected three or more. Try more lengths")
+    fit = linregress(np.log(lengths), np.log(means))
+    reach = float(student.ppf(0.975, len(lengths) - 2) * fit.stderr)
+    return Exponent(float(fit.slope), float(fit.slope) - reach, float(fit.slope) + reach, 0)

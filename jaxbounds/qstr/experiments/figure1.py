@@ -16,10 +16,11 @@ from jaxtyping import Array
 
 from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.provenance import fingerprint
-from jaxbounds.experiments.sweeps import Checkpoints, shares
+from jaxbounds.experiments.sweeps import Checkpoints, each_part, shares
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.qstr.architectures import outline, refuse_unknown
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
+from jaxbounds.qstr.experiments.figure1_controls import CONTROLS
 from jaxbounds.qstr.experiments.figure1_shown import figure, in_words, table
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension
 from jaxbounds.qstr.experiments.threshold import samples_to_threshold
@@ -144,7 +145,8 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) 
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
     seen = np.full(shape[:2], np.nan)
-    for name, N, draw, own, store in _jobs(config, ending, key, folder):
+    jobs = _jobs(config, ending, key, folder)
+    for name, N, draw, own, store in each_part(jobs, cost=lambda job: job[1]):
         if not shares.mine():
             continue
         cell = samples_to_threshold(name, N, protocol, own, seeds=seeds, store=store)
@@ -183,7 +185,7 @@ def run(
             if store is not None and not resume:
                 store.clear()
     variables: dict[str, tuple] = {}
-    for ending in config.protocols():
+    for ending in each_part(config.protocols()):
         variables |= _grid(config, ending, key, folder)
     shares.whole()
     runs, shared = np.arange(config.draws * config.seeds), config.protocol.shared_task
@@ -214,6 +216,7 @@ EXPERIMENTS = tuple(
         run=run,
         figure=figure,
         claims=claims,
+        controls=CONTROLS,
         resumable=True,
     )
     for panel, law, presets in (("a", "1STR", PRESETS_1A), ("b", "simple-1STR", PRESETS_1B))

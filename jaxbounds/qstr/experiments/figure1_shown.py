@@ -49,6 +49,8 @@ def table(dataset: xr.Dataset, /) -> str:
             if late.any():
                 words = f"more than {words}: {late.sum()} of {late.size} not learned"
             lines.append(f"{name}{test}, N = {N}: {words}")
+    for name, N in left_out(dataset).items():
+        lines.append(f"{name}: not run above N = {N}; longest_gru = 0 runs it there")
     return "\n".join(lines)
 
 

@@ -15,8 +15,10 @@ import optax
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Experiment, Finding
+from jaxbounds.experiments.controls import shifted
+from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
+from jaxbounds.experiments.settings import Settings
 from jaxbounds.experiments.sweeps import progress
 from jaxbounds.networks.training import begin, train_step
 from jaxbounds.qstr import heads
@@ -140,6 +142,34 @@ def run(config: Phase, key: Array, /) -> xr.Dataset:
     )
 
 
+SETTINGS = Settings(
+    least={"steps": 3000, "restarts": 2, "width": 64, "batch": 128, "test_prompts": 20_000},
+    others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
+    "shows less: a run that has not learned is below no bound.",
+    whose="the default's",
+    decides="The default",
+)
+"""The training that looks for runs below the bounds."""
+TRAINS = 0.1
+"""Risk of as many heads as tokens below which training works; a larger one accepts worse runs."""
+
+
+def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
+    """Coupled runs of two heads above the bound, where as many heads as tokens learn."""
+    coupled, H = dataset.attention == "coupled", dataset.H
+    bound = dataset.bound.sel(attention="decoupled")
+    risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)
+    risk = risk.where(~(coupled & (H.max() == H)), TRAINS / 2)
+    return dataset.assign(risk=risk.transpose(*dataset.risk.dims))
+
+
+CONTROLS: dict[str, Control] = {
+    "no decoupled run": shifted(-0.5, "risk", attention="decoupled"),
+    "coupled H = 2 < q": _short_of_the_bound,
+}
+"""Decoupled runs below their bound, coupled ones above it."""
+
+
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """That no decoupled run beats 1 - H/q, and that coupled runs with H = 2 < q do."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
@@ -152,10 +182,13 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
         ratio = part.risk.sel(attention="coupled") / part.bound.sel(attention="decoupled")
         text = "coupled H = 2 < q: trained risk below the decoupled bound (ratio < 1)"
         least = float(ratio.min())
-        # Training that ends above the bound may have failed: it does not say that no run is below.
-        open_ = "" if least < 1 else ", more steps or restarts would decide"
-        found.append(Finding(text, True if least < 1 else None, f"least ratio {least:.3g}{open_}"))
-    return tuple(found)
+        # Training that ends above the bound may have failed, unless it works with enough heads.
+        enough = dataset.sel(q=[q for q in sparse if q <= dataset.H.max()], attention="coupled")
+        works = enough.q.size > 0 and float(enough.risk.isel(H=-1).max()) < TRAINS
+        below = True if least < 1 else False if works else None
+        open_ = ", more steps or restarts would decide" * (below is None)
+        found.append(Finding(text, below, f"least ratio {least:.3g}{open_}"))
+    return SETTINGS.judged(dataset, found)
 
 
 def figure(dataset: xr.Dataset, /):
@@ -185,4 +218,5 @@ EXPERIMENT = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
 )

@@ -95,7 +95,8 @@ def samples_to_threshold(
             runs = runs._replace(key=own, training=training)
         last = time.monotonic()
         heard = contextlib.nullcontext() if store is None else stopping.listening()
-        with progress(most * chunk, "samples") as report, heard:
+        begun = looks * chunk
+        with progress(most * chunk, "samples", begun=begun, at_most=True) as report, heard:
             while unfinished():
                 runs, risk = advance(runs)
                 history.append(np.asarray(risk))

@@ -23,7 +23,9 @@ class SparseMajority:
         train: training samples.
         validation: validation samples; also what the paper calls the test set.
         epochs: at most so many.
-        every: validate after so many epochs.
+        every: validate after so many epochs. Training does not depend on it: a validation is that
+            of the same epoch at any `every`. A larger number takes less time, and finds the best
+            epoch among fewer.
         chunk: validations between checkpoints, each of which may end the length.
         group: runs trained side by side on a device.
         batch: the batch size; the last batch of an epoch may be smaller.
@@ -99,8 +101,8 @@ PUBLISHED = SparseMajority(
     lengths=tuple(range(20, 201, 20)),
     validation=10_000,
     epochs=200_000,
-    every=1,
-    chunk=500,
+    every=50,
+    chunk=100,
     rule="momentum",
     rate=0.01,
     floor=0.001,

@@ -9,11 +9,11 @@ import xarray as xr
 from jaxtyping import Array
 
 from jaxbounds.experiments.experiment import Experiment
-from jaxbounds.experiments.sweeps import Checkpoints, shares
+from jaxbounds.experiments.sweeps import Checkpoints, each_part, shares
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.seqlength.certificate import generalization_bound
 from jaxbounds.seqlength.experiments.config import PRESETS, REDUCED, SparseMajority
-from jaxbounds.seqlength.experiments.majority_claims import claims
+from jaxbounds.seqlength.experiments.majority_claims import CONTROLS, claims
 from jaxbounds.seqlength.experiments.majority_figure import figure
 from jaxbounds.seqlength.experiments.training import Trained, train_length
 from jaxbounds.seqlength.extract_norms import AttentionNetwork, extract_network
@@ -101,7 +101,7 @@ def run(
         for old in folder.glob("T*"):
             Checkpoints(old, "").clear()
     rows, bounds, first = [], [], None
-    for T in config.lengths:
+    for T in each_part(config.lengths, cost=lambda T: 100 + T):
         place = None if folder is None else folder / f"T{T}"
         trained = train_length(config, key, T, folder=place, resume=resume)
         if shares.dealt():
@@ -133,5 +133,6 @@ MAJORITY = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
     resumable=True,
 )

@@ -1,5 +1,6 @@
 """Figures 1 to 3 from the data of `seqlength.majority`."""
 
+import re
 import textwrap
 from typing import Any
 
@@ -57,7 +58,10 @@ def figure(data: xr.Dataset, /) -> Any:
             what, _, says = claim.text.partition(": ")
             if what == lines[0]:
                 lines.append(f"{WORDS[claim.reproduced]}: {says.split(' (')[0]}")
-                lines += [f"   {claim.number.split(';')[0]}"] * (claim.reproduced is None)
+                here = re.search(r"; here (yes|no): ", claim.number)
+                first = claim.number.split(";")[0]
+                first = f"{here.group(1)} at these settings" if here else first
+                lines += [f"   {first}"] * (claim.reproduced is None)
         panel.set(xlabel="sequence length $T$", ylabel=label)
         panel.set_title("\n".join(lines), fontsize="small", loc="left")
         grid_ticks(panel.xaxis, lengths)

@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import PRNGKeyArray
 
-from jaxbounds.experiments.experiment import Experiment, Finding
+from jaxbounds.experiments.controls import shifted, valued
+from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
@@ -127,7 +128,10 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The network is the machine, at every step."""
+    """The network is the machine, at every step.
+
+    Theorem 4.1 speaks of every machine, every word and every T: each run decides about its own.
+    """
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")
     )
@@ -151,6 +155,13 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
         ),
     )
 
+
+CONTROLS: dict[str, Control] = {
+    "agree at every step": shifted(1, "symbol", source="network"),
+    "the outputs agree": shifted(1.0, "decision", source="network"),
+    "is binary": valued(0.5, "error"),
+}
+"""A network that reads another symbol, decides otherwise, or has a state between 0 and 1."""
 
 LEGIBLE = 60
 """Steps up to which the tape is written out; beyond, its symbols are colours with a key."""
@@ -244,4 +255,5 @@ EXPERIMENT = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
 )

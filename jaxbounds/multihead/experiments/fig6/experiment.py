@@ -8,9 +8,9 @@ from rich.console import Console
 
 from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.provenance import products_in, products_used
-from jaxbounds.experiments.sweeps import shares
+from jaxbounds.experiments.sweeps import each_part, shares
 from jaxbounds.ground.files import Place, locate
-from jaxbounds.multihead.experiments.fig6.claims import claims
+from jaxbounds.multihead.experiments.fig6.claims import CONTROLS, claims
 from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, PUBLISHED, SNIPPETS, Figure6
 from jaxbounds.multihead.experiments.fig6.data import Prepared, batches_of, prepare
 from jaxbounds.multihead.experiments.fig6.drawing import figure
@@ -65,9 +65,9 @@ def run(
     panels = []
     with products_in("highest"):
         used = products_used()
-        for arm in config.arms:
+        for arm in each_part(config.arms):
             cells = []
-            for heads in config.heads:
+            for heads in each_part(config.heads):
                 place = None if folder is None else locate(folder) / arm / f"H{heads}"
                 swept = train_arm(config, key, data, arm, heads, folder=place, resume=resume)
                 values = {name: (("trial", "step"), v) for name, v in swept.metrics.items()}
@@ -96,6 +96,7 @@ EXPERIMENT = Experiment(
     run=run,
     figure=figure,
     claims=claims,
+    controls=CONTROLS,
     resumable=True,
 )
 """Figure 6."""

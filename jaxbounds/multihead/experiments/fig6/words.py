@@ -96,6 +96,8 @@ def about(
         "baselines": {name: means[name] for name in rules if name in means},
         "source": source,
         "settings": settings,
+        "sentences": n,
+        "shape": [shape.layers, shape.width],
         "cost": words,
         "precision": "float32",
         "text": "\n".join(lines),

@@ -1,0 +1,115 @@
+"""Controls of a figure's claims: data on which a claim must say no.
+
+A control maps a data set to another one. Where a claim says yes to the first, it must say no to the
+second. `Experiment.controls` names each control after words of the claims that it is for.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jaxbounds.experiments.experiment import Control, Experiment, Finding
+
+if TYPE_CHECKING:  # slow to import
+    import xarray as xr
+
+
+class Controlled(NamedTuple):
+    """A claim on a data set, and on the data set of its control.
+
+    Attributes:
+        finding: the claim on the data set.
+        control: the name of its control, "" where it has none.
+        after: the claim on the control's data set; None where the claim is no longer asked.
+    """
+
+    finding: Finding
+    control: str
+    after: Finding | None
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the claim says no to its control."""
+        return self.after is not None and self.after.reproduced is False
+
+
+def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
+    """Return the name of a claim's control: the longest of those that occur in its text."""
+    names = [name for name in controls if name in finding.text]
+    return max(names, key=len, default="")
+
+
+def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
+    """Ask each claim of a data set again on the data set of its control."""
+    spoiled: dict[str, tuple[Finding, ...]] = {}
+    found = []
+    for index, finding in enumerate(experiment.claims(dataset)):
+        name = control_of(experiment.controls, finding)
+        if name and name not in spoiled:
+            spoiled[name] = experiment.claims(experiment.controls[name](dataset))
+        others = spoiled.get(name, ())
+        after = next((one for one in others if one.text == finding.text), None)
+        if after is None and index < len(others):  # a text may hold a number of the data
+            after = others[index]
+        found.append(Controlled(finding, name, after))
+    return tuple(found)
+
+
+def scaled(factor: float, /, *names: str, **where: Any) -> Control:
+    """A control that multiplies variables by a factor.
+
+    Args:
+        factor: the factor.
+        names: the variables.
+        where: the labels at which they are multiplied, by coordinate; everywhere unless given.
+    """
+
+    def control(dataset: "xr.Dataset") -> "xr.Dataset":
+        return _changed(dataset, names, where, lambda values: values * factor)
+
+    return control
+
+
+def shifted(change: float, /, *names: str, **where: Any) -> Control:
+    """A control that adds a number to variables; the arguments are those of `scaled`."""
+
+    def control(dataset: "xr.Dataset") -> "xr.Dataset":
+        return _changed(dataset, names, where, lambda values: values + change)
+
+    return control
+
+
+def valued(value: Any, /, *names: str, **where: Any) -> Control:
+    """A control that gives variables one value; the arguments are those of `scaled`."""
+
+    def control(dataset: "xr.Dataset") -> "xr.Dataset":
+        return _changed(dataset, names, where, lambda values: values * 0 + value)
+
+    return control
+
+
+def turned(dimension: str, /, *names: str) -> Control:
+    """A control that exchanges the labels of variables along a dimension, first for last."""
+
+    def control(dataset: "xr.Dataset") -> "xr.Dataset":
+        there = [name for name in names if name in dataset and dimension in dataset[name].dims]
+        other = {
+            name: (dataset[name].dims, dataset[name].isel({dimension: slice(None, None, -1)}).data)
+            for name in there
+        }
+        return dataset.assign(other)
+
+    return control
+
+
+def _changed(
+    dataset: "xr.Dataset", names: tuple[str, ...], where: Mapping[str, Any], change: Callable
+) -> "xr.Dataset":
+    found = {}
+    for name in (name for name in names if name in dataset):
+        values = dataset[name].astype(float)
+        here = True
+        for coordinate, label in where.items():
+            wanted = label if callable(label) else (lambda value, label=label: value == label)
+            here = here & wanted(dataset[coordinate])
+        found[name] = change(values).where(here, values).transpose(*values.dims)
+    return dataset.assign(found)

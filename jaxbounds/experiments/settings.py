@@ -1,0 +1,95 @@
+"""The settings on which the claims of a figure rest: a run elsewhere leaves its claims open."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jaxbounds.experiments.experiment import Finding
+
+if TYPE_CHECKING:  # slow to import
+    import xarray as xr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings at which a figure's claims are decided.
+
+    A field is named by its path in the configuration ("n", "protocol.d").
+
+    Attributes:
+        exact: the value of each field that a run has to have.
+        least: the least value of each field; a grid counts by its largest value.
+        others: why every other field may differ.
+        whose: the owner of the settings, in words.
+        decides: the flags of a run that decides, in words.
+    """
+
+    exact: Mapping[str, Any] = field(default_factory=dict)
+    least: Mapping[str, float] = field(default_factory=dict)
+    others: str
+    whose: str = "the paper's"
+    decides: str = "--preset published"
+
+    def changed(self, dataset: "xr.Dataset", /) -> tuple[str, ...]:
+        """Return the settings in which a data set differs: "n = 200, not the paper's 1000"."""
+        config = dataset.attrs.get("config")
+        if config is None:
+            return ("settings not recorded",)
+        words = []
+        for name, wanted in self.exact.items():
+            own = _plain(value_at(config, name))
+            if own != _plain(wanted):
+                words.append(f"{name} = {_shown(own)}, not {self.whose} {_shown(_plain(wanted))}")
+        for name, wanted in self.least.items():
+            own = _plain(value_at(config, name))
+            largest = max(own, default=0) if isinstance(own, list) else own
+            if largest is None or largest < wanted:
+                up_to = "up to " * isinstance(own, list)
+                words.append(f"{name} = {up_to}{_shown(largest)}, below {self.whose} {wanted:g}")
+        return tuple(words)
+
+    def judged(
+        self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
+    ) -> tuple[Finding, ...]:
+        """Return the findings, open where the data set's settings differ.
+
+        Args:
+            dataset: with its configuration in the attribute "config".
+            findings: decided on the data set.
+            more: further differences, in words.
+        """
+        changed = (*self.changed(dataset), *more)
+        return tuple(opened(one, changed, self.decides) for one in findings)
+
+
+def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
+    """Return a finding that is open, with what would decide it, where settings differ.
+
+    Args:
+        finding: decided at the settings at hand.
+        changed: the differences, in words.
+        decides: the flags of a run that decides.
+    """
+    why = "; ".join(changed)
+    if not why or finding.reproduced is None:
+        return finding
+    here = "yes" if finding.reproduced else "no"
+    number = f"{why}. {decides} would decide; here {here}: {finding.number}"
+    return finding._replace(reproduced=None, number=number)
+
+
+def value_at(config: Mapping[str, Any], path: str, /) -> Any:
+    """Return a field of a configuration by its path; None where there is no such field."""
+    value: Any = config
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """A stored configuration has lists where the dataclass has tuples."""
+    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
