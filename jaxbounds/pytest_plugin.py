@@ -108,11 +108,12 @@ class StatementFile(pytest.File):
         Raises:
             CollectError: if the module cannot be loaded or defines no PAPER.
         """
+        from jaxbounds.ground.exceptions import Refused
         from jaxbounds.papers import load_paper
 
         try:
             paper = load_paper(self.where)
-        except ValueError as problem:
+        except Refused as problem:
             raise self.CollectError(str(problem)) from problem
         yield RulesItem.from_parent(self, name="rules", paper=paper)
         for statement in paper.statements:

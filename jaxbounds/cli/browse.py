@@ -124,7 +124,7 @@ def _statements(
         return tuple(carriers.values()), {}
     try:
         selection = selected(named_in_print(name), imports=imports, kinds=kind)
-    except ValueError:
+    except Refused:
         if figures:
             return (), {}
         raise

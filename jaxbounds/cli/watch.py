@@ -18,6 +18,7 @@ from typing import NamedTuple
 from jaxbounds.cli.common import console_for_output
 from jaxbounds.cli.screen import show
 from jaxbounds.cli.streams import say
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.recording import record
 from jaxbounds.ground.states import Depends, changed, place_of
 from jaxbounds.papers import selected
@@ -103,7 +104,7 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
     stamps = stamps_of(_imported(watched.imports))
     try:
         selection = selected(watched.patterns, imports=watched.imports, kinds=watched.kinds)
-    except ValueError as problem:  # half an edit
+    except Refused as problem:  # half an edit
         say(f"jaxbounds: {problem}")
         stamps |= stamps_of(_places([record()]))
         return Round(before.digests, before.stamps | stamps, 2, before.depends)

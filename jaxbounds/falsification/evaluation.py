@@ -245,7 +245,7 @@ def read(
         for i, name in enumerate(names):
             try:
                 refuse_other_sides(statement.relation, *(of_form(p, i) for p in (lhs, rhs, error)))
-            except ValueError as problem:
+            except Refused as problem:
                 words = f"{statement.id} ({name}): {problem}"
                 raise Refused(words) from None
         trivial = None if sides.trivial is None else xp.asarray(sides.trivial)

@@ -8,6 +8,7 @@ from jaxbounds.claims.statements import Form, Sense, Status
 from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.intervals import fitted_exponent
 from jaxbounds.falsification.measure import Measured
+from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
 """Factor for each doubling of the right side: a change of log(lhs / rhs) that falls by this factor
@@ -90,7 +91,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     """
     try:
         slope, low, high = fitted_exponent(m.rhs, m.lhs)
-    except ValueError as problem:
+    except Refused as problem:
         wrong = int(np.sum(~(m.lhs > 0) | ~(m.rhs > 0)))
         reason = f"{problem} ({wrong} of {len(m.lhs)} instances have a side that is not positive)"
         return Rate("inconclusive", float("nan"), reason)

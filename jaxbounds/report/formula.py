@@ -163,5 +163,5 @@ def formula(statement: Statement, /) -> Html:
         return element("code", statement.formula)
     try:
         return mathml(statement.tex)
-    except ValueError as problem:
+    except Refused as problem:
         raise Refused(f"{statement.id}: {problem}") from problem

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.item import Item, covering
 from jaxbounds.falsification import Verdict
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.formula import mathml, without_links
 from jaxbounds.report.markup import Html, element, joined
 
@@ -106,7 +107,7 @@ def _formula(tex: str, *, aligned: bool, inline: bool = False) -> Html:
         bare = rf"\begin{{array}}{{{('rl' * columns)[:columns]}}}{bare}\end{{array}}"
     try:
         return mathml(bare, display="inline" if inline else "block")
-    except ValueError:
+    except Refused:
         return element("code", bare)
 
 

@@ -25,7 +25,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
     imports = tuple(imports)
     try:
         selection = selected(name, imports=imports)
-    except ValueError as problem:
+    except Refused as problem:
         own = "" if imports else " (a paper of your own needs --import FOLDER)"
         raise Refused(f"no paper {name!r}{own}: {problem}") from problem
     ids = {s.paper for s in selection.statements}

@@ -38,7 +38,7 @@ def read(folder: Place, /) -> Depends:
             first, *lines = (line for _, line in lines_in(file))
     except FileNotFoundError:
         return {}
-    except ValueError as problem:
+    except Refused as problem:
         raise Refused(f"{place} is damaged ({problem}). Try another --out") from problem
     try:
         if first != HEAD.encode():

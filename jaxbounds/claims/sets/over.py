@@ -12,6 +12,7 @@ import numpy as np
 from jaxbounds.claims.sets.base import CORNERS, MOST, Chart, Set, product
 from jaxbounds.claims.sets.expressions import Size
 from jaxbounds.claims.sets.vectors import Reals, anywhere
+from jaxbounds.ground.exceptions import Refused
 
 Point = dict[str, Any]
 
@@ -109,7 +110,7 @@ class Over(Mapping[str, Any]):
         def one_of(one: Any, own: jax.Array) -> Any:
             try:
                 return one.extreme(own, size)
-            except ValueError:
+            except Refused:
                 return one.draw(own, size)
 
         return self._each(key, one_of)

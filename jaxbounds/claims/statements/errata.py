@@ -102,7 +102,7 @@ def _erratum(entry: Any, path: Path, name: str) -> Erratum:
         raise _fault(path, f"{name}, field 'kind'", repr(values["kind"]), f"one of {kinds}")
     try:
         return Erratum(**values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, Refused) as error:
         raise Refused(f"{path}: {name}: {error}") from error
 
 

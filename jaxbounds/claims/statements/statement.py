@@ -396,7 +396,7 @@ def _problems(s: Statement) -> Iterable[str]:
     for function in s.judges:
         try:
             owner_of(function)
-        except ValueError as problem:
+        except Refused as problem:
             yield str(problem)
     if not s.control.strip() and s.kind not in SCALED:
         yield (

@@ -56,7 +56,7 @@ def owned(side: Side, /) -> bool:
     """Whether a side is a function that its module has under its own name: one can judge it."""
     try:
         owner_of(side)  # type: ignore[arg-type]
-    except (ValueError, AttributeError):
+    except (Refused, AttributeError):
         return False
     return callable(side)
 

@@ -75,7 +75,7 @@ class Checkpoints:
         path = self.marked.place(name)
         try:
             arrays, fingerprint = load_arrays(path, form=FORMAT)
-        except ValueError as problem:
+        except Refused as problem:
             raise Refused(
                 f"checkpoint {problem}. Try fresh=True, which sets it aside, or another folder"
             ) from problem
