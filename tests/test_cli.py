@@ -250,7 +250,7 @@ def test_verify_says_what_is_not_as_expected(claims, capsys):
         (["verify", "nothing"], "no statement matches"),
         (["verify", "multihead.cor1.33"], "Try multihead.cor1.3"),
         (["verify", "--import", "no.py"], "no file"),
-        (["verify", "multihead.eq1", "--seed", "-1"], "cannot be negative"),
+        (["verify", "multihead.eq1", "--seed", "-1"], "whole number from 0"),
         (["show", "nothing"], "no statement matches"),
         (["errata", "nothing"], "no paper=nothing"),
         (["replay", "nothing.npz"], "no file"),

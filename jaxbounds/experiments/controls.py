@@ -1,6 +1,6 @@
 """Controls of a figure's claims: data on which a claim must say no.
 
-A control maps a data set to another one. Where a claim says yes to the first, it must say no to the
+A control maps a data set to another one. A claim that says yes to the first must say no to the
 second. `Experiment.controls` names each control after words of the claims that it is for.
 """
 
