@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 from rich.console import Console
@@ -134,7 +134,7 @@ def progress(
 
         def report(done: float, words: str) -> None:
             speed, left = bar.tasks[task].speed, pace.left(done)
-            more = {"rate": f"{speed:.0f} {unit}/s"} if speed else {}
+            more: dict[str, Any] = {"rate": f"{speed:.0f} {unit}/s"} if speed else {}
             more |= {} if left is None else {"left": f"{about} {duration(left)} left"}
             bar.update(task, completed=done, description=printable(words), **more)
 

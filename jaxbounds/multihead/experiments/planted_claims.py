@@ -181,7 +181,7 @@ def _converges_faster_than_gd(dataset: xr.Dataset) -> list[Finding]:
     rules, names = dataset.rule.values.tolist(), dataset.panel.values.tolist()
     if "gd" not in rules:
         return []
-    found = []
+    found: list[Finding] = []
     for other in dict.fromkeys(rule for rule in rules if rule != "gd"):
         compared = [
             _compare(dataset, rules.index("gd"), i, f"{name}: converges faster than plain GD")

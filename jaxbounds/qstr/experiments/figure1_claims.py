@@ -257,8 +257,9 @@ def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | 
     runs, tasks = dataset.sizes["seed"], len(np.unique(dataset.task))
     drawn = tasks if tasks > 1 else runs
     if drawn < LEAST_TASKS:  # no spread to resample: that of the lengths about the line
-        slopes = {name: _regression(dataset, name) for name in (more, less)}
-    high, low = slopes[more], slopes[less]
+        high, low = (_regression(dataset, name) for name in (more, less))
+    else:
+        high, low = slopes[more], slopes[less]
     if high is None or low is None:
         return Finding(text, None, f"more than {drawn} run(s), or three lengths, would decide")
     words = [

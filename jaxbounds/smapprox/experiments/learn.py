@@ -172,7 +172,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     }
     all_broken = all(before > 0 for before, _ in broken.values())
     smallest, largest = float(dataset["radius"][0]), float(dataset["bare_radius"][-1])
-    decided = (
+    findings = (
         *found,
         Finding(
             "Lemma 2.4 with constants one asks for over 10^6 times the largest n",
@@ -201,7 +201,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
             + ("" if all_broken else "; larger norms, that break both, would decide"),
         ),
     )
-    return SETTINGS.judged(dataset, decided)
+    return SETTINGS.judged(dataset, findings)
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
