@@ -243,7 +243,7 @@ def test_more_heads_than_needed_are_kept_and_too_few_are_raised():
 
 
 def test_bad_certificates_are_refused():
-    with pytest.raises(ValueError, match=r"R >= 1, got 0\.5"):
+    with pytest.raises(ValueError, match=r"radius=0\.5, expected R >= 1 \(Assumption 1\)\."):
         _certificates(1.0, radius=0.5)
     with pytest.raises(ValueError, match="loss_target = 0"):
         _certificates(1.0, loss_target=0.0)

@@ -151,7 +151,7 @@ def test_the_papers_scaling_divides_by_the_root_of_h():
     assert (shape.heads, shape.head_width, shape.gain) == (4, 8, 0.5)
     split = runs.network(TOY, "split", 4, 100)
     assert (split.heads, split.head_width, split.gain) == (4, 2, 1.0)
-    with pytest.raises(ValueError, match="3 heads do not divide 8 columns"):
+    with pytest.raises(ValueError, match=r"heads=3 do not divide width=8\. Try a divisor"):
         runs.network(TOY, "split", 3, 100)
 
 

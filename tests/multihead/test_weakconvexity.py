@@ -47,7 +47,7 @@ def test_attention_against_loops(arm, width, scale, key):
 
 
 def test_heads_must_divide_the_width(key):
-    with pytest.raises(ValueError, match="3 heads do not divide the width 4"):
+    with pytest.raises(ValueError, match="heads=3 do not divide the width d=4, expected"):
         HeadSum(3, "split").init(key, jnp.ones((5, 4)))
 
 
@@ -86,7 +86,7 @@ def test_a_resumed_run_reads_what_is_there(measured, monkeypatch):
     np.testing.assert_array_equal(again.ratio, dataset.ratio)
     with pytest.raises(ValueError, match="not of this version"):
         run(SMALL, jax.random.key(1), folder=folder, resume=True)
-    with pytest.raises(ValueError, match="rising steps"):
+    with pytest.raises(ValueError, match=r"records=\(3, 1\), expected increasing steps"):
         run(WeakConvexityCurves(records=(3, 1)), jax.random.key(0))
 
 

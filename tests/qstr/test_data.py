@@ -84,7 +84,7 @@ def test_coherence_by_double_loop(key, x64):
     assert encodings.coherence(jnp.asarray(omega)) == pytest.approx(max(pairs))
     signed_free = encodings.coherence(jnp.asarray(omega), signed=False)
     assert signed_free == pytest.approx(np.abs(pairs).max())
-    with pytest.raises(ValueError, match="two encodings"):
+    with pytest.raises(ValueError, match="N=1 encodings, expected at least 2, because"):
         encodings.coherence(jnp.ones((1, 3)))
 
 
@@ -109,7 +109,7 @@ def test_published_dimension_is_floor_of_five_log_N():
         17,
         23,
     ]
-    with pytest.raises(ValueError, match="N >= 2"):
+    with pytest.raises(ValueError, match="N=1, expected at least 2 for the paper's"):
         encodings.published_encoding_dimension(1)
 
 

@@ -60,7 +60,7 @@ def test_paper_transformer_by_a_loop(key, x64):
 
 
 def test_heads_must_divide_the_token_dimension(key):
-    with pytest.raises(ValueError, match="does not split into 3 heads"):
+    with pytest.raises(ValueError, match="De=8 does not split into heads=3, expected a"):
         PublishedTransformer(heads=3).init(key, jnp.zeros((N, De)))
 
 

@@ -49,7 +49,7 @@ def test_operator_norm_bound_diverges_from_what_the_code_needs():
     assert min(repaired) > 100  # |U|_F^2 does grow like N
     with pytest.raises(ValueError, match="too many to enumerate"):
         code_rnn.code_rnn(jax.random.key(0), 11)
-    with pytest.raises(ValueError, match="N >= 2"):
+    with pytest.raises(ValueError, match="N=1, expected at least 2 tokens, so that"):
         code_rnn.code_rnn(jax.random.key(0), 1)
 
 

@@ -84,7 +84,7 @@ def test_odd_prompts_are_answered_or_refused():
     assert 0 <= full.easiest <= full.worst < 1e-9
     for x, u, words in (
         (np.ones((3, 4)), None, r"\(n, N, d\)"),
-        (signs, np.ones(3), "R\\^2"),
+        (signs, np.ones(3), r"u=\[1\. 1\. 1\.\], expected a finite vector of R\^d"),
         (signs, np.array([np.nan, 0.0]), "finite"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -79,7 +79,7 @@ def test_multi_layer_module_is_its_pure_functions(key):
 
 @pytest.mark.parametrize("module", [model.SingleLayer(hidden=2, cls=5), model.MultiLayer(2, 1, -6)])
 def test_models_refuse_a_cls_index_outside(module):
-    with pytest.raises(ValueError, match="outside a sequence of length 5"):
+    with pytest.raises(ValueError, match="is outside a sequence of length T=5"):
         module.init(jax.random.key(0), jnp.ones((1, 5, 3)))
 
 

@@ -131,7 +131,7 @@ def test_layering_keeps_the_function():
     assert circuits.layered(["x"], chain, [3000]).depth == 3000
     with pytest.raises(ValueError, match="cycle"):
         circuits.layered(["x"], {"a": ("NOT", ["b"]), "b": ("NOT", ["a"])}, ["a"])
-    with pytest.raises(ValueError, match="unknown"):
+    with pytest.raises(ValueError, match=r"gate='z' is no gate and no input\. Try the"):
         circuits.layered(["x"], {"a": ("NOT", ["z"])}, ["a"])
 
 
@@ -185,7 +185,7 @@ def test_bad_sizes(key):
         compile_circuit(chain, width=1)
     with pytest.raises(ValueError, match="depth"):
         compile_circuit(chain, depth=network_depth(chain, corrected=True) + 1)
-    with pytest.raises(ValueError, match="too many"):
+    with pytest.raises(ValueError, match=r"m=21 gives 2\^21 inputs, expected m <= 20 to"):
         circuits.all_inputs(21)
     with pytest.raises(ValueError, match="balanced"):
         circuits.random_circuit(key, 1, 1, 1, balance=0.6, tries=3)

@@ -247,7 +247,7 @@ def test_attention_maps_tell_where_symbols_came_from():
     tape = readout.recovered_tape(compiled, seen)
     assert "".join(tape[-1, 1:5]) == "XXYY"
     astray = seen._replace(reads=(*seen.reads[:-1], seen.reads[-1]._replace(cell=35)))
-    with pytest.raises(ValueError, match="step 13 the network's head is on cell 35, outside"):
+    with pytest.raises(ValueError, match="head cell=35 at step 13 is outside the tape"):
         readout.recovered_tape(compiled, astray)
 
 

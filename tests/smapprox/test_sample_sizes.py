@@ -61,7 +61,7 @@ def test_alternatives_and_messages():
     assert samples.norm_product_sample_complexity([2.0] * 4, 0.1) == pytest.approx(
         math.log(16**2 / 0.01)
     )
-    with pytest.raises(ValueError, match="gamma = 0"):
+    with pytest.raises(ValueError, match=r"gamma=0\.0, expected positive numbers\. Try 1"):
         samples.sample_complexity(1.0, 10, 0.0, 0.1)
 
 
@@ -81,7 +81,7 @@ def test_empirical_rademacher_by_enumeration(x64):
         total += max(sum(s * row[i] for s, i in zip(signs, sample)) for row in LOSSES) / 4
     got = finite.empirical_rademacher(jnp.asarray(LOSSES), jnp.asarray(sample))
     assert got == pytest.approx(total / 16)
-    with pytest.raises(ValueError, match="at most 16"):
+    with pytest.raises(ValueError, match=r"n=17 gives 2\^17 signs, expected n <= 16 to"):
         finite.empirical_rademacher(jnp.asarray(LOSSES), jnp.zeros(17, int))
 
 
@@ -93,7 +93,7 @@ def test_exact_rademacher_averages_over_all_samples(x64):
             finite.empirical_rademacher(jnp.asarray(LOSSES), jnp.asarray(sample))
         )
     assert finite.exact_rademacher(LOSSES, POINTS, 3) == pytest.approx(total)
-    with pytest.raises(ValueError, match="too many"):
+    with pytest.raises(ValueError, match=r"n=8 and X=30 give 17\^30 sums of signs,"):
         finite.exact_rademacher(np.ones((2, 30)), np.ones(30) / 30, 8)
 
 
