@@ -193,17 +193,17 @@ def test_the_mean_of_a_metric_is_shown(course, monkeypatch):
     said = []
 
     @contextlib.contextmanager
-    def progress(total, unit, *, show):
-        said.append((total, unit, show))
+    def progress(total, unit, *, begun, at_most, show):
+        said.append((total, unit, begun, at_most, show))
         yield lambda done, words: said.append((done, words))
 
     monkeypatch.setattr(module, "progress", progress)
     course(4, chunk=2, show="loss")
     # The last of each lane: 2, 4, 6, then 4, 8, 12.
-    assert said == [(4, "steps", True), (2, "mean loss 4"), (4, "mean loss 8")]
+    assert said == [(4, "steps", 0, False, True), (2, "mean loss 4"), (4, "mean loss 8")]
     said.clear()
     course(4, chunk=2)
-    assert said == [(4, "steps", False)]
+    assert said == [(4, "steps", 0, False, False)]
 
 
 def counting(count=5, group=2, devices=1, finished=None, own=None):
