@@ -70,7 +70,7 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
 
 
 def shifted(change: float, /, *names: str, **where: Any) -> Control:
-    """A control that adds a number to variables; the arguments are those of `scaled`."""
+    """A control that adds a number to variables; `scaled` explains the arguments."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values + change)
@@ -79,7 +79,7 @@ def shifted(change: float, /, *names: str, **where: Any) -> Control:
 
 
 def valued(value: Any, /, *names: str, **where: Any) -> Control:
-    """A control that gives variables one value; the arguments are those of `scaled`."""
+    """A control that gives variables one value; `scaled` explains the arguments."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values * 0 + value)

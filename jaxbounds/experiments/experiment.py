@@ -90,4 +90,17 @@ def refuse_unless_increasing(config: Any, /, *names: str) -> None:
     for name in names:
         values = list(getattr(config, name))
         if not values or values != sorted(set(values)) or not values[0] > 0:
-            raise Refused(f"{name} must be positive and increase, got {values}. Try {name}=1,2,4")
+            raise Refused(
+                f"{name}={tuple(values)}, expected positive increasing numbers. Try {name}=1,2,4"
+            )
+
+
+def refuse_unless_positive(config: Any, /, *names: str) -> None:
+    """Refuse numbers of a configuration that are not positive.
+
+    Raises:
+        Refused: naming each such field and its number.
+    """
+    wrong = [f"{name}={getattr(config, name)}" for name in names if not getattr(config, name) > 0]
+    if wrong:
+        raise Refused(f"{', '.join(wrong)}, expected positive numbers. Try 1 for each")

@@ -62,6 +62,21 @@ class Settings:
         return tuple(opened(one, changed, self.decides) for one in findings)
 
 
+def default_settings(
+    *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
+) -> Settings:
+    """Return the settings of an experiment that no paper has: its default decides.
+
+    Args:
+        others: as in `Settings`.
+        least: as in `Settings`.
+        exact: as in `Settings`.
+    """
+    return Settings(
+        exact=exact or {}, least=least, others=others, whose="the default's", decides="The default"
+    )
+
+
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
     """Return a finding that is open, with what would decide it, where settings differ.
 

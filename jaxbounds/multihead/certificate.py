@@ -129,8 +129,8 @@ def realizing_heads_sharp(
 def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
     """Return g_0(1)^2 / log(1 + e^{B_Phi}), the third upper limit of Corollary 5's step size.
 
-    The paper prints 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). With the corrected g_0 = sqrt(2) G
-    the factor 4 becomes 8.
+    The paper prints 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The corrected g_0 = sqrt(2) G
+    turns the factor 4 into 8.
     """
     unit, xp = realized_distance(good, 1.0, corrected=corrected), array_module(good)
     return unit**2 / xp.log1p(xp.exp(good.model_bound))

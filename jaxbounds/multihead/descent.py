@@ -247,7 +247,7 @@ def loss_bound(
 ) -> ArrayLike:
     """Return the loss bound 2 L(theta) + 5 D^2 / (4 eta K) of eq. (79).
 
-    The sharpened bound is that of Lemma 9 (`averaged_loss`).
+    Lemma 9 gives the sharpened bound (`averaged_loss`).
     """
     if constants.printed:
         return 2 * s.loss_target + 5 * s.distance**2 / (4 * step * K)

@@ -2,8 +2,8 @@
 
 The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, R, D = ||theta
 - theta_0|| and ||theta||_{2,infinity} are at least 1 (for Corollary 2: R, B_2 and g_0 >= B_2).
-Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). With s =
-||theta||_{2,infinity} and all of these quantities at least 1,
+Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). Let s =
+||theta||_{2,infinity}. If all of these quantities are at least 1, then
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D,
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.

@@ -171,7 +171,7 @@ def transformer_excess_rate(
 ) -> float:
     """Return Theorem 10's rate C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    Here C_1 = q r_a^2 r_w^2 r_x^2, and the minimum is that of the theorem.
+    Here C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over the theorem's two terms for attention.
     """
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)

@@ -46,7 +46,7 @@ def truncated_gap(
 ) -> float:
     """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta. Explicit.
 
-    Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). With `sharp`,
+    Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). If `sharp`,
     Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps + tau sqrt((log C(eps)
     + log(2/delta)) / (2n)).
     """
@@ -78,7 +78,7 @@ def truncated_risk(
 def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     """Return a B with P(|v| >= B) <= exp(-tail), if (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
 
-    Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. With C = C_x d this is Lemma 12,
+    Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. If C = C_x d, this is Lemma 12,
     solved for its radius. Explicit.
 
     Raises:
@@ -226,7 +226,7 @@ def transformer_risk(
 ) -> float:
     """Bound the risk as in Theorem 10: `minimiser_risk` for the class (A.1), exp(-tail) = n^-4.
 
-    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads are those of (A.2), of Frobenius norm alpha
+    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha
     sqrt(de); alpha allows attention an error of sqrt(eps). So Lemma 11's network errs by
     sqrt(eps_2nn) + sqrt(eps). Explicit.
 

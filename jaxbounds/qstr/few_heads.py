@@ -5,8 +5,9 @@ attend to the q relevant tokens alone, with logits tilted by beta x_jk. It outpu
 and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If the encodings are independent,
 they determine alpha. Now log alpha is beta x_jk up to a constant, and the average fixes this
 constant. So one head shows the k-th coordinate of every token, and d heads show all coordinates,
-for any q and any link. With the q heads of Lemma 11 and the lower bound
-`jaxbounds.qstr.heads.sharpened_head_bound`, the number of heads needed is exactly min(q, d).
+for any q and any link. Lemma 11 has q heads, and
+`jaxbounds.qstr.heads.sharpened_head_bound` is the lower bound: together they show that exactly
+min(q, d) heads are needed.
 
 The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
 of Propositions 3 and 21. The q encodings must be independent (q <= de) and separable from the

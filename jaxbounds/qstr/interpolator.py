@@ -118,7 +118,7 @@ def norm_bound(
     """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
     The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
-    |z|^2), balanced by the paper's c. With the optimal balance 2 sqrt(48) is enough. Explicit.
+    |z|^2), balanced by the paper's c. The optimal balance needs 2 sqrt(48) only. Explicit.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)

@@ -33,8 +33,8 @@ def variation(network: TwoLayer, /) -> Any:
 def memorising_product(variation: Any, depth: int, /) -> Any:
     """Return the product 2^{depth - 2} V^2 of the layers' squared norms in `deep_readout`.
 
-    If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. By AM-GM,
-    L^2 |U|_F^2 of any network that costs no more is at most this product
+    If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. AM-GM
+    bounds L^2 |U|_F^2 of any network that costs no more by this product
     (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). Explicit.
 
     Raises:

@@ -144,7 +144,7 @@ def retrieval_error_bound(
         alpha: inverse temperature.
         q: number of relevant tokens of each position.
         coherence: mu, an upper bound on the coherence of encodings of unit norm, which is not
-            checked; the paper has 1/2. By default the function measures 1 - mu as the least |w_t|^2
+            checked; the paper has 1/2. The default measures 1 - mu as the least |w_t|^2
             - <w_t, w_j>, which is valid for any encodings.
 
     Raises:

@@ -53,8 +53,8 @@ def trend(
     rows = keep.any(axis=1)
     if rows.sum() < 2:
         raise ValueError(
-            f"runs that learned cover {rows.sum()} lengths, got {rows.sum()}, expected at least"
-            " two for a trend. Try more steps or lengths"
+            f"rows with a run to keep={rows.sum()}, expected at least 2 for a"
+            " trend. Try more steps or lengths"
         )
     x, values, keep = x[rows], values[rows], keep[rows]
     observed = _slope(x, _summary(values, keep, kind))

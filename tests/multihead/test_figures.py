@@ -282,11 +282,11 @@ def test_a_run_that_misses_the_teacher_is_counted():
 
 
 def test_bad_settings_are_refused(unannotated):
-    with pytest.raises(ValueError, match="increasing heads"):
+    with pytest.raises(ValueError, match="positive increasing"):
         replace(TOY, heads=(4, 1))
     with pytest.raises(ValueError, match="multiple of every"):
         replace(TOY, steps=7)
-    with pytest.raises(ValueError, match="not positive: trials"):
+    with pytest.raises(ValueError, match="trials=0, expected positive"):
         replace(TOY, trials=0)
     with pytest.raises(ValueError, match=r"rule='.*' is unknown"):
         Panel(rule="sgd")

@@ -356,7 +356,7 @@ def test_published_means_are_decided_over_tasks():
 def test_figure1_grids_are_checked():
     config = figure1.Figure1(architectures=("transformer", "gru128"), lengths=(2, 8), longest_gru=4)
     assert config.cells() == (("transformer", 2), ("transformer", 8), ("gru128", 2))
-    with pytest.raises(ValueError, match="expected increasing lengths"):
+    with pytest.raises(ValueError, match="expected positive increasing"):
         figure1.Figure1(lengths=(4, 2))
     with pytest.raises(ValueError, match="architecture='perceptron' is unknown"):
         figure1.Figure1(architectures=("perceptron",))

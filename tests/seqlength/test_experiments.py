@@ -127,11 +127,11 @@ def test_fewer_validations_leave_the_numbers_of_the_epochs_that_stay():
 def test_settings_that_no_run_could_have_are_refused(unannotated):
     with pytest.raises(ValueError, match="loss='hinge'"):
         replace(TINY, loss="hinge")
-    with pytest.raises(ValueError, match="not positive: epochs"):
+    with pytest.raises(ValueError, match="epochs=0, expected positive"):
         replace(TINY, epochs=0)
-    with pytest.raises(ValueError, match="not positive: lengths"):
+    with pytest.raises(ValueError, match=r"lengths=\(\), expected"):
         replace(TINY, lengths=())
-    with pytest.raises(ValueError, match="expected increasing"):
+    with pytest.raises(ValueError, match="expected positive increasing"):
         replace(TINY, lengths=(7, 5))
 
 

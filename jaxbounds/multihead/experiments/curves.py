@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
+from jaxbounds.experiments.experiment import refuse_unless_increasing, refuse_unless_positive
 from jaxbounds.experiments.provenance import fingerprint, products_in, products_used
 from jaxbounds.experiments.sweeps import Swept, each_part, lanes_of, shares, sweep
 from jaxbounds.ground.files import Place, locate
@@ -102,17 +103,10 @@ class Curves:
         Raises:
             ValueError: naming what is wrong.
         """
-        if not self.panels or not self.heads or list(self.heads) != sorted(set(self.heads)):
-            raise ValueError(
-                f"panels={len(self.panels)} and heads={self.heads}, expected at least one panel"
-                " and increasing heads. Try heads=(1, 2, 4)"
-            )
-        small = [name for name in ("trials", "every", "n", "test") if getattr(self, name) < 1]
-        if small or self.heads[0] < 1:
-            raise ValueError(
-                f"not positive: {', '.join(small) or 'heads'}; heads={self.heads}. Expected"
-                " positive numbers. Try 1 or more for each"
-            )
+        if not self.panels:
+            raise ValueError("panels=() is empty, expected at least one. Try panels=(Panel(),)")
+        refuse_unless_increasing(self, "heads")
+        refuse_unless_positive(self, "trials", "every", "n", "test")
         if self.steps < 1 or self.steps % self.every or self.opening < 0:
             raise ValueError(
                 f"steps={self.steps}, every={self.every}, opening={self.opening}: expected"

@@ -6,7 +6,7 @@ import xarray as xr
 from jaxbounds.experiments.controls import turned
 from jaxbounds.experiments.experiment import Control, Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 
 NEAR = 0.1
 """An exponent is that of a factor within so much; a larger number accepts slower growth."""
@@ -15,12 +15,10 @@ SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
 """The rows of the picture: Corollary 1 (1), (2), (3)."""
 AXES = ("H", "T", "d", "R")
 
-SETTINGS = Settings(
+SETTINGS = default_settings(
     least={"heads": 256, "tokens": 40, "dimensions": 12, "radii": 8, "seeds": 3, "steps": 3000},
     others="The question is ours: an exponent is asked of the sizes of the default or larger ones. "
     "Lemma 6, Corollary 1 and the sharpened bounds speak of every network, at any size.",
-    whose="the default's",
-    decides="The default",
 )
 """The sizes over which exponents and the looseness along a run are asked."""
 

@@ -8,17 +8,15 @@ import xarray as xr
 from jaxbounds.experiments.controls import scaled, valued
 from jaxbounds.experiments.experiment import Control, Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 
 SEPARATED = 0.999
 """The share of held-out samples that a direction has to separate."""
 
-SETTINGS = Settings(
+SETTINGS = default_settings(
     least={"samples": 400, "heads": 64, "scales": 1.0, "held_out": 2000, "seeds": 2},
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
-    whose="the default's",
-    decides="The default",
 )
 """The sizes at which Section 7's question is asked."""
 

@@ -22,7 +22,7 @@ import xarray as xr
 from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.provenance import fingerprint
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 from jaxbounds.experiments.sweeps import progress, shares
 from jaxbounds.ground.files import Place, load_arrays, locate, write_arrays
 from jaxbounds.ground.folders import Marked
@@ -36,14 +36,12 @@ BLOCKS = {"network": None, "attention": "attention"}
 """The parameters of the Hessian: all, or those whose path contains "attention"."""
 
 _SIZES = {"heads": 64, "dimension": 64, "n": 64, "seeds": 4}
-_OURS: Any = {
-    "others": "The paper proves the exponent for its own model. The question about a Transformer "
-    "is ours, and asked of the default's network, with or without nonlinear layers, or larger.",
-    "whose": "the default's",
-    "decides": "The default",
-}
-AT_THE_START = Settings(least=_SIZES, **_OURS)
-ALONG_TRAINING = Settings(least=_SIZES | {"records": 300}, **_OURS)
+_OTHERS = (
+    "The paper proves the exponent for its own model. The question about a Transformer is ours, "
+    "and asked of the default's network, with or without nonlinear layers, or larger."
+)
+AT_THE_START = default_settings(least=_SIZES, others=_OTHERS)
+ALONG_TRAINING = default_settings(least=_SIZES | {"records": 300}, others=_OTHERS)
 """The network and the steps of which the claims are asked."""
 
 _BAND = (-0.65, -0.35)

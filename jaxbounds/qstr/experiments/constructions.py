@@ -18,7 +18,7 @@ from jaxtyping import Array
 from jaxbounds.experiments.controls import scaled, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
 from jaxbounds.qstr.code_rnn import code_rnn
@@ -190,12 +190,10 @@ def _slope(x: xr.DataArray, y: xr.DataArray) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-SETTINGS = Settings(
+SETTINGS = default_settings(
     least={"lengths": 512, "points": 160, "draws": 100, "code_lengths": 6},
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
-    whose="the default's",
-    decides="The default",
 )
 """The lengths over which rates are asked."""
 

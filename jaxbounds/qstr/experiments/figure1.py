@@ -14,7 +14,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Array
 
-from jaxbounds.experiments.experiment import Experiment
+from jaxbounds.experiments.experiment import (
+    Experiment,
+    refuse_unless_increasing,
+    refuse_unless_positive,
+)
 from jaxbounds.experiments.provenance import fingerprint
 from jaxbounds.experiments.sweeps import Checkpoints, each_part, shares
 from jaxbounds.ground.files import Place, locate
@@ -54,17 +58,10 @@ class Figure1:
         Raises:
             ValueError: naming what is wrong.
         """
-        if min(self.seeds, self.draws) < 1:
-            raise ValueError(
-                f"seeds={self.seeds} and draws={self.draws}, expected positive numbers. Try seeds=1"
-            )
-        if not self.architectures or not self.lengths:
-            empty = "lengths" if self.architectures else "architectures"
-            raise ValueError(f"{empty}=() is empty, expected at least one. Try naming one")
-        if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(
-                f"lengths={self.lengths}, expected increasing lengths. Try to sort them"
-            )
+        refuse_unless_positive(self, "seeds", "draws")
+        if not self.architectures:
+            raise ValueError("architectures=() is empty, expected at least one. Try naming one")
+        refuse_unless_increasing(self, "lengths")
         if self.beside and self.protocol.test_on == "same":
             raise ValueError(
                 f"beside={self.beside} adds a test on the training law, but test_on='same' tests"

@@ -256,7 +256,7 @@ def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | 
         return None
     runs, tasks = dataset.sizes["seed"], len(np.unique(dataset.task))
     drawn = tasks if tasks > 1 else runs
-    if drawn < LEAST_TASKS:  # no spread to resample: that of the lengths about the line
+    if drawn < LEAST_TASKS:  # the means' scatter about the line stands for the runs' spread
         high, low = (_regression(dataset, name) for name in (more, less))
     else:
         high, low = slopes[more], slopes[less]

@@ -18,7 +18,7 @@ from jaxtyping import Array
 from jaxbounds.experiments.controls import shifted
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 from jaxbounds.experiments.sweeps import progress
 from jaxbounds.networks.training import begin, train_step
 from jaxbounds.qstr import heads
@@ -142,12 +142,10 @@ def run(config: Phase, key: Array, /) -> xr.Dataset:
     )
 
 
-SETTINGS = Settings(
+SETTINGS = default_settings(
     least={"steps": 3000, "restarts": 2, "width": 64, "batch": 128, "test_prompts": 20_000},
     others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
     "shows less: a run that has not learned is below no bound.",
-    whose="the default's",
-    decides="The default",
 )
 """The training that looks for runs below the bounds."""
 TRAINS = 0.1

@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from jaxbounds.experiments.controls import scaled, turned, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 from jaxbounds.seqlength.comparisons import (
     BOUNDS,
     Setting,
@@ -135,13 +135,11 @@ def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
     return *flat, grows, below
 
 
-SETTINGS = Settings(
+SETTINGS = default_settings(
     exact={f"setting.{n}": getattr(_POINT, n) for n in ("d", "B_x", "B_QK", "heads")},
     least={"T": 1e6, "m": 1e8, "B_QK": 1e3},
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
-    whose="the default's",
-    decides="The default",
 )
 """The lines along which bounds are compared."""
 

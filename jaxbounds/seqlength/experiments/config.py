@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+from jaxbounds.experiments.experiment import refuse_unless_increasing, refuse_unless_positive
 from jaxbounds.seqlength.majority_model import sigmoid_loss, softmax_loss
 from jaxbounds.seqlength.sparse_majority import Embedding
 
@@ -73,16 +74,8 @@ class SparseMajority:
                 " 'softmax' and rule 'adam' or 'momentum'. Try loss='sigmoid'"
             )
         sizes = ("seeds", "train", "validation", "epochs", "every", "chunk", "group", "batch")
-        small = [name for name in sizes if getattr(self, name) < 1]
-        if small or not self.lengths:
-            raise ValueError(
-                f"not positive: {', '.join(small) or 'lengths'}; lengths={self.lengths}. Expected"
-                " positive numbers. Try 1 or more for each"
-            )
-        if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(
-                f"lengths={self.lengths}, expected increasing lengths. Try to sort them"
-            )
+        refuse_unless_positive(self, *sizes)
+        refuse_unless_increasing(self, "lengths")
 
 
 REDUCED = SparseMajority()

@@ -16,7 +16,7 @@ from jaxtyping import PRNGKeyArray
 from jaxbounds.experiments.controls import scaled, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.experiments.at_once import at_once
 from jaxbounds.smapprox.experiments.learn_runs import (
@@ -32,7 +32,7 @@ EPSILON = 0.1
 """The error at which the calculator's sample sizes are stated."""
 
 
-SETTINGS = Settings(
+SETTINGS = default_settings(
     least={
         "length": 4,
         "samples": 64,
@@ -43,8 +43,6 @@ SETTINGS = Settings(
     },
     others="The experiment is not in the paper. Standard errors over the samples decide, so that "
     "few seeds leave a claim open; claims name their machines and norms.",
-    whose="the default's",
-    decides="The default",
 )
 """The training of which the claims are asked."""
 

@@ -11,6 +11,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from jaxbounds.experiments.experiment import refuse_unless_increasing
 from jaxbounds.experiments.sweeps import lanes_of, sweep
 from jaxbounds.networks.training import begin, optimizer, train_step
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
@@ -79,12 +80,7 @@ class Learn:
                     f"machine={name}: its written symbol or its move depends on the learned table,"
                     " expected that only states are learned. Try another machine"
                 )
-        for name in ("samples", "weight_samples", "radii", "bare_radii"):
-            values = list(getattr(self, name))
-            if not values or values != sorted(set(values)) or values[0] <= 0:
-                raise ValueError(
-                    f"{name}={values}, expected positive increasing numbers. Try to sort them"
-                )
+        refuse_unless_increasing(self, "samples", "weight_samples", "radii", "bare_radii")
 
 
 def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:

@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 from jaxbounds.experiments.controls import scaled, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
-from jaxbounds.experiments.settings import Settings
+from jaxbounds.experiments.settings import default_settings
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
 from jaxbounds.smapprox.machine_library import LIBRARY
@@ -94,17 +94,13 @@ _OTHERS = (
     "The paper draws no such figure. Rates are asked of the default's depths and times or larger "
     "ones. A certified bound lies below every attack, at any size."
 )
-DEPTH = Settings(
+DEPTH = default_settings(
     least={"depths": 33, "refinements": 2},
     others=_OTHERS,
-    whose="the default's",
-    decides="The default",
 )
-TIME = Settings(
+TIME = default_settings(
     least={"times": 25, "refinements": 2},
     others=_OTHERS,
-    whose="the default's",
-    decides="The default",
 )
 """The sizes over which margins are said to decay or not."""
 

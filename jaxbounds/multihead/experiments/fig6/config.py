@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from jaxbounds.experiments.experiment import refuse_unless_increasing, refuse_unless_positive
 from jaxbounds.multihead.grammar import Grammar
 
 Arm = Literal["split", "fixed", "recut", "prune"]
@@ -79,20 +80,12 @@ class Figure6:
                 f"arms={self.arms}, expected different ones of {', '.join(sorted(_ARMS))}. Try a"
                 " shorter list"
             )
-        if not self.heads or list(self.heads) != sorted(set(self.heads)) or self.heads[0] < 1:
-            raise ValueError(
-                f"heads={self.heads}, expected positive increasing numbers. Try heads=(1, 2, 4)"
-            )
+        refuse_unless_increasing(self, "heads")
         positive = (
             *("trials", "epochs", "batch", "looks", "length", "vocabulary", "width"),
             *("layers", "inner", "head_width", "step_size", "memory_gib"),
         )
-        small = [name for name in positive if getattr(self, name) <= 0]
-        if small:
-            raise ValueError(
-                f"not positive: {', '.join(small)}; n={self.n}. Expected positive numbers. Try 1"
-                " or more for each"
-            )
+        refuse_unless_positive(self, *positive)
         if min(self.n, self.test, self.weight_decay, self.deviation) < 0:
             raise ValueError(
                 f"n={self.n}, test={self.test}, weight_decay={self.weight_decay},"
