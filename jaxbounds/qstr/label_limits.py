@@ -26,8 +26,8 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
 
     An estimate v misses u = a or the mirror image b by at least this much, since the mean of |a -
     v|^2 and |b - v|^2 is |a - b|^2 / 4 + |v - (a + b) / 2|^2. If the relevant tokens are fresh and
-    have covariance I, this squared distance is a risk. The estimate P u, which the labels determine,
-    attains it. Explicit.
+    have covariance I, this squared distance is a risk. The estimate P u, which the labels
+    determine, attains it. Explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 
