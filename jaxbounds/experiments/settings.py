@@ -1,5 +1,6 @@
 """The settings on which the claims of a figure rest: a run elsewhere leaves its claims open."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,12 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
     here = "yes" if finding.reproduced else "no"
     number = f"{why}. {decides} would decide; here {here}: {finding.number}"
     return finding._replace(reproduced=None, number=number)
+
+
+def said_here(finding: Finding, /) -> str:
+    """Return the answer at the run's own settings, "yes" or "no", that `opened` left open; else ""."""
+    found = re.search(r"; here (yes|no): ", finding.number)
+    return found.group(1) if found and finding.reproduced is None else ""
 
 
 def value_at(config: Mapping[str, Any], path: str, /) -> Any:

@@ -64,7 +64,8 @@ def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]
 
     The interpolation holds on [-radius, radius]. It is even in v, so (P(a + b) - P(a - b))/4
     approximates a b and vanishes exactly at b = 0. If the spacing is s =
-    radius / knots, the interpolant exceeds the square by at most s^2/4, and the product errs by at most s^2/16.
+    radius / knots, the interpolant exceeds the square by at most s^2/4, and the product errs by at
+    most s^2/16.
 
     Raises:
         ValueError: if there is no knot or the radius is not positive.

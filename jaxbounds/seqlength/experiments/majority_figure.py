@@ -1,6 +1,5 @@
 """Figures 1 to 3 from the data of `seqlength.majority`."""
 
-import re
 import textwrap
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from jaxbounds.experiments.plotting import grid_ticks
+from jaxbounds.experiments.settings import said_here
 from jaxbounds.seqlength.experiments.majority_claims import claims, deviations
 
 PANELS = (
@@ -58,9 +58,8 @@ def figure(data: xr.Dataset, /) -> Any:
             what, _, says = claim.text.partition(": ")
             if what == lines[0]:
                 lines.append(f"{WORDS[claim.reproduced]}: {says.split(' (')[0]}")
-                here = re.search(r"; here (yes|no): ", claim.number)
-                first = claim.number.split(";")[0]
-                first = f"{here.group(1)} at these settings" if here else first
+                here = said_here(claim)
+                first = f"{here} at these settings" if here else claim.number.split(";")[0]
                 lines += [f"   {first}"] * (claim.reproduced is None)
         panel.set(xlabel="sequence length $T$", ylabel=label)
         panel.set_title("\n".join(lines), fontsize="small", loc="left")
