@@ -95,7 +95,7 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return the answer at the run's own settings, "yes" or "no", that `opened` left open; else ""."""
+    """Return "yes" or "no", the answer that `opened` left open; "" for every other finding."""
     found = re.search(r"; here (yes|no): ", finding.number)
     return found.group(1) if found and finding.reproduced is None else ""
 
