@@ -117,8 +117,9 @@ def test_separating_direction_is_the_shortest(q, N, de, x64):
         {"type": "ineq", "fun": lambda v: 1 - margin - omega[q:] @ v, **slope(-omega[q:])},
     ]
     found = scipy.optimize.minimize(
-        lambda v: v @ v, np.zeros(de), jac=lambda v: 2 * v, constraints=limits, method="SLSQP"
-    )
+        lambda v: v @ v, np.zeros(de), jac=lambda v: 2 * v, constraints=limits, method="SLSQP",
+        options={"ftol": 1e-14},
+    )  # fmt: skip
     np.testing.assert_allclose(direction, found.x, atol=1e-6)
 
 
