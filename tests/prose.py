@@ -34,7 +34,7 @@ _UNIT = re.compile(
     r"\b(\w{3,}s|relative|factor|share|ratio|exponent|precision|radius|memory|percent)\b", re.I
 )
 _ERROR = re.compile(r"\w*(Error|Damaged|NotSupported|Refused)$")
-_VALUE = re.compile(r"[\w)\]] ?= ?(\{\}|[\w'\"(])|\b(got|came|is) \{\}")
+_VALUE = re.compile(r"[\w)\]}] ?= ?(\{\}|[\w'\"(])|\b(got|came|is) \{\}")
 
 
 class Fault(NamedTuple):

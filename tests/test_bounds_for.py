@@ -169,7 +169,7 @@ def test_the_gap_of_one_attention_layer_and_from_which_sample_size_on():
         "outputs other than these layers'"
     ]
     (refused,) = jb.bounds_for(params, X, cls=9)["seqlength"].reasons
-    assert "a token 9 is needed" in refused.what
+    assert "cls=9 is no token of a sequence of length T=3" in refused.what
 
 
 def test_one_attention_layer_of_equinox():

@@ -73,6 +73,7 @@ def test_messages_give_a_value_and_a_cure():
     assert _rules('raise ValueError("no steps")') == ["value", "cure"]
     assert _rules('raise ValueError(f"steps={steps} is below 1")') == ["cure"]
     assert _rules('raise ValueError(f"steps={steps} is below 1. " f"Try {1}")') == []
+    assert _rules('raise ValueError(f"{name}={value}. Try {name}=1")') == []
     assert _rules('raise ValueError("a=" + repr(a) + ". Try b")') == []
     assert _rules("raise ValueError(words)") == _rules('raise StopIteration("x")') == []
 

@@ -285,12 +285,15 @@ def test_one_program_serves_all_rates():
 
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
-    clock = iter([0.0, 30.0, 61.0, 61.0, 90.0, 130.0, 130.0])
-    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    now = [0.0]
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with progress(3000, "steps") as report:
-        for done in (1000, 2000, 2500, 3000):
+        for done, now[0] in ((1000, 30.0), (2000, 61.0), (2500, 90.0), (3000, 130.0)):
             report(done, f"loss {1 / done:.2g}")
-    lines = ["2,000/3,000 steps  loss 0.0005", "3,000/3,000 steps  loss 0.00033"]
+    lines = [
+        "2,000/3,000 steps  loss 0.0005; about 31 s left",
+        "3,000/3,000 steps  loss 0.00033",
+    ]
     assert capsys.readouterr().err.splitlines() == lines
     with progress(10, "steps", show=False) as report:
         report(10, "")

@@ -99,8 +99,9 @@ def refuse_unless_positive(config: Any, /, *names: str) -> None:
     """Refuse numbers of a configuration that are not positive.
 
     Raises:
-        Refused: naming each such field and its number.
+        Refused: naming the first such field and its number.
     """
-    wrong = [f"{name}={getattr(config, name)}" for name in names if not getattr(config, name) > 0]
-    if wrong:
-        raise Refused(f"{', '.join(wrong)}, expected positive numbers. Try 1 for each")
+    for name in names:
+        value = getattr(config, name)
+        if not value > 0:
+            raise Refused(f"{name}={value}, expected a positive number. Try {name}=1")

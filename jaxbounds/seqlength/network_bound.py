@@ -42,10 +42,14 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
         ValueError: if the sample is empty, not finite, or has no token `cls`.
     """
     m, T, _ = X.shape
-    if m < 1 or not -T <= cls < T or not np.isfinite(X).all():
+    if not -T <= cls < T:
+        raise ValueError(f"cls={cls} is no token of a sequence of length T={T}. Try cls=0")
+    if m < 1:
+        raise ValueError(f"X.shape={X.shape} holds no sample, expected at least one. Try more data")
+    if not np.isfinite(X).all():
         raise ValueError(
-            f"X.shape={X.shape} and cls={cls}, expected finite numbers, m >= 1 and -T <= cls < T."
-            " Try cls=0"
+            f"{np.isfinite(X).mean():.0%} of X is finite, expected finite numbers alone. Try "
+            "X[np.isfinite(X).all(axis=(1, 2))]"
         )
     query = np.concatenate([X[:, cls], np.ones((m, 1))], axis=1)
     return TokenNorms(

@@ -10,6 +10,7 @@ import pytest
 from jaxbounds.claims.statements import Size
 from jaxbounds.constants import sizes
 from jaxbounds.constants.sizes import _largest, check, grid, grown, parse
+from jaxbounds.ground.exceptions import Refused
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_the_memory_of_a_machine(monkeypatch):
 def test_each_axis_doubled_where_that_can_be_measured(claim, monkeypatch):
     def refused(statement, form, size):
         if size["T"] == 6:
-            raise ValueError("too large")
+            raise Refused("too large")
 
     monkeypatch.setattr(sizes, "check", refused)
     own = claim(sizes=({"d": 2, "T": 3}, {"d": 4, "T": 3}, {"d": 5, "T": 5}))

@@ -268,7 +268,7 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
     [
         ({"arms": ("wide",)}, "expected different ones of fixed, prune, recut, split"),
         ({"heads": (4, 2)}, "expected positive increasing"),
-        ({"epochs": 0, "width": 0}, "epochs=0, width=0, expected positive"),
+        ({"epochs": 0, "width": 0}, "epochs=0, expected a positive number"),
         ({"n": -1}, "expected no negative number"),
         ({"dropout": 1.0}, "dropout < 1"),
         ({"test": 0}, "the grammar can draw any number"),

@@ -286,7 +286,7 @@ def test_bad_settings_are_refused(unannotated):
         replace(TOY, heads=(4, 1))
     with pytest.raises(ValueError, match="multiple of every"):
         replace(TOY, steps=7)
-    with pytest.raises(ValueError, match="trials=0, expected positive"):
+    with pytest.raises(ValueError, match="trials=0, expected a positive"):
         replace(TOY, trials=0)
     with pytest.raises(ValueError, match=r"rule='.*' is unknown"):
         Panel(rule="sgd")

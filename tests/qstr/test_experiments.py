@@ -360,7 +360,7 @@ def test_figure1_grids_are_checked():
         figure1.Figure1(lengths=(4, 2))
     with pytest.raises(ValueError, match="architecture='perceptron' is unknown"):
         figure1.Figure1(architectures=("perceptron",))
-    with pytest.raises(ValueError, match="expected positive numbers"):
+    with pytest.raises(ValueError, match="seeds=0, expected a positive number"):
         figure1.Figure1(seeds=0)
 
 

@@ -127,7 +127,7 @@ def test_fewer_validations_leave_the_numbers_of_the_epochs_that_stay():
 def test_settings_that_no_run_could_have_are_refused(unannotated):
     with pytest.raises(ValueError, match="loss='hinge'"):
         replace(TINY, loss="hinge")
-    with pytest.raises(ValueError, match="epochs=0, expected positive"):
+    with pytest.raises(ValueError, match="epochs=0, expected a positive"):
         replace(TINY, epochs=0)
     with pytest.raises(ValueError, match=r"lengths=\(\), expected"):
         replace(TINY, lengths=())
@@ -158,7 +158,7 @@ def test_trend_against_polyfit_and_a_known_p_value():
     spoiled, keep = rising.copy(), everything.copy()
     spoiled[3, 0], keep[3, 0] = 1e6, False
     assert trend(lengths, spoiled, keep, kind="max").slope < 1
-    with pytest.raises(ValueError, match="at least two for a trend"):
+    with pytest.raises(ValueError, match="at least 2 for a trend"):
         trend(lengths, flat, np.zeros((4, 5), bool), kind="mean")
 
 

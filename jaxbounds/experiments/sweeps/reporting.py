@@ -89,7 +89,7 @@ def _in_lines(console: Console, total: float, unit: str, about: str, pace: Pace)
         if worth or time.monotonic() - said >= BETWEEN_LINES:
             said = time.monotonic()
             line = f"{done:,}/{total:,} {unit}  {printable(words)}"
-            line += f"; {about} {duration(left)} left" if left is not None else ""
+            line += f"; {about} {duration(left)} left" if left else ""
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return report
