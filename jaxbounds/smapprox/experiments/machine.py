@@ -85,7 +85,7 @@ def _find(name: str, missing: str) -> TuringMachine:
         if str(error).startswith("no file"):
             known = ", ".join(LIBRARY)
             raise ValueError(
-                f"name={name!r} is neither a file nor one of {known}. Try one of these names"
+                f"machine={name!r} is neither a file nor one of {known}. Try one of these names"
             ) from error
         raise
 
