@@ -18,8 +18,8 @@ import pytest
 import jaxbounds as jb
 from jaxbounds.claims.statements import Budget, Status
 from jaxbounds.cli import main
-from jaxbounds.papers import load_module
-from jaxbounds.papers.selection import selected
+from jaxbounds.papers import load_module, load_papers
+from jaxbounds.papers.selection import selected, the_statement
 
 CLAIMS = '''
 import jax
@@ -161,6 +161,13 @@ def test_ids_and_files_are_taken_where_a_statement_is(claims):
         jb.falsify("multihead.cor1")
     with pytest.raises(ValueError, match=r"Try multihead\.eq"):
         jb.falsify("multihead.eq511")
+
+
+def test_a_whole_id_names_its_own_statement_where_other_ids_begin_with_it():
+    """As multihead.thm1, beside multihead.thm1.rho: the refusal said "Try multihead.thm1"."""
+    for paper in load_papers():
+        for statement in paper.statements:
+            assert the_statement(statement.id) is statement
 
 
 def test_a_file_beside_ids_of_its_paper_says_where_they_are(tmp_path):

@@ -72,7 +72,7 @@ ENTRYWISE = {
                   "integer_pow"),
     "signed float": ("abs",),
     "int bool": ("and", "or", "xor", "not"),
-    "int": ("shift_left", "shift_right_arithmetic", "shift_right_logical"),
+    "int": ("shift_left", "shift_right_arithmetic", "shift_right_logical", "population_count", "clz"),
     "float": ("floor", "ceil", "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log1p", "sin",
               "cos", "tan", "sinh", "cosh", "tanh", "erf", "erfc", "erf_inv", "logistic", "lgamma",
               "digamma", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "is_finite",

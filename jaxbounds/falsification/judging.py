@@ -3,6 +3,7 @@
 It shrinks and stores no instance.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -69,6 +70,10 @@ CHANGES = (
     "Python?): take what is random from the instance"
 )
 OUT_OF_TIME = "it is out of time"
+SLOW = 1.0
+"""Seconds from which on an instance is measured again once in place of twice. A larger value notices
+more functions that change at every other call, and takes longer.
+"""
 ASKED = 2
 """Instances with overflowing sides about which the engine asks the referee; more take seconds each.
 """
@@ -77,7 +82,8 @@ ASKED = 2
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
     """Tell whether the first instance, and each form's worst one, repeat their values twice.
 
-    A value below its stated error says nothing, and two values whose bounds overlap are equal.
+    A value below its stated error says nothing, and two values whose bounds overlap are equal. An
+    instance that takes more than `SLOW` seconds repeats its values once.
     """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))
@@ -89,12 +95,16 @@ def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
             for name in ("value", "low", "high", "counted")
         }
         for _ in range(2):
+            began = time.perf_counter()
             again = bench.one(instance, size)
+            is_slow = time.perf_counter() - began > SLOW
             equal = np.isclose(again.value, first["value"], rtol=1e-9, atol=0, equal_nan=True)
             overlap = (first["low"] <= again.high) & (again.low <= first["high"])
             silent = ~first["counted"] & ~again.counted
             if not np.all(equal | (overlap & np.isfinite(first["low"])) | silent):
                 return False
+            if is_slow:
+                break
     return True
 
 

@@ -49,9 +49,10 @@ NEARLY = 0.99
 """Ratio from which on an instance reaches an equality case, as in the near-control. A larger ratio
 counts fewer instances.
 """
-SHAKES = 4
+SHAKES = 16
 """Runs with other roundings that a violation must survive where the program steps or chooses. More
-runs catch more violations that are rounding.
+runs catch more violations that are rounding; one in 2^SHAKES is missed where a run decides a step
+like a coin.
 """
 NEARBY = 1e-6
 """Share of the instance's largest entry (or of one). Sides of a bound that differ by a larger share
@@ -135,11 +136,23 @@ def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _compared(
-    statement: Statement, sides: tuple[np.ndarray, np.ndarray], size: np.ndarray, error: np.ndarray
+    statement: Statement,
+    sides: tuple[np.ndarray, np.ndarray],
+    size: np.ndarray,
+    error: np.ndarray,
+    spread: Any = 0.0,
 ) -> Judged:
-    """Compare flat sides of many instances with the size of their terms, entry by entry."""
+    """Compare flat sides of many instances with the size of their terms, entry by entry.
+
+    Args:
+        statement: the statement.
+        sides: both sides, of shape (instances, entries).
+        size: the size of the terms of both sides.
+        error: the stated errors, one an instance.
+        spread: how far other roundings move the difference of the sides.
+    """
     (left, right), stated = sides, error[:, None]
-    bar = UNITS * size + stated
+    bar = UNITS * size + stated + spread
     least = 2 * UNITS / statement.tolerance * size if statement.tolerance else size
     own = np.maximum(np.abs(left), np.abs(right))
     scale = np.maximum(own, np.minimum(least, size))
@@ -163,11 +176,27 @@ def _compared(
     return Judged(of(above), of(above - bar), of(above + bar), tells, size[:, 0])
 
 
+def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
+    """Take another judgement where it sees no violation and the first one does."""
+    apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
+    return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
+
+
+def may_step(bench: Bench, instance: Instance, size: Size, /) -> bool:
+    """Tell whether the claim's program steps or chooses by floats.
+
+    Raises:
+        NotInterpreted: if NumPy does not run the program.
+    """
+    (part, _), *_ = parts_of(bench, batch_of(instance))
+    return has_jumps(traced_reading(bench, size, part).jaxpr)
+
+
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     """Measure one form on some instances, beside the size of its terms.
 
-    A violation counts only if it stays under other roundings: one rounding may decide a step
-    (floor, a comparison).
+    A violation counts only if it stays under other roundings, and is larger than these move it: one
+    rounding may decide a step (floor, a comparison).
 
     Raises:
         NotInterpreted: if NumPy does not run the claim's program.
@@ -182,11 +211,15 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
             sizes = of_left + of_right
             one = _compared(statement, (left, right), sizes, error)
             if np.any(one.low > edge(statement)) and has_jumps(traced.jaxpr):
+                least = most = left - right
                 for seed in range(1, 1 + SHAKES):
                     other = flat_sides(shaken(traced, part, seed), form)
+                    gap = other[0] - other[1]
+                    least, most = np.fmin(least, gap), np.fmax(most, gap)
                     again = _compared(statement, other[:2], sizes, other[2])
-                    apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
-                    one = Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
+                    one = _unless(one, again, statement)
+                again = _compared(statement, (left, right), sizes, error, most - least)
+                one = _unless(one, again, statement)
             found.append(Judged(*(field[:count] for field in one)))
     return _joined(found)
 

@@ -13,7 +13,7 @@ from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.scales import is_looked_at, judged, measured_again
+from jaxbounds.falsification.scales import is_looked_at, judged, may_step, measured_again
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
@@ -109,9 +109,13 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     largest = largest_entry(instance, np)
     if excess <= SMALL or is_cancellation(found.lhs, found.rhs, largest):
         return True
-    if statement.relation == "=" and is_looked_at(statement):
+    is_identity = statement.relation == "="
+    if is_looked_at(statement):
         with contextlib.suppress(NotInterpreted):
-            return not judged(bench, batch_of(instance), size, index).low[0] > edge(statement)
+            if is_identity or may_step(bench, instance, size):
+                stays = judged(bench, batch_of(instance), size, index).low[0] > edge(statement)
+                if is_identity or not stays:
+                    return not stays
     if statement.host and excess > DEAR:
         return False
     sides = max(abs(float(found.lhs)), abs(float(found.rhs)))

@@ -22,12 +22,15 @@ it.
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
     """Return the one named statement: itself, by its id, or from a file that holds a single one.
 
+    A whole id names its own statement, although other ids may begin with it.
+
     Raises:
         Refused: if no statement is named, or more than one.
     """
     if isinstance(what, Statement):
         return what
     found = selected(what, imports=imports).statements
+    found = tuple(s for s in found if s.id == what) or found
     if len(found) != 1:
         ids = ", ".join(s.id for s in found[:5])
         raise Refused(

@@ -72,31 +72,59 @@ def _nearest(poles, factor, shift, iterations, key):
     return shift + 1.0 / jnp.where(larger, ends.maximum, ends.minimum)
 
 
+class _Search(NamedTuple):
+    """A search for one end of the spectrum, between a point outside and a point beyond the end.
+
+    Attributes:
+        outer: no eigenvalue lies between `outer` and the outside.
+        inner: one eigenvalue lies between `inner` and the outside.
+        known: a count has confirmed `outer`, and one has confirmed `inner`.
+        counts: counts so far.
+        halvings: counts so far at the middle of the two.
+    """
+
+    outer: Array
+    inner: Array
+    known: Array
+    counts: Array
+    halvings: Array
+
+
 def _bracket(passed, outer, inner, candidate, width, steps=100):
     """A bracket of one end of the spectrum: `passed` is false at outer and true at inner.
 
-    `passed(s)` says whether s lies beyond at least one eigenvalue as seen from `outer`. The
-    candidate is tried first; where it is off, either count still moves one end.
+    `passed(s)` says whether s lies beyond at least one eigenvalue as seen from `outer`. The search
+    asks on both sides of the candidate first; if the candidate is off, either count still moves one
+    end. The search asks at the middle next, and at an end that no count has confirmed last. One
+    loop holds the one call of `passed`, since each call takes seconds to compile.
     """
     towards = jnp.sign(inner - outer) * width / 2
-    before, after = candidate - towards, candidate + towards
-    passed_before, passed_after = passed(before), passed(after)
-    outer = jnp.where(passed_before, outer, jnp.where(passed_after, before, after))
-    inner = jnp.where(passed_before, before, jnp.where(passed_after, after, inner))
+    tried = jnp.stack([candidate - towards, candidate + towards])
+    is_wide = lambda state: jnp.abs(state.inner - state.outer) > 1.01 * width
 
     def unfinished(state):
-        outer, inner, used = state
-        return (jnp.abs(inner - outer) > 1.01 * width) & (used < steps)
+        return (is_wide(state) | ~jnp.all(state.known)) & (state.counts < steps)
 
-    def halve(state):
-        outer, inner, used = state
-        middle = (outer + inner) / 2
-        beyond = passed(middle)
-        return jnp.where(beyond, outer, middle), jnp.where(beyond, middle, inner), used + 1
+    def ask(state):
+        outer, inner, known, counts, _ = state
+        at = tried[jnp.minimum(counts, 1)]
+        new = (counts < 2) & ((at - outer) * (inner - at) > 0)
+        at = jnp.where(new, at, (outer + inner) / 2)
+        at = jnp.where(is_wide(state), at, jnp.where(known[0], inner, outer))
+        beyond = passed(at)
+        return _Search(
+            jnp.where(beyond, outer, at),
+            jnp.where(beyond, at, inner),
+            known | jnp.stack([~beyond, beyond]),
+            counts + 1,
+            state.halvings + (is_wide(state) & ~new).astype(jnp.int32),
+        )
 
-    outer, inner, used = jax.lax.while_loop(unfinished, halve, (outer, inner, jnp.int32(0)))
-    proved = ~passed(outer) & passed(inner) & (jnp.abs(inner - outer) <= 1.01 * width)
-    return jnp.sort(jnp.stack([outer, inner])), proved, used
+    none = jnp.int32(0)
+    start = _Search(outer, inner, jnp.zeros(2, bool), none, none)
+    found = jax.lax.while_loop(unfinished, ask, start)
+    ends = jnp.sort(jnp.stack([found.outer, found.inner]))
+    return ends, jnp.all(found.known) & ~is_wide(found), found.halvings
 
 
 def structured_extremes(
@@ -153,21 +181,27 @@ def _structured(blocks, factor, key, *, relative, iterations):
     # Outside the spectrum whatever the rounding, and far enough for the inverse to be benign.
     margin = 1e-3 * (high - low) + 4 * floor
 
-    def end(passed, outer, inner, shift):
-        found = _nearest(poles, factor, shift, iterations, key)
+    def end(ends):
+        outer, inner = ends
+        found = _nearest(poles, factor, outer, iterations, key)
         found = jnp.clip(jnp.where(jnp.isfinite(found), found, outer), low, high)
         width = jnp.maximum(relative * jnp.abs(found), floor)
+        upward = outer < inner
+
+        def passed(shift):
+            below = count_below(poles, factor, shift)
+            return jnp.where(upward, below > 0, below < size)
+
         return _bracket(passed, outer, inner, found, width)
 
-    below = low - margin, high + margin
-    above = high + margin, low - margin
-    least = end(lambda s: count_below(poles, factor, s) > 0, *below, below[0])
-    greatest = end(lambda s: count_below(poles, factor, s) < size, *above, above[0])
+    # A loop over both ends compiles the counts and Lanczos once.
+    outside = jnp.stack([low - margin, high + margin])
+    brackets, proved, halvings = jax.lax.map(end, (outside, outside[::-1]))
     return CertifiedExtremes(
-        minimum=jnp.mean(least[0]),
-        maximum=jnp.mean(greatest[0]),
-        bracket_minimum=least[0],
-        bracket_maximum=greatest[0],
-        certified=least[1] & greatest[1],
-        bisections=least[2] + greatest[2],
+        minimum=jnp.mean(brackets[0]),
+        maximum=jnp.mean(brackets[1]),
+        bracket_minimum=brackets[0],
+        bracket_maximum=brackets[1],
+        certified=jnp.all(proved),
+        bisections=jnp.sum(halvings),
     )

@@ -56,6 +56,23 @@ def _shifted_with_sign(x: Any, y: Any, **_: Any) -> Any:
     return np.right_shift(x, y)
 
 
+def _bits_of(x: Any) -> Any:
+    """Return the bits of integers along a new last axis, the least bit first."""
+    x = np.asarray(x)
+    words = x.view(f"u{x.dtype.itemsize}")[..., None]
+    places = np.arange(8 * x.dtype.itemsize).astype(words.dtype)
+    return (words >> places) & words.dtype.type(1)
+
+
+def _count_bits(x: Any, **_: Any) -> Any:
+    return np.sum(_bits_of(x), axis=-1).astype(np.asarray(x).dtype)
+
+
+def _count_leading_zeros(x: Any, **_: Any) -> Any:
+    below = np.maximum.accumulate(_bits_of(x)[..., ::-1], axis=-1)
+    return np.sum(below == 0, axis=-1).astype(np.asarray(x).dtype)
+
+
 def _select(which: Any, *cases: Any, **_: Any) -> Any:
     if np.asarray(which).dtype == bool:
         return np.where(which, cases[1], cases[0])
@@ -137,6 +154,8 @@ RULES: dict[str, Rule] = {
     "shift_left": _shifted(np.left_shift),
     "shift_right_logical": _shifted(np.right_shift),
     "shift_right_arithmetic": _shifted_with_sign,
+    "population_count": _count_bits,
+    "clz": _count_leading_zeros,
     "select_n": _select,
     "round": _rounded,
     "clamp": _clamp,
