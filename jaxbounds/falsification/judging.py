@@ -71,8 +71,8 @@ CHANGES = (
 )
 OUT_OF_TIME = "it is out of time"
 SLOW = 1.0
-"""Seconds from which on an instance is measured again once in place of twice. A larger value notices
-more functions that change at every other call, and takes longer.
+"""Seconds from which on an instance is measured again once in place of twice. A larger value
+notices more functions that change at every other call, and takes longer.
 """
 ASKED = 2
 """Instances with overflowing sides about which the engine asks the referee; more take seconds each.
