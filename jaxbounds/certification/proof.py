@@ -20,9 +20,11 @@ from jaxbounds.falsification import ON_AVERAGE, float64_on_cpu
 from jaxbounds.falsification.bench import refuse_other_kinds
 from jaxbounds.falsification.evaluation import asked, in_order, joined, pick
 from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.jax_internals import ClosedJaxpr
 from jaxbounds.ground.tables import Table, number, with_table
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import Box, BoxSearch, Programs
+from jaxbounds.programs.balls.domains import unbounded_on
 from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.symmetry import reduced
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
@@ -271,7 +273,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
     # Boxes that could not be enclosed are not among the open boxes.
     lost = bool(reason)
     if not reason and search.false is None:
-        reason = _reason(search, domain.slack)
+        reason = _reason(search, domain.slack) + _beyond(search, alone, reading)
     proof = replace(
         about,
         word="false on D" if search.false else "undecided" if reason else "proved on D",
@@ -302,6 +304,18 @@ def _reason(search: BoxSearch, slack: float) -> str:
     return (
         f"{what}; the violation is at most {-worst.least:.3g}, which is not excluded in {where}; "
         f"a slack of {_rounded_up(slack - worst.least):g} would do"
+    )
+
+
+def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
+    """Say which operation has no bound where no bound of the violation is known."""
+    if search.worst is None or search.worst.least != -math.inf:
+        return ""
+    if not (name := unbounded_on(program, search.worst.box, reading)):
+        return ""
+    return (
+        f", since the domain of {name} ends there: a box reaches beyond it by its rounding. Try a "
+        "box inside of the domain"
     )
 
 

@@ -1,0 +1,43 @@
+"""The operation that leaves its domain on a box: why nothing is known of a claim there."""
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from jaxbounds.ground.jax_internals import ClosedJaxpr, JaxprEqn
+from jaxbounds.programs.balls.boxes import Box, balls_of
+from jaxbounds.programs.balls.interpreter import RULES, Interpreter
+from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, is_reals
+
+
+def _is_bounded(x: Any) -> bool:
+    return not is_reals(x) or all(ball.is_finite() for ball in np.ravel(x))
+
+
+def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
+    """Name the first primitive without a bound on a box where its operands have bounds.
+
+    Args:
+        program: from one point of the box to any results.
+        box: the box.
+        reading: how the constants of the program are read.
+
+    Returns:
+        The primitive's name, such as "sqrt"; empty if every primitive has a bound.
+    """
+    found: list[str] = []
+
+    def watched(rule: Any) -> Any:
+        def run_it(eqn: JaxprEqn, xs: list[Any], run: Any) -> list[Any]:
+            outs = rule(eqn, xs, run)
+            if all(map(_is_bounded, xs)) and not all(map(_is_bounded, outs)):
+                found.append(eqn.primitive.name)
+            return outs
+
+        return run_it
+
+    run = Interpreter(reading, rules={name: watched(rule) for name, rule in RULES.items()})
+    with contextlib.suppress(Undecided, NotSupported):
+        next(iter(run.ways(program, balls_of([box])[2][0])), None)
+    return found[0] if found else ""
