@@ -82,9 +82,9 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
 
     The vector 2 n1 p is a sum of independent vectors y xbar - (zeta / 2) u*. Each vector is y times
     a mean over the tokens. A relevant token contributes (mu_+ + mu_-) / 2, which is shorter than
-    mu; an irrelevant token contributes x_t. So no vector is longer than R. A sum of n1 such vectors
-    of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)) (Pinelis 1994,
-    Theorem 3.5, in a Hilbert space).
+    mu. An irrelevant token contributes x_t. So no vector is longer than R. Let r > 0. A sum of n1
+    such vectors of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)).
+    This is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 

@@ -5,7 +5,10 @@ The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. Fi
 Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). Let s =
 ||theta||_{2,infinity}. If all of these quantities are at least 1, then
 
-    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D,
+    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
+
+Also
+
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
 So sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74). The factor 256 * 13 instead of 36 * 13
