@@ -69,7 +69,7 @@ def attention_lipschitz(
     """Return Lemma 15's bound factor r_z^2 max_j |(Theta - Theta')^T z_j|. Explicit.
 
     Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
-    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1, where a is the mass of the
+    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. Here a is the mass of the
     coordinates of one sign.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
@@ -244,8 +244,8 @@ def recurrent_perturbation_bound(
 ) -> Any:
     """Bound |F - F'| by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29. Explicit.
 
-    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. With
-    `sharp` the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
+    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. If
+    `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

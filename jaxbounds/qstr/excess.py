@@ -132,7 +132,7 @@ class Setting(NamedTuple):
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
     """Bound the truncation error R - R_tau, Lemmas 20 and 34. Explicit.
 
-    With A = |yhat - y| the error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
+    Let A = |yhat - y|. The error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
     label radius plus the largest prediction on prompts whose tokens stay within their radius. So A
     exceeds sqrt tau only if a token or the label exceeds its radius; each event has probability at
     most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <=
