@@ -1,7 +1,7 @@
-"""Controls of a figure's claims: data on which a claim must say no.
+"""Controls of a figure's claims: data sets on which a claim must say no.
 
-A control maps a data set to another one. A claim that says yes to the first must say no to the
-second. `Experiment.controls` names each control after words of the claims that it is for.
+A control maps a data set to another data set. A claim that says yes to the first data set must say
+no to the second. `Experiment.controls` names each control by words from the text of its claims.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,8 +18,8 @@ class Controlled(NamedTuple):
 
     Attributes:
         finding: the claim on the data set.
-        control: the name of its control, "" where it has none.
-        after: the claim on the control's data set; None where the claim is no longer asked.
+        control: the name of its control; "" if the claim has no control.
+        after: the claim on the control's data set; None if the claims of that data set lack it.
     """
 
     finding: Finding
@@ -33,13 +33,13 @@ class Controlled(NamedTuple):
 
 
 def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
-    """Return the name of a claim's control: the longest of those that occur in its text."""
+    """Return the name of a claim's control: the longest control name in the claim's text."""
     names = [name for name in controls if name in finding.text]
     return max(names, key=len, default="")
 
 
 def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
-    """Ask each claim of a data set again on the data set of its control."""
+    """Decide each claim of a data set again on the data set of its control."""
     spoiled: dict[str, tuple[Finding, ...]] = {}
     found = []
     for index, finding in enumerate(experiment.claims(dataset)):
@@ -55,12 +55,12 @@ def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Contro
 
 
 def scaled(factor: float, /, *names: str, **where: Any) -> Control:
-    """A control that multiplies variables by a factor.
+    """Return a control that multiplies variables by a factor.
 
     Args:
         factor: the factor.
         names: the variables.
-        where: the labels at which they are multiplied, by coordinate; everywhere unless given.
+        where: the labels of the changed entries, by coordinate; by default all entries change.
     """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
@@ -70,7 +70,7 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
 
 
 def shifted(change: float, /, *names: str, **where: Any) -> Control:
-    """A control that adds a number to variables; `scaled` explains the arguments."""
+    """Return a control that adds a number to variables; `scaled` explains the arguments."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values + change)
@@ -79,7 +79,7 @@ def shifted(change: float, /, *names: str, **where: Any) -> Control:
 
 
 def valued(value: Any, /, *names: str, **where: Any) -> Control:
-    """A control that gives variables one value; `scaled` explains the arguments."""
+    """Return a control that gives variables one value; `scaled` explains the arguments."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values * 0 + value)
@@ -88,7 +88,7 @@ def valued(value: Any, /, *names: str, **where: Any) -> Control:
 
 
 def turned(dimension: str, /, *names: str) -> Control:
-    """A control that exchanges the labels of variables along a dimension, first for last."""
+    """Return a control that reverses variables along a dimension."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         there = [name for name in names if name in dataset and dimension in dataset[name].dims]

@@ -18,7 +18,7 @@ class Finding(NamedTuple):
 
     Attributes:
         text: the paper's statement, with the threshold that decides it.
-        reproduced: whether the data set shows it; None where it cannot decide.
+        reproduced: whether the data set shows the statement; None if it cannot decide.
         number: the numbers behind the decision, in words.
     """
 
@@ -53,19 +53,18 @@ class Experiment:
     """A figure or table of a paper as a computation.
 
     Attributes:
-        id: "<paper>.<name>" ("multihead.fig2").
-        label: as printed ("Figure 2").
+        id: "<paper>.<name>", for example "multihead.fig2".
+        label: the label in the paper, for example "Figure 2".
         title: one line.
-        config: the default configuration, a frozen dataclass; every field is a flag of
-            `jaxbounds run`.
+        config: the default configuration, a frozen dataclass; every field is a flag of `jaxbounds
+            run`.
         presets: other configurations by name ("faithful").
-        run: `run(config, key) -> xarray.Dataset`; where `resumable`, also
-            `run(config, key, folder=..., resume=...)`, which keeps its progress in the folder and
-            with `resume` continues what it finds there.
+        run: `run(config, key) -> xarray.Dataset`. A `resumable` run also takes `folder` and
+            `resume`. It keeps its progress in the folder, and `resume=True` continues from there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
         controls: for words of a claim's text, a map from a data set to one on which the claim must
-            say no. The longest of the words that occur in a text count.
+            say no. The longest words that occur in a text count.
         resumable: whether `run` takes `folder` and `resume`.
     """
 
@@ -82,10 +81,10 @@ class Experiment:
 
 
 def refuse_unless_increasing(config: Any, /, *names: str) -> None:
-    """Refuse grids of a configuration that are empty, not positive, or do not increase strictly.
+    """Refuse grids of a configuration that are empty, not positive, or not strictly increasing.
 
     Raises:
-        Refused: naming the first such field and what it holds.
+        Refused: naming the first such field and its values.
     """
     for name in names:
         values = list(getattr(config, name))

@@ -1,4 +1,4 @@
-"""One look for all figures: colours that colour-blind readers tell apart, quiet axes, vectors."""
+"""One style for all figures: colours that colour-blind readers distinguish, plain axes, vectors."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -17,9 +17,9 @@ def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Use the library's matplotlib settings for the length of a `with` block.
+    """Use the library's matplotlib settings inside a `with` block.
 
-    Nothing stays changed.
+    The block restores the earlier settings.
     """
     import matplotlib
     from cycler import cycler

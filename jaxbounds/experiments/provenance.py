@@ -20,13 +20,13 @@ from jaxbounds.version import __version__
 
 @functools.cache
 def _packages() -> dict[str, str]:
-    """The versions of packages as this process found them first; to find them takes a while."""
+    """Return the versions of packages at the first call; later calls return the stored versions."""
     names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     return {name: importlib.metadata.version(name) for name in names}
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that decide the numbers."""
+    """Return the versions of Python and of the packages that decide the numbers."""
     return (
         {"jaxbounds": __version__}
         | _packages()
@@ -46,18 +46,21 @@ def _git_state() -> str:
 
 
 PRECISIONS = ("highest", "high", "default")
-"""JAX's names for the precision of float32 matrix products, which each experiment reads. A GPU uses
-float32 or TF32, a TPU six, three or one pass in bfloat16, and a CPU always float32."""
+"""JAX's names for the precision of float32 matrix products, which each experiment reads.
+
+A GPU uses float32 or TF32. A TPU uses six, three or one pass in bfloat16. A CPU always uses
+float32.
+"""
 
 _asked: ContextVar[str] = ContextVar("precision", default="")
 
 
 @contextlib.contextmanager
 def products_in(usual: str, /) -> Iterator[None]:
-    """Use, for the length of a `with` block, the precision of products that the run asked for.
+    """Use the precision of products that the run asked for, inside a `with` block.
 
     Args:
-        usual: the precision of a run that asked for none.
+        usual: the precision if the run asked for none.
     """
     with jax.default_matmul_precision(_asked.get() or usual):
         yield
@@ -65,10 +68,10 @@ def products_in(usual: str, /) -> Iterator[None]:
 
 @contextlib.contextmanager
 def asked_for(precision: str, /) -> Iterator[None]:
-    """Let runs compute products of matrices in this precision, for the length of a `with` block.
+    """Set the precision of matrix products for runs inside a `with` block.
 
     Args:
-        precision: one of `PRECISIONS`; "" leaves it to the experiment, or to JAX.
+        precision: one of `PRECISIONS`; "" leaves the choice to the experiment or to JAX.
     """
     token = _asked.set(precision)
     try:
@@ -101,7 +104,7 @@ def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
 def fingerprint(config: Any, key: jax.Array, /) -> str:
     """Return a short hash of configuration, key and precision.
 
-    A checkpoint with another is refused.
+    A run refuses a checkpoint with another hash.
     """
     text = json.dumps([repr(config), jax.random.key_data(key).tolist(), products_used()])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

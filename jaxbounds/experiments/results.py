@@ -1,4 +1,4 @@
-"""Results: labelled arrays with provenance, saved without code in them."""
+"""Results: labelled arrays with provenance, saved in files without code."""
 
 import json
 from typing import Any, cast
@@ -17,12 +17,14 @@ import xarray as xr  # noqa: E402 - only now is it known to be there
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 LIMIT = 2**34
-"""Bytes of all variables of a result; `load` refuses a file that names more. A larger limit lets a
-file fill more memory."""
+"""The largest number of bytes of all variables in a result that `load` reads.
+
+A larger limit lets a file fill more memory.
+"""
 
 
 def _digest(dataset: xr.Dataset) -> str:
-    """Digest values, types, dimensions and attributes: everything but the digest itself."""
+    """Digest values, types, dimensions and attributes: everything except the digest itself."""
     # A file gives strings any width.
     text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
     arrays = {str(name): text(dataset[name].values) for name in dataset.variables}
@@ -36,7 +38,10 @@ def _digest(dataset: xr.Dataset) -> str:
 
 
 def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
-    """Write a data set as netCDF-4, all or nothing; `about` becomes JSON attributes."""
+    """Write a data set as netCDF-4; `about` becomes JSON attributes.
+
+    An interrupted write leaves no partial file.
+    """
     plain = dataset.copy()
     plain.attrs = {k: json.dumps(v) for k, v in (dict(dataset.attrs) | about).items()}
     plain.attrs["format"] = FORMAT
@@ -48,7 +53,9 @@ def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
 
 
 def load(path: str | Place, /) -> xr.Dataset:
-    """Read a file that `save` wrote, now or before 0.2; attributes are decoded.
+    """Read a file that `save` of this version or of a version before 0.2 wrote.
+
+    The attributes are decoded.
 
     Raises:
         Refused: if the file is missing, or `save` did not write it.

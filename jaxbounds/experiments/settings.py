@@ -1,4 +1,4 @@
-"""The settings on which the claims of a figure rest: a run elsewhere leaves its claims open."""
+"""The settings at which a figure's claims are decided; a run at other settings leaves them open."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,12 +15,12 @@ if TYPE_CHECKING:  # slow to import
 class Settings:
     """The settings at which a figure's claims are decided.
 
-    A field is named by its path in the configuration ("n", "protocol.d").
+    The path of a field in the configuration names it ("n", "protocol.d").
 
     Attributes:
-        exact: the value of each field that a run has to have.
+        exact: the value that a run must have in each field.
         least: the least value of each field; a grid counts by its largest value.
-        others: why every other field may differ.
+        others: the reason why every other field may differ.
         whose: the owner of the settings, in words.
         decides: the flags of a run that decides, in words.
     """
@@ -52,11 +52,11 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings, open where the data set's settings differ.
+        """Return the findings, left open if the data set's settings differ.
 
         Args:
-            dataset: with its configuration in the attribute "config".
-            findings: decided on the data set.
+            dataset: a data set with its configuration in the attribute "config".
+            findings: the findings on the data set.
             more: further differences, in words.
         """
         changed = (*self.changed(dataset), *more)
@@ -66,12 +66,12 @@ class Settings:
 def default_settings(
     *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of an experiment that no paper has: its default decides.
+    """Return the settings of an experiment that is in no paper: the default's settings decide.
 
     Args:
-        others: as in `Settings`.
-        least: as in `Settings`.
-        exact: as in `Settings`.
+        others: see `Settings`.
+        least: see `Settings`.
+        exact: see `Settings`.
     """
     return Settings(
         exact=exact or {}, least=least, others=others, whose="the default's", decides="The default"
@@ -79,10 +79,10 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding that is open, with what would decide it, where settings differ.
+    """Return a finding; if settings differ, leave it open and say what would decide it.
 
     Args:
-        finding: decided at the settings at hand.
+        finding: the finding at the present settings.
         changed: the differences, in words.
         decides: the flags of a run that decides.
     """
@@ -95,13 +95,13 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return "yes" or "no", the answer that `opened` left open; "" for every other finding."""
+    """Return "yes" or "no", the answer that `opened` left open, or "" for every other finding."""
     found = re.search(r"; here (yes|no): ", finding.number)
     return found.group(1) if found and finding.reproduced is None else ""
 
 
 def value_at(config: Mapping[str, Any], path: str, /) -> Any:
-    """Return a field of a configuration by its path; None where there is no such field."""
+    """Return a field of a configuration by its path, or None if there is no such field."""
     value: Any = config
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -109,7 +109,7 @@ def value_at(config: Mapping[str, Any], path: str, /) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A stored configuration has lists where the dataclass has tuples."""
+    """Turn tuples into lists, because a stored configuration has lists."""
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
 
 

@@ -57,9 +57,9 @@ class SparseContext:
     """DM1: `relevant` tokens carry the class pattern mu_y, the others a distractor plus noise.
 
     The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...). A sampler may
-    rotate them. The coordinates of the noise along mu and nu are at most noise_mu / S and noise_nu
-    / (M S), so |<z, mu>| <= noise_mu and |<z, nu>| <= noise_nu / M. Coordinates outside the span of
-    the patterns have the bound of the coordinates along nu.
+    rotate them. The noise along mu is at most noise_mu / S, so |<z, mu>| <= noise_mu. The noise
+    along nu is at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. Coordinates outside the span
+    of the patterns have the bound of the coordinates along nu.
 
     Attributes:
         tokens: T, number of tokens.

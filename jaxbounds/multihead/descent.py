@@ -188,10 +188,10 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
     Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound (S10) uses
     eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R).
-    So beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. A single head
-    moves by at most B, and the root mean square over heads moves by at most B / sqrt(H). The
-    variant with the largest head loses nothing by using ||theta||_{2,infinity}, but grows with D
-    for any number of heads.
+    So beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. There a head
+    differs from the target's head by at most B. The root mean square of ||U_h||_F over the heads
+    differs by at most B / sqrt(H). The variant with the largest head adds B itself to the largest
+    head norm. Its bound therefore grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)

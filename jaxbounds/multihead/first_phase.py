@@ -82,9 +82,9 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
 
     The vector 2 n1 p is a sum of independent vectors y xbar - (zeta / 2) u*. Each vector is y times
     a mean over the tokens. A relevant token contributes (mu_+ + mu_-) / 2, which is shorter than
-    mu; an irrelevant token contributes x_t. So no vector is longer than R. A sum of n1 such vectors
-    of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)) (Pinelis 1994,
-    Theorem 3.5, in a Hilbert space).
+    mu. An irrelevant token contributes x_t. So no vector is longer than R. Let r > 0. A sum of n1
+    such vectors of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)).
+    This is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
@@ -152,13 +152,14 @@ def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> 
 
 
 def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
-    """Return |A| sqrt(2 log(1 / delta) / (3 H)), Lemma 14's loss of margin for |alpha| <= 1 (S16).
+    """Return |A| sqrt(2 log(1 / delta) / (3 H)), Lemma 14's loss of margin if |alpha| <= 1 (S16).
 
-    A is `attention_part`. The margin depends on alpha only through the mean m <= 1 of |alpha_h|,
-    which multiplies the part of the margin in W. About (zeta / 2) u* that part is at least 2 A,
-    less the term that gamma* subtracts for p. So the margin is at least gamma* - (1 - 2 m) A. Since
-    |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian with variance 1/12. So m deviates by
-    t or more to one side of 1/2 with probability at most exp(-6 H t^2).
+    A is `attention_part`, and the alpha_h are uniform on [-1, 1]. Let m <= 1 be the mean of
+    |alpha_h|. The margin's part in W is m times its value at |alpha_h| = 1. If U^(1) is centred at
+    (zeta / 2) u*, this value is at least 2 A minus the term that gamma* subtracts for p. The margin
+    is therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly
+    sub-Gaussian with variance 1/12. So m exceeds 1/2 + t with probability at most exp(-6 H t^2),
+    and falls below 1/2 - t with at most this probability.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread

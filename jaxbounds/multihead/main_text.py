@@ -5,13 +5,19 @@ The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. Fi
 Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). Let s =
 ||theta||_{2,infinity}. If all of these quantities are at least 1, then
 
-    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D,
+    3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
+
+Also
+
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
-So sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74), and 256 * 13 in place of 36 * 13 implies
-(84). Then rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2, where sqrt(H) >=
-468 and T R^2 <= sqrt(T d) R^3. For Corollary 2 the sums are 12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0 and 12
-g_0 + 3 B_2 + 2 <= 17 g_0. There H enters only through B_2 g_0 >= 1.
+So sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74). The factor 256 * 13 instead of 36 * 13
+implies (84). At these heads
+
+    rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
+
+with sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2 the sums are 12 g_0 + 3 B_2 + 1 <=
+16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. H enters Corollary 2 only through B_2 g_0 >= 1.
 """
 
 import math

@@ -1,11 +1,11 @@
 """The neural tangent kernel and the best margin of condition P3, with a certificate.
 
-The best NTK margin is a convex problem: over directions of norm sqrt(2),
+The best NTK margin is a convex problem over directions of norm sqrt(2):
 
     max_v min_i y_i <grad Phi(X_i), v> = sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
-Any q bounds it from above, and the direction that q spells out bounds it from below: their
-difference certifies both, whatever the solver did.
+Any q gives an upper bound. The direction sum_i q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives
+a lower bound. The difference of the two bounds certifies both, whatever solver found q.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
 SQUARED_NORM = 2.0
-"""||theta*||^2 in Definition 1 (P3)."""
+"""||theta*||^2 in Definition 1 (P3), a factor in margins; a larger factor scales margins up."""
 
 
 class NTKMargin(NamedTuple):
@@ -31,7 +31,8 @@ class NTKMargin(NamedTuple):
     Attributes:
         lower: min_i y_i <grad Phi(X_i), theta*> for the theta* of `weights`, which is feasible.
         upper: sqrt(2) ||sum_i q_i y_i grad Phi(X_i)||.
-        weights: q, shape (n,): non-negative, of sum one; its support are the support vectors.
+        weights: q, shape (n,): non-negative, with sum one. The support of q gives the support
+            vectors.
     """
 
     lower: float | Array
@@ -47,7 +48,7 @@ class NTKMargin(NamedTuple):
 def sample_gradients(
     params: Params, tokens: Float[Array, "n T d"], /
 ) -> tuple[Float[Array, "n H T d"], Float[Array, "n H d d"]]:
-    """The gradients of the model in U and W for each sequence, by the closed form of Lemma 1."""
+    """Return the model's gradients in U and W for each sequence, by the closed form of Lemma 1."""
     per_head = jax.vmap(head_gradient, in_axes=(0, 0, None))
     outer, inner = jax.vmap(per_head, in_axes=(None, None, 0))(params["U"], params["W"], tokens)
     root = jnp.sqrt(jnp.asarray(params["U"].shape[0], tokens.dtype))
@@ -58,7 +59,7 @@ def sample_gradients(
 def ntk_gram(
     params: Params, rows: Float[Array, "n T d"], columns: Float[Array, "m T d"], /
 ) -> Float[Array, "n m"]:
-    """<grad Phi(X_i), grad Phi(X'_j)>: the mean over heads of their kernels, one head at a time."""
+    """Return <grad Phi(X_i), grad Phi(X'_j)>, the mean of the heads' kernels, head by head."""
     heads = params["U"].shape[0]
 
     def features(head, tokens):
@@ -75,7 +76,7 @@ def ntk_gram(
 
 
 def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
-    """Both bounds that simplex weights give.
+    """Return both bounds that simplex weights give.
 
     Args:
         signed: y_i y_j <grad Phi(X_i), grad Phi(X_j)>, shape (n, n).
@@ -89,13 +90,14 @@ def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
 
 
 def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.ndarray, /):
-    """The best NTK margin over the samples, as an `NTKMargin`.
+    """Return the best NTK margin over the samples, as an `NTKMargin`.
 
-    The point of least norm of a convex hull is a non-negative least squares problem: with A A^T the
-    signed kernel, the minimiser over q >= 0 of ||A^T q||^2 + (1 - sum q)^2 is a multiple of it.
+    The point of least norm in a convex hull solves a non-negative least squares problem. Let A A^T
+    be the signed kernel. The minimiser over q >= 0 of ||A^T q||^2 + (1 - sum q)^2 is a multiple of
+    the best weights.
 
     Args:
-        gram: from `ntk_gram(params, X, X)`, in double precision for a small gap.
+        gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.
         labels: y in {-1, +1}.
 
     Raises:
@@ -122,7 +124,7 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
 
 @jax.jit
 def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
-    """The direction theta* of norm sqrt(2) that has the margin `margin.lower`."""
+    """Return the direction theta* of norm sqrt(2) that has the margin `margin.lower`."""
     tokens = data["X"]
     pull = jnp.asarray(margin.weights, tokens.dtype) * data["y"].astype(tokens.dtype)
     outer, inner = sample_gradients(params, tokens)
@@ -134,9 +136,9 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 
 @jax.jit
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
-    """y_i <grad Phi(X_i; params), direction>: P3 asks for their minimum.
+    """Return y_i <grad Phi(X_i; params), direction>, whose minimum P3 bounds from below.
 
-    One forward derivative of the module along `direction`.
+    The function takes one forward derivative of the module along `direction`.
     """
     outputs = lambda point: jax.vmap(network, in_axes=(None, 0))(point, data["X"])
     _, along = jax.jvp(outputs, (dict(params),), (dict(direction),))
@@ -150,13 +152,13 @@ def held_out_margins(
     margin: NTKMargin,
     /,
 ) -> Float[Array, " m"]:
-    """The margins that theta* has on other samples, from the kernel alone.
+    """Return the margins of theta* on other samples, from the kernel alone.
 
     Args:
-        cross: `ntk_gram(params, X_held_out, X)`.
-        labels: of the samples that `margin` was computed on.
-        held_out: labels of the others.
-        margin: from `best_ntk_margin`.
+        cross: the result of `ntk_gram(params, X_held_out, X)`.
+        labels: labels of the samples from which `margin` was computed.
+        held_out: labels of the other samples.
+        margin: the result of `best_ntk_margin`.
     """
     kernel: Array = jnp.asarray(cross)
     as_floats = lambda values: jnp.asarray(values).astype(kernel.dtype)

@@ -1,8 +1,8 @@
-"""How many heads and samples the main theorems need before they say anything.
+"""The least numbers of heads and samples at which the main theorems are informative.
 
-On a population that one direction, spread over the heads, separates at zero, where the loss is
-log 2; L(theta) <= 1/K. It is that of `realizable`, T = 3, d = 2 and R = 1, unless another is given.
-A bound on the generalization gap says something below log 2.
+The population is one that a direction, spread over the heads, separates at zero. There the loss is
+log 2 at zero, and L(theta) <= 1/K. The default population is that of `realizable` with T = 3, d = 2
+and R = 1. A bound on the generalization gap is informative if it is below log 2.
 """
 
 import math
@@ -36,9 +36,10 @@ def corollary5_gap(
     d: int,
     corrected: bool = True,
 ) -> GapCertificate:
-    """17 g_0(1/K)^2 / (eta n), eq. (101), at Corollary 5's own least even H and largest eta.
+    """Return 17 g_0(1/K)^2 / (eta n), eq. (101), at Corollary 5's least even H and largest eta.
 
-    With g_0 = sqrt(2) G, or G as printed (erratum E5). All constants are explicit.
+    Here g_0 = sqrt(2) G, or G as printed if `corrected` is False (erratum E5). All constants are
+    explicit.
     """
     with enable_x64(True):
         found = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
@@ -56,16 +57,17 @@ def smallest_counts(
     d: int = 2,
     radius: float = 1.0,
 ) -> dict[str, tuple[float, float]]:
-    """Heads certified and samples from which the gap's bound is below log 2: printed, sharpened.
+    """Return (certified heads, samples needed) for each theorem, printed and sharpened.
 
-    Theorems 3 and 4 are for runs from zero, where the margin is gamma / sqrt(2), Corollary 5 for
-    runs from a first phase. Both gap bounds are proportional to 1 / n.
+    The samples needed are the least number at which the bound on the gap is below log 2. Theorems 3
+    and 4 are for runs from zero, with margin gamma / sqrt(2). Corollary 5 is for runs from a first
+    phase. Both gap bounds are proportional to 1 / n.
 
     Args:
-        K: steps.
+        K: number of steps.
         constants: B_2, B_Phi and gamma of Definition 1 after a first phase, for every data set.
-        T: tokens.
-        d: dimension.
+        T: number of tokens.
+        d: dimension of a token.
         radius: R.
     """
     start = math.log(2.0)

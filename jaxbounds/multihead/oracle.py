@@ -26,8 +26,8 @@ class Assumption3:
         Z_mu: the largest |<z, mu>|.
         Z_nu: M times the largest |<z, nu>|.
         Z: the largest ||z||.
-        T: tokens.
-        M: distractors.
+        T: number of tokens.
+        M: number of distractors.
     """
 
     S: Real
@@ -47,48 +47,51 @@ class Assumption3:
 
     @property
     def R(self) -> Real:
-        """sqrt(S^2 + Z^2 + 2 Z_nu / M), which bounds every token."""
+        """sqrt(S^2 + Z^2 + 2 Z_nu / M), a bound on every token's norm."""
         return jnp.sqrt(self.S**2 + self.Z**2 + 2 * self.Z_nu / jnp.maximum(self.M, 1))
 
     @property
     def noise(self) -> Real:
-        """Z_mu v Z_nu."""
+        """The larger of Z_mu and Z_nu."""
         return jnp.maximum(jnp.asarray(self.Z_mu), jnp.asarray(self.Z_nu))
 
 
 def oracle_classifier(patterns: Patterns, /) -> Float[Array, " d"]:
-    """u* = mu_+ - mu_-."""
+    """Return u* = mu_+ - mu_-."""
     return patterns[0] - patterns[1]
 
 
 def oracle_projection(patterns: Patterns, length: int, /) -> Float[Array, "T d"]:
-    """U* = 1_T u*^T, eq. (105)."""
+    """Return U* = 1_T u*^T, eq. (105)."""
     return jnp.ones((length, 1)) * oracle_classifier(patterns)[None, :]
 
 
 def oracle_weights(patterns: Patterns, /) -> Float[Array, "d d"]:
-    """W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T, eq. (104)."""
+    """Return W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T, eq. (104)."""
     classes = patterns[:2]
     return classes.T @ classes + jnp.outer(jnp.sum(patterns[2:], 0), jnp.sum(classes, 0))
 
 
 def projection_norm(dm1: Assumption3, /) -> Real:
-    """||U*||_F = S sqrt(2 T), eq. (9); eq. (123) prints S sqrt(T)."""
+    """Return ||U*||_F = S sqrt(2 T), eq. (9); eq. (123) prints S sqrt(T)."""
     return dm1.S * jnp.sqrt(2.0 * dm1.T)
 
 
 def weights_norm(dm1: Assumption3, /) -> Real:
-    """||W*||_F = S^2 sqrt(2 (M + 1)), eq. (9)."""
+    """Return ||W*||_F = S^2 sqrt(2 (M + 1)), eq. (9)."""
     return dm1.S**2 * jnp.sqrt(2.0 * (dm1.M + 1))
 
 
 def weights_spectral_norm(dm1: Assumption3, /) -> Real:
-    """||W*|| = S^2 sqrt(2 M + 1)."""
+    """Return ||W*|| = S^2 sqrt(2 M + 1)."""
     return dm1.S**2 * jnp.sqrt(2.0 * dm1.M + 1)
 
 
 def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
-    """U* and W*, each of norm one: theta_opt of eq. (9), theta* of Lemma 13 where alpha > 0."""
+    """Return U* and W*, each scaled to norm one: theta_opt of eq. (9).
+
+    It is also theta* of Lemma 13 if alpha > 0.
+    """
     projection, weights = oracle_projection(patterns, length), oracle_weights(patterns)
     return {
         "U": projection / jnp.linalg.norm(projection),
@@ -99,7 +102,10 @@ def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
 def separating_direction(
     patterns: Patterns, step_sizes: Float[Array, " H"], length: int, /
 ) -> dict[str, Array]:
-    """theta* of Lemma 13, of norm sqrt(2): head h has U* and sign(alpha_h) W*, over sqrt(H)."""
+    """Return theta* of Lemma 13, of norm sqrt(2).
+
+    Head h has U* and sign(alpha_h) W*, each of norm one, divided by sqrt(H).
+    """
     one, heads = oracle_direction(patterns, length), step_sizes[:, None, None]
     signs = {"U": jnp.ones_like(heads), "W": jnp.sign(heads)}
     return {name: signs[name] * one[name][None] / len(step_sizes) ** 0.5 for name in signs}
@@ -108,7 +114,7 @@ def separating_direction(
 def relevance_scores(
     tokens: Float[Array, "T d"], weights: Float[Array, "d d"], /
 ) -> Float[Array, "T T"]:
-    """Row t is r_t = X W^T x_t: the softmax logits of query t."""
+    """Return the relevance scores; row t is r_t = X W^T x_t, the softmax logits of query t."""
     return tokens @ weights @ tokens.T
 
 
@@ -119,13 +125,13 @@ def relevance_formula(
     label: ArrayLike,
     /,
 ) -> Float[Array, "T T"]:
-    """The relevance scores under W* in terms of the noise, eqs. (108) and (110).
+    """Return the relevance scores under W* as a formula in the noise, eqs. (108) and (110).
 
     Args:
-        patterns: orthogonal, of norm S.
+        patterns: orthogonal rows of norm S.
         relevant: the mask of R.
-        noise: z_t; what it holds at relevant tokens does not matter.
-        label: y, decides mu_y.
+        noise: z_t; the rows of relevant tokens do not matter.
+        label: y, which decides mu_y.
     """
     square = jnp.sum(patterns[0] ** 2)
     own = jnp.where(jnp.asarray(label) > 0, patterns[0], patterns[1])
@@ -140,10 +146,10 @@ def relevance_formula(
 
 
 def relevant_score(dm1: Assumption3, /) -> Real:
-    """A = S^4 - S^2 (Z_mu + Z_nu), eq. (129): at most the score of a relevant token."""
+    """Return A = S^4 - S^2 (Z_mu + Z_nu), eq. (129): at most the score of a relevant token."""
     return dm1.S**4 - dm1.S**2 * (dm1.Z_mu + dm1.Z_nu)
 
 
 def irrelevant_score(dm1: Assumption3, /) -> Real:
-    """B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu), eq. (129): at least an irrelevant token's score."""
+    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu) >= an irrelevant token's score, eq. (129)."""
     return 2 * dm1.Z_mu * (dm1.Z_mu + dm1.Z_nu + dm1.S**2)

@@ -1,7 +1,7 @@
 """Margins and scales that the paper derives from the oracle (Section 5; D.2.3, E, F).
 
-`dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` epsilon. Scalars may
-be traced; all constants are explicit.
+`dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` is epsilon. Scalars
+may be traced; all constants are explicit.
 """
 
 from dataclasses import replace
@@ -20,19 +20,22 @@ from jaxbounds.multihead.oracle import (
 
 
 def gamma_linear(dm1: Assumption3, /) -> Real:
-    """gamma_lin of eq. (132): the margin of the *oracle* linear classifier, not the largest one."""
+    """Return gamma_lin of eq. (132), the margin of the *oracle* linear classifier.
+
+    The largest linear margin may be larger.
+    """
     useful = dm1.zeta - 2 * (1 - dm1.zeta) * dm1.Z_mu / dm1.S**2
     return dm1.S * jnp.sqrt(dm1.T / 2) * useful
 
 
 def gamma_attention(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """gamma_attn(epsilon) of eq. (11); epsilon = 0 gives the limit S sqrt(T / 2)."""
+    """Return gamma_attn(epsilon) of eq. (11); epsilon = 0 gives the limit S sqrt(T / 2)."""
     useful = dm1.S**2 * (1 - tolerance) - 2 * tolerance * dm1.Z_mu
     return jnp.sqrt(dm1.T / 2) / dm1.S * useful
 
 
 def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
-    """The lower bounds (112) and (113) on the two parts of Term I in (107)."""
+    """Return the lower bounds (112) and (113) on the two parts of Term I in (107)."""
     S, z, m, v, off = dm1.S, dm1.zeta, dm1.Z_mu, dm1.Z_nu, 1 - dm1.zeta
     first = (
         z * S**6
@@ -50,34 +53,34 @@ def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
 
 
 def term_two_bound(dm1: Assumption3, size: Real, /) -> Real:
-    """The upper bound (114) on Term II in (107)."""
+    """Return the upper bound (114) on Term II in (107)."""
     z, S, far = dm1.zeta, dm1.S, dm1.S + dm1.Z
     lengths = (z * S + (1 - z) * far) * (z * S**2 + (1 - z) * far**2)
     return weights_norm(dm1) * size * dm1.T**2.5 * lengths
 
 
 def attention_part(dm1: Assumption3, /) -> Real:
-    """The first term of gamma*, eq. (7)."""
+    """Return the first term of gamma*, eq. (7)."""
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**4 - 7 * Z * S**2 - 12 * Z**2 - 16 * Z**3 / S**2
     return dm1.T * (1 - z) * z * main / (4 * jnp.sqrt(2 * (dm1.M + 1.0)))
 
 
 def deviation_part(dm1: Assumption3, size: Real, /) -> Real:
-    """P T^{5/2} (S + Z)^3, the second term of gamma*, eq. (7)."""
+    """Return P T^{5/2} (S + Z)^3, the second term of gamma*, eq. (7)."""
     return size * dm1.T**2.5 * (dm1.S + dm1.Z) ** 3
 
 
 def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
-    """P T R^3 ||W*|| / ||W*||_F: since ||X^T phi'(0) X|| <= R^2 (sharpening S13)."""
+    """Return P T R^3 ||W*|| / ||W*||_F, from ||X^T phi'(0) X|| <= R^2 (sharpening S13)."""
     return size * dm1.T * dm1.R**3 * weights_spectral_norm(dm1) / weights_norm(dm1)
 
 
 def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
-    """The brace of (115) over ||W*||: at most y <grad_W Phi, W*> / ||W*|| at alpha = 1.
+    """Return the brace of (115) over ||W*||: at most y <grad_W Phi, W*> / ||W*|| at alpha = 1.
 
-    About the printed centre (zeta / 2) u*. Eq. (116) has |alpha| times that, and half of it at the
-    end, which is the first two terms of gamma*.
+    It holds for U^(1) about the printed centre (zeta / 2) u*. Eq. (116) multiplies it by |alpha|
+    and then halves it. The result is the first two terms of gamma*.
     """
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**6 - 7 * Z * S**4 - 12 * Z**2 * S**2 - 16 * Z**3
@@ -86,29 +89,31 @@ def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
-    """gamma* of eqs. (7), (119): a lower bound on the NTK margin of Lemma 13's direction.
+    """Return gamma* of eqs. (7), (119): a lower bound on the NTK margin of Lemma 13's direction.
 
-    It holds where alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
+    It holds if alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
     """
     return attention_part(dm1) - deviation_part(dm1, size) + gamma_linear(dm1)
 
 
 def lemma_18(lowest: Real, share: Real, tolerance: Real, /) -> Real:
-    """The least Gamma of Lemma 18, (2 / A) log((T / L - 1) / epsilon), with `share` = L / T.
+    """Return the least Gamma of Lemma 18, (2 / A) log((T / L - 1) / epsilon), with `share` = L / T.
 
-    It is negative where the logarithm or A is; the lemma needs A > 0 and Gamma >= 0 (E25).
+    Gamma is negative if the logarithm is negative, or if A is. The lemma needs A > 0 and Gamma >= 0
+    (E25).
     """
     return 2 / lowest * jnp.log((1 / share - 1) / tolerance)
 
 
 def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = False) -> Real:
-    """log_+((T / L - 1) / epsilon) / (A - B), for any A > B (sharpening S14).
+    """Return log_+((T / L - 1) / epsilon) / (A - B), for any A > B (sharpening S14).
 
     Args:
         gap: A - B.
         share: L / T.
         tolerance: epsilon.
-        exact: with (1 / epsilon - 1) for 1 / epsilon, which two values of r attain.
+        exact: whether to use 1 / epsilon - 1 instead of 1 / epsilon; two values of r attain this
+            bound.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds
@@ -116,18 +121,18 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
 
 
 def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """The least Gamma of Proposition 3: 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1) / epsilon).
+    """Return Proposition 3's least Gamma, 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1) / epsilon).
 
-    Lemma 18 with A >= 3 S^4 / 4, for W_opt. It is negative where the logarithm is; the proposition
-    needs its positive part.
+    It follows from Lemma 18 with A >= 3 S^4 / 4, for W_opt. Gamma is negative if the logarithm is.
+    The proposition needs its positive part.
     """
     return weights_norm(dm1) * lemma_18(0.75 * dm1.S**4, dm1.zeta, tolerance)
 
 
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """Proposition 3 from A - B of eq. (129) at Z_mu v Z_nu, where positive (sharpening S14).
+    """Return Proposition 3's Gamma from A - B of eq. (129) at Z_mu v Z_nu (sharpening S14).
 
-    Z_mu = Z_nu = S^2 / 8 give 16/7 where the paper has 8/3.
+    A - B must be positive. Z_mu = Z_nu = S^2 / 8 give the factor 16/7 where the paper has 8/3.
     """
     alike = replace(dm1, Z_mu=dm1.noise, Z_nu=dm1.noise)
     gap = relevant_score(alike) - irrelevant_score(alike)
@@ -135,12 +140,14 @@ def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 class TargetSlacks(NamedTuple):
-    """Log factors by which Section 5.3's target meets its requirements, with constants one.
+    """The logarithms of the factors by which Section 5.3's target meets its requirements.
+
+    All hidden constants are one.
 
     Attributes:
-        saturates: S^2 H^{-p} C, at least one where the heads saturate.
+        saturates: S^2 H^{-p} C, at least one if the heads saturate.
         heads: H^c / (S^5 ||theta||^3), eq. (12) at c = 1/2.
-        heads_sharp: H^c / (S^3 ||theta||^2), which only the tight mixed block asks for (S5).
+        heads_sharp: H^c / (S^3 ||theta||^2), the only requirement of the tight mixed block (S5).
         heads_product: H^c / (S^5 ||theta||_{2,inf} ||theta||^3), eq. (3) at c = 1/2.
     """
 
@@ -160,7 +167,7 @@ def target_slacks(
     *,
     scaling: Real = 0.5,
 ) -> TargetSlacks:
-    """U_h = log(n) H^{c-1} / S U_opt and W_h = C H^{-p} W_opt as a target of Theorem 1.
+    """Return the slacks of U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt in Theorem 1.
 
     Args:
         log_signal: log S.
@@ -168,7 +175,7 @@ def target_slacks(
         log_scale: log C.
         power: p.
         log_n: log n.
-        scaling: c of the normalization H^{-c} of the model; the paper's is 1/2.
+        scaling: c of the normalization H^{-c} of the model; the paper's c is 1/2.
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads
     inner = log_scale + (0.5 - power) * log_heads
@@ -183,8 +190,8 @@ def target_slacks(
 
 
 def log_target_scale(log_heads: Real, power: Real, log_n: Real, /) -> Real:
-    """Log of the C = log(n)^{5/2} H^{p - 3/4} at which H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1}.
+    """Return log C for C = log(n)^{5/2} H^{p - 3/4}, where H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1}.
 
-    Below eq. (12), which prints H^{p - 1/4}.
+    The text below eq. (12) prints H^{p - 1/4}.
     """
     return 2.5 * jnp.log(log_n) + (power - 0.75) * log_heads

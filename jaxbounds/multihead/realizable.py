@@ -1,7 +1,8 @@
 """Assumption 2 with an explicit theta(eps): a population that zero initialisation separates.
 
-At zero every head attends uniformly, so that a class direction shared by all heads is a linear
-classifier of the mean token with margin gamma, and Corollaries 3 and 4 have something to run on.
+At zero every head attends uniformly. A class direction shared by all heads is therefore a linear
+classifier of the mean token, with margin gamma. Corollaries 3 and 4 can then be run on this
+population.
 """
 
 import math
@@ -20,17 +21,20 @@ REALIZABLE = SparseContext(
 )
 """A population with R = 1 that the class direction separates at zero initialisation."""
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
-"""gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T, sure for every sequence of it."""
+"""The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T, a factor of every bound here.
+
+Every sequence of the population has at least this margin. A larger margin gives smaller distances.
+"""
 
 
 def class_direction() -> Params:
-    """theta* of Definition 1 for two heads: the class direction in U, of norm sqrt(2) in all."""
+    """Return Definition 1's theta* for two heads: the class direction in U, of norm sqrt(2)."""
     outer = jnp.stack([jnp.ones(3), -jnp.ones(3)], axis=1) / math.sqrt(6)
     return {"U": jnp.broadcast_to(outer, (2, 3, 2)), "W": jnp.zeros((2, 2, 2))}
 
 
 def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
-    """theta(eps) of Assumption 2: margin log(1 + 1/eps), so that every loss is at most eps."""
+    """Return theta(eps) of Assumption 2: margin log(1 + 1/eps), so every loss is at most eps."""
     length = jnp.log1p(1 / level) / (REALIZABLE_MARGIN * jnp.sqrt(jnp.sum(copies)))
     direction = class_direction()
     return {**direction, "U": length * direction["U"]}
@@ -39,14 +43,15 @@ def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
 def realizing_distance(
     level: ArrayLike, slack: ArrayLike = 1.0, /, *, margin: ArrayLike = REALIZABLE_MARGIN
 ) -> Any:
-    """g_0(eps) = slack log(1 + 1/eps) / gamma; with slack more than ||theta(eps) - theta_0||.
+    """Return g_0(eps) = slack log(1 + 1/eps) / gamma >= ||theta(eps) - theta_0||; slack >= 1.
 
-    Of any population that a direction of norm one separates at zero with that margin.
+    A slack above 1 makes g_0 larger than the distance. The formula holds for any population that a
+    direction of norm one separates at zero with margin gamma.
     """
     xp = array_module(level, slack, margin)
     return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin
 
 
 def realizing_size(level: ArrayLike, heads: ArrayLike, slack: ArrayLike = 1.0, /) -> Any:
-    """g(eps) = g_0(eps) / sqrt(H) >= ||theta(eps)||_{2,infinity}."""
+    """Return g(eps) = g_0(eps) / sqrt(H) >= ||theta(eps)||_{2,infinity}."""
     return realizing_distance(level, slack) / array_module(level, heads, slack).sqrt(heads)

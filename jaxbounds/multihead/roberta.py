@@ -1,9 +1,9 @@
-"""RoBERTa for classifying sentences (Liu et al. 2019), with the head count as a number of its own.
+"""RoBERTa for classifying sentences (Liu et al. 2019), with an independent number of heads.
 
-The function is that of Hugging Face's `RobertaForSequenceClassification`: positions counted from
-pad + 1, norms after the residual sum, exact GELU, the classifier on the first token. Heads need not
-share out the width: `head_width` and `gain` also give the paper's heads of a fixed width, summed
-and divided by sqrt(H), and what is left after pruning.
+The function is that of Hugging Face's `RobertaForSequenceClassification`. It counts positions from
+pad + 1, puts norms after the residual sum, uses the exact GELU, and classifies the first token. The
+heads need not divide the width among themselves. `head_width` and `gain` also describe the paper's
+heads of a fixed width, summed and divided by sqrt(H), and networks after pruning.
 """
 
 from dataclasses import dataclass, replace
@@ -21,21 +21,24 @@ class RobertaShape:
     """The sizes and constants of a network; the defaults are those of `roberta-base`.
 
     Attributes:
-        vocabulary: kinds of tokens.
-        width: d, of the residual stream.
-        layers: how many.
+        vocabulary: number of kinds of tokens.
+        width: d, the width of the residual stream.
+        layers: number of layers.
         heads: H.
-        head_width: columns of a head; `width / heads` where heads share out the width.
+        head_width: number of columns of a head; `width / heads` if the heads divide the width.
         inner: width of the feedforward layers.
-        positions: rows of the position table; pad + 1 of them stand before the first token.
-        types: rows of the table of token types, of which the first is used.
-        pad: the token that fills up, which is also where positions are counted from.
-        labels: logits of a sentence.
-        eps: of the norms.
-        gain: the sum over heads is multiplied by it.
-        dropout: on embeddings, attention weights, both branches and the classifier, in training.
-        deviation: of normal initial weights; 0 stands for 1 / sqrt(fan in), which for the
-            attention's output counts all heads and the gain: H does not change its scale.
+        positions: number of rows of the position table; pad + 1 of them stand before the first
+            token.
+        types: number of rows of the table of token types; only the first row is used.
+        pad: the token that fills up a sentence; positions are counted from it too.
+        labels: number of logits of a sentence.
+        eps: epsilon of the norms.
+        gain: factor of the sum over heads.
+        dropout: dropout rate in training, on embeddings, attention weights, both branches and the
+            classifier.
+        deviation: standard deviation of normal initial weights. 0 stands for 1 / sqrt(fan in). For
+            the attention's output the fan in counts all heads and the gain, so H does not change
+            its scale.
     """
 
     vocabulary: int = 50265
@@ -54,10 +57,10 @@ class RobertaShape:
     deviation: float = 0.02
 
     def __post_init__(self) -> None:
-        """Refuse what is no network.
+        """Refuse numbers that describe no network.
 
         Raises:
-            ValueError: naming the number that is wrong.
+            ValueError: naming the wrong number.
         """
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
@@ -78,12 +81,15 @@ class RobertaShape:
 
     @property
     def length(self) -> int:
-        """The longest sequence of tokens."""
+        """The number of tokens of the longest sequence."""
         return self.positions - self.pad - 1
 
 
 class _Norm(nn.Module):
-    """Rows (B, T, d) to mean 0 and variance 1, scaled, shifted; unlike flax's, of strict types."""
+    """A layer that scales rows (B, T, d) to mean 0 and variance 1, then scales and shifts them.
+
+    Unlike Flax's layer, it keeps the type of its input.
+    """
 
     eps: float
 
@@ -136,7 +142,7 @@ class _Layer(nn.Module):
 
 
 class Roberta(nn.Module):
-    """Logits of sentences: `Roberta(shape).apply({"params": params}, tokens, mask)`.
+    """A network with logits of sentences: `Roberta(shape).apply({"params": params}, tokens, mask)`.
 
     Attributes:
         shape: sizes and constants.
@@ -148,12 +154,12 @@ class Roberta(nn.Module):
     def __call__(
         self, tokens: Int[Array, "B T"], mask: Bool[Array, "B T"], *, train: bool = False
     ) -> Float[Array, "B L"]:
-        """The logits.
+        """Compute the logits.
 
         Args:
-            tokens: ids; the first one of each sentence is what the classifier reads.
-            mask: which of them count; the others change nothing.
-            train: whether there is dropout, drawn from the key named "dropout".
+            tokens: ids; the classifier reads the first token of each sentence.
+            mask: which tokens count; the other tokens change nothing.
+            train: whether dropout is active, drawn from the key named "dropout".
 
         Raises:
             ValueError: if the sentences are longer than the table of positions.
@@ -190,19 +196,20 @@ def _dense(shape: RobertaShape, out: int, fan: float, name: str) -> nn.Dense:
 
 
 def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
-    """Random parameters in the current default precision."""
+    """Draw random parameters in the current default precision."""
     tokens = jnp.zeros((1, 1), jnp.int32)
     params = Roberta(shape).init(key, tokens, jnp.ones((1, 1), bool))["params"]
     return jax.tree.map(lambda leaf: leaf.astype(jnp.zeros(()).dtype), dict(params))
 
 
 def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
-    """The same matrices read as another number of heads; at `shape.heads` nothing changes.
+    """Return the shape that reads the same matrices with another number of heads.
 
-    The parameters stay as they are: only the network that is applied to them is another.
+    The parameters stay as they are; only the network that is applied to them changes. At
+    `shape.heads` nothing changes.
 
     Raises:
-        ValueError: if the heads do not divide the columns that all heads have together.
+        ValueError: if the number of heads does not divide the number of columns of all heads.
     """
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:
@@ -213,15 +220,15 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
 
 
 def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
-    """The parameters of the heads `keep` alone, for `replace(shape, heads=keep.shape[1])`.
+    """Return the parameters of the heads `keep`, for `replace(shape, heads=keep.shape[1])`.
 
     Args:
-        shape: of the whole network.
-        params: its parameters.
+        shape: the shape of the whole network.
+        params: the parameters of the whole network.
         keep: (layers, heads kept) indices of heads.
 
     Raises:
-        ValueError: if `keep` has another number of layers or heads that are not there.
+        ValueError: if `keep` has another number of layers or indices of heads that do not exist.
     """
     keep = np.asarray(keep)
     inside = keep.size and keep.min() >= 0 and keep.max() < shape.heads

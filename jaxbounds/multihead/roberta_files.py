@@ -1,4 +1,4 @@
-"""RoBERTa from and to a Hugging Face folder: `config.json`, `model.safetensors`."""
+"""RoBERTa read from and written to a Hugging Face folder: `config.json`, `model.safetensors`."""
 
 import json
 import re
@@ -30,7 +30,7 @@ SIZES = {
     "pad_token_id": "pad",
     "layer_norm_eps": "eps",
 }
-"""Entries of `config.json` and the attributes of `RobertaShape` that they give."""
+"""Entries of `config.json`, with the attributes of `RobertaShape` that they give."""
 
 SETTINGS: dict[str, tuple] = {
     "hidden_act": ("gelu",),
@@ -75,10 +75,11 @@ def hugging_face_name(path: tuple[str, ...], /) -> str:
 
 
 def read_shape(folder: str | Path, /) -> RobertaShape:
-    """The network that `config.json` describes, with two labels unless it lists others.
+    """Return the shape that `config.json` describes, with two labels unless it lists others.
 
     Raises:
-        ValueError: if the file is missing or damaged, is not of a RoBERTa, or lacks an entry.
+        ValueError: if the file is missing or damaged, does not describe a RoBERTa, or lacks an
+            entry.
     """
     path = Path(folder) / "config.json"
     try:
@@ -118,7 +119,7 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
 
 
 def _stored_names(file: Any, path: Path) -> dict[str, str]:
-    """For each name in full the one in the file, whose prefix and norm names may be older ones."""
+    """Map each full name to the name in the file, whose prefix and norm names may be older."""
     names = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
         full = name.replace("LayerNorm.gamma", "LayerNorm.weight")
@@ -139,21 +140,21 @@ def _stored_names(file: Any, path: Path) -> dict[str, str]:
 def load_roberta(
     folder: str | Path, key: Array, /, *, labels: int | None = None, memory_limit: float = LIMIT
 ) -> tuple[RobertaShape, dict]:
-    """A pretrained network. Where the classifier is missing, it is drawn.
+    """Load a pretrained network; draw the classifier if the file lacks it.
 
     Args:
-        folder: with `config.json` and `model.safetensors`.
-        key: of the classifier's weights.
-        labels: logits; as the configuration says unless given.
-        memory_limit: bytes that the parameters may take.
+        folder: a folder with `config.json` and `model.safetensors`.
+        key: random key of the classifier's weights.
+        labels: number of logits; by default the configuration's.
+        memory_limit: the largest number of bytes of the parameters.
 
     Returns:
-        Its shape, and the parameters in the current default precision.
+        The shape, and the parameters in the current default precision.
 
     Raises:
         ValueError: if a file is missing or damaged, or a tensor is missing, unknown or of another
-            shape; the message names it.
-        ImportError: without safetensors, saying how to install it.
+            shape. The message names it.
+        ImportError: if safetensors is missing; the message tells how to install it.
     """
     shape = read_shape(folder)
     shape = replace(shape, labels=labels or shape.labels)
@@ -220,22 +221,22 @@ def _assembled(
 
 
 def draw_classifier(shape: RobertaShape, key: Array, /) -> dict:
-    """The parameters of a fresh classifier: `classifier_dense` and `classifier_out`."""
+    """Draw the parameters of a new classifier: `classifier_dense` and `classifier_out`."""
     params = init_roberta(shape, key)
     return {name: leaf for name, leaf in params.items() if name.startswith(HEAD)}
 
 
 def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) -> Path:
-    """Write a Hugging Face folder that `load_roberta`, and transformers, read.
+    """Write a Hugging Face folder that `load_roberta` and transformers can read.
 
     Args:
-        folder: created where it is missing.
-        shape: whose heads share out the width, with gain 1.
-        params: as from `init_roberta`.
+        folder: the folder; it is created if it is missing.
+        shape: a shape with heads * head_width = width and gain 1.
+        params: parameters as from `init_roberta`.
 
     Raises:
-        ValueError: if the heads do not share out the width: no entry of `config.json` says so.
-        ImportError: without safetensors, saying how to install it.
+        ValueError: if the shape is another one, because no entry of `config.json` can describe it.
+        ImportError: if safetensors is missing; the message tells how to install it.
     """
     try:
         from safetensors.numpy import save

@@ -1,8 +1,14 @@
-"""Gradient descent on tied heads, and what Section 4's constants say about it.
+"""Gradient descent on tied heads, and the constants of Section 4 for such a run.
 
-A problem is a dict: the data {"X", "y"}, a start {"U0", "W0"}, a target {"U", "W"} (the theta of
-the theorems), `copies` (how many heads each group of equal heads stands for, as floats), `step`
-(eta) and `K`. Every run takes `STEPS` steps, of which the first K count.
+A problem is a dict with:
+
+- the data {"X", "y"};
+- a start {"U0", "W0"};
+- a target {"U", "W"}, the theta of the theorems;
+- `copies`, the number of heads in each group of equal heads, as floats;
+- `step` (eta) and `K`.
+
+Every run takes `STEPS` steps, of which the first K count.
 """
 
 from collections.abc import Callable
@@ -20,11 +26,11 @@ from jaxbounds.multihead.tied import tied_distance, tied_norm, tied_risk
 from jaxbounds.numerics.norms import max_row_norm
 
 STEPS = 60
-"""Steps of every run; K is at most that."""
+"""The number of steps of every run, at least K; a larger number of steps takes more time."""
 
 
 class Run(NamedTuple):
-    """A run, k = 0, ..., STEPS along the leading axes.
+    """A run, with k = 0, ..., STEPS along the leading axes.
 
     Attributes:
         params: theta_k, one head per group.
@@ -38,36 +44,36 @@ class Run(NamedTuple):
 
 
 def training_set(problem: Instance, /) -> Data:
-    """The sequences and labels."""
+    """Return the sequences and labels."""
     return {"X": problem["X"], "y": problem["y"]}
 
 
 def start_of(problem: Instance, /) -> Params:
-    """theta_0."""
+    """Return theta_0."""
     return {"U": problem["U0"], "W": problem["W0"]}
 
 
 def target_of(problem: Instance, /) -> Params:
-    """The theta of the theorems."""
+    """Return the theta of the theorems."""
     return {"U": problem["U"], "W": problem["W"]}
 
 
 def horizon(problem: Instance, /) -> Float[Array, ""]:
-    """K, as a float."""
+    """Return K, as a float."""
     return jnp.asarray(problem["K"], jnp.zeros(()).dtype)
 
 
 def head_sizes(
     params: Params, copies: Float[Array, " G"], /
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """||theta||_{2,infinity}, max_h ||U_h||_F and mean_h ||U_h||_F^2."""
+    """Return ||theta||_{2,infinity}, max_h ||U_h||_F and mean_h ||U_h||_F^2."""
     squares = jnp.sum(params["U"] ** 2, (1, 2))
     largest = jnp.sqrt(jnp.max(squares) + 1e-300)
     return head_norm(params), largest, jnp.sum(copies * squares) / jnp.sum(copies)
 
 
 def setting(problem: Instance, /) -> Setting:
-    """D, R, H and the rest, measured."""
+    """Measure D, R, H and the other quantities of `Setting`."""
     start, target, copies = start_of(problem), target_of(problem), problem["copies"]
     _, T, d = problem["X"].shape
     return Setting(
@@ -89,13 +95,14 @@ def gradient_descent(
     step: Float[Array, ""],
     /,
 ) -> Run:
-    """`STEPS` steps of gradient descent on H heads in groups, with losses and gradient norms.
+    """Run `STEPS` steps of gradient descent on H heads in groups; record losses and gradient norms.
 
     Args:
-        risk: the loss, of the groups' parameters and of those of one head in each group; the
-            gradient in the second is the gradient that every head of the group receives.
+        risk: the loss as a function of the groups' parameters and of one head's parameters in each
+            group. Its gradient in the second argument is the gradient that every head of the group
+            receives.
         start: theta_0, one head for each group.
-        copies: how many heads each group stands for.
+        copies: the number of heads in each group.
         step: eta.
     """
 
@@ -109,33 +116,33 @@ def gradient_descent(
 
 @jax.jit
 def descend(problem: Instance) -> Run:
-    """The run of a problem; jitted so that hypotheses and measurement share one trace."""
+    """Run a problem; the function is jitted so that hypotheses and measurement share one trace."""
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
     return gradient_descent(risk, start_of(problem), problem["copies"], problem["step"])
 
 
 def distances(run: Run, point: Params, copies: Float[Array, " G"], /) -> Float[Array, " k"]:
-    """||theta_k - point||."""
+    """Return ||theta_k - point||."""
     return jax.vmap(tied_distance, in_axes=(0, None, None))(run.params, point, copies)
 
 
 def sizes_along(run: Run, copies: Float[Array, " G"], /):
-    """`head_sizes` of every iterate."""
+    """Return `head_sizes` of every iterate."""
     return jax.vmap(head_sizes, in_axes=(0, None))(run.params, copies)
 
 
 def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
-    """For k = 0, ..., STEPS: whether k < K + last."""
+    """Tell for k = 0, ..., STEPS whether k < K + last."""
     return jnp.arange(STEPS + 1) < problem["K"] + last
 
 
 def average_over(values: Float[Array, " k"], problem: Instance, /, *, first: int):
-    """The mean of `values` over the K indices from `first` (0 or 1) on."""
+    """Return the mean of `values` over the K indices from `first` (0 or 1) on."""
     counted = within(problem, last=first) & (jnp.arange(STEPS + 1) >= first)
     return jnp.sum(jnp.where(counted, values, 0.0)) / horizon(problem)
 
 
 def largest_until(values: Float[Array, " k"], problem: Instance, /, *, last: int):
-    """The largest of `values` over k < K + last."""
+    """Return the largest of `values` over k < K + last."""
     return jnp.max(jnp.where(within(problem, last=last), values, 0.0))

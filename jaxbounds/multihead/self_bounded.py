@@ -1,9 +1,12 @@
-"""Self-bounded weak convexity of the logistic loss of any network (Corollary 1 (3) is of one).
+"""Self-bounded weak convexity of the logistic loss of any network (Corollary 1 (3) is a case).
 
-For any twice differentiable f the Hessian of L = (1/n) sum l(y_i f_i) is
-(1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i]; the first part has no negative eigenvalue
-and |l'| <= l. That lambda_min(Hess L) >= -c L for some c is therefore free of the architecture:
-what the paper adds for its model is the constant beta_3 / sqrt(H). Ours.
+For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) is
+
+    (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i].
+
+The first part has no negative eigenvalue, and |l'| <= l. So lambda_min(Hess L) >= -c L with c =
+max_i ||Hess f_i||, for any architecture. The paper adds only the constant beta_3 / sqrt(H) for its
+model. This observation is ours.
 """
 
 import jax.numpy as jnp
@@ -15,7 +18,9 @@ from jaxbounds.multihead.loss import logistic, logistic_slope
 def slope_weighted_curvature(
     margins: Float[Array, " n"], norms: Float[Array, " n"], /
 ) -> Float[Array, ""]:
-    """(1/n) sum |l'(m_i)| ||Hess f_i||, which bounds -lambda_min(Hess L). No constants are hidden.
+    """Return (1/n) sum |l'(m_i)| ||Hess f_i||, which bounds -lambda_min(Hess L).
+
+    No constants are hidden.
 
     Args:
         margins: m_i = y_i f(X_i).
@@ -27,7 +32,7 @@ def slope_weighted_curvature(
 def loss_weighted_curvature(
     margins: Float[Array, " n"], norms: Float[Array, " n"], /
 ) -> Float[Array, ""]:
-    """L max_i ||Hess f_i||, the weaker form that is self-bounded. No constants are hidden.
+    """Return L max_i ||Hess f_i||, the weaker bound that is self-bounded. No constants are hidden.
 
     Args:
         margins: m_i = y_i f(X_i).

@@ -16,12 +16,12 @@ Reals = Float[Array, "..."]
 def sample_losses(
     params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
 ) -> Float[Array, " n"]:
-    """l_i(theta)."""
+    """Return the losses l_i(theta)."""
     return logistic(tied_margins(params, copies, data, single))
 
 
 def leave_one_out_masks(data: Data, /) -> Float[Array, "n n"]:
-    """Row i keeps every sample but i."""
+    """Return masks; row i keeps every sample but i."""
     n = data["X"].shape[0]
     return 1.0 - jnp.eye(n, dtype=data["X"].dtype)
 
@@ -34,13 +34,13 @@ def leave_one_out_risk(
     single: Params | None = None,
     /,
 ) -> Float[Array, ""]:
-    """(1/n) sum_{j != i} l_j: the factor stays 1/n."""
+    """Return (1/n) sum_{j != i} l_j; the factor stays 1/n."""
     return jnp.mean(keep * sample_losses(params, copies, data, single))
 
 
 @jax.jit
 def leave_one_out(problem: Instance) -> Run:
-    """For each i the run of gradient descent without sample i; leading axes (n, STEPS + 1)."""
+    """Run gradient descent without sample i, for each i; leading axes (n, STEPS + 1)."""
     data, copies = training_set(problem), problem["copies"]
 
     def without(keep: Float[Array, " n"]) -> Run:
@@ -51,7 +51,7 @@ def leave_one_out(problem: Instance) -> Run:
 
 
 def deviations(full: Run, without: Run, copies: Float[Array, " G"], /) -> Float[Array, "n k"]:
-    """||theta_k - theta_k^{-i}||."""
+    """Return ||theta_k - theta_k^{-i}||."""
     over_steps = jax.vmap(tied_distance, in_axes=(0, 0, None))
     over_samples = jax.vmap(over_steps, in_axes=(None, 0, None))
     return over_samples(full.params, without.params, copies)
@@ -60,28 +60,32 @@ def deviations(full: Run, without: Run, copies: Float[Array, " G"], /) -> Float[
 def on_average_stability(
     full: Run, without: Run, copies: Float[Array, " G"], /
 ) -> Float[Array, " k"]:
-    """(1/n) sum_i ||theta_k - theta_k^{-i}||, for k = 0, ..., STEPS."""
+    """Return (1/n) sum_i ||theta_k - theta_k^{-i}||, for k = 0, ..., STEPS."""
     return jnp.mean(deviations(full, without, copies), axis=0)
 
 
 def expansion(step: Reals, weak: Reals, smooth: Reals, loss: Reals, /) -> Reals:
-    """(1 + eta beta_3 L / sqrt(H)) v eta beta_2, of (19) and (20); `weak` is beta_3 / sqrt(H)."""
+    """Return max(1 + eta beta_3 L / sqrt(H), eta beta_2) of (19) and (20).
+
+    `weak` is beta_3 / sqrt(H).
+    """
     return jnp.maximum(1 + step * weak * loss, step * smooth)
 
 
 def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
-    """The alpha_{k,i} of (22), with L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) for `losses`."""
+    """Return the alpha_{k,i} of (22); `losses` is L^{-i}(theta_k) + L^{-i}(theta_k^{-i})."""
     return 4 / 3 * step * weak * losses
 
 
 def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
-    """One step of (20) and (22): (1 + rate) ||theta_k - theta_k^{-i}|| + added."""
+    """Return one step of (20) and (22): (1 + rate) ||theta_k - theta_k^{-i}|| + added."""
     return (1 + rate) * before + added
 
 
 def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
-    """One step of (21) and (89) as printed: ((1 + weak) loss) ||theta_k - theta_k^{-i}|| + added.
+    """Return one step of (21) and (89) as printed: (1 + weak) loss before + added.
 
-    (1 + weak loss) is meant, as in (20) and (22).
+    Here `before` is ||theta_k - theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and
+    (22).
     """
     return (1 + weak) * loss * before + added

@@ -1,8 +1,8 @@
-"""Sentences with labels, from files, as `{tokens, mask, labels}`.
+"""Labelled sentences from files, as `{tokens, mask, labels}`.
 
-Read are GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet) and the film-review snippets that the
-source distribution of vaderSentiment 3.3.2 carries (Hutto and Gilbert 2014). No sentence of theirs
-is part of this package.
+The module reads GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet). It also reads the film-review
+snippets in the source distribution of vaderSentiment 3.3.2 (Hutto and Gilbert 2014). This package
+contains no sentence of these sets.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ NEEDS_PARQUET = "Parquet files need pyarrow: pip install 'jaxbounds[sst2]'"
 
 
 class Sentences(NamedTuple):
-    """Texts and what they are.
+    """Texts and their labels.
 
     Attributes:
-        texts: (n,) as they came.
+        texts: (n,) the unchanged texts.
         labels: (n,) int32, 1 for praise and 0 for blame.
     """
 
@@ -34,7 +34,7 @@ class Sentences(NamedTuple):
     labels: np.ndarray
 
     def take(self, rows: np.ndarray, /) -> "Sentences":
-        """Those at `rows`, in that order."""
+        """Return the sentences at `rows`, in that order."""
         return Sentences(tuple(self.texts[i] for i in rows), self.labels[rows])
 
 
@@ -64,10 +64,10 @@ def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
 
 
 def read_tsv(path: str | Path, /) -> Sentences:
-    """A split of GLUE's SST-2: the header `sentence<tab>label`, quotes being text.
+    """Read a split of GLUE's SST-2: header `sentence<tab>label`; quotes are part of the text.
 
     Raises:
-        ValueError: if it cannot be read, has another header, or a row without a label.
+        ValueError: if the file cannot be read, or has another header or a row without a label.
     """
     path = Path(path)
     try:
@@ -96,11 +96,11 @@ def read_tsv(path: str | Path, /) -> Sentences:
 
 
 def read_parquet(path: str | Path, /) -> Sentences:
-    """A split of SST-2 as Parquet, with columns `sentence` and `label`.
+    """Read a split of SST-2 as Parquet, with columns `sentence` and `label`.
 
     Raises:
-        ValueError: if it cannot be read, lacks a column, or has nulls or missing labels.
-        ImportError: without pyarrow, saying how to install it.
+        ValueError: if the file cannot be read, lacks a column, or has nulls or missing labels.
+        ImportError: if pyarrow is missing; the message tells how to install it.
     """
     path = Path(path)
     try:
@@ -124,7 +124,7 @@ def read_parquet(path: str | Path, /) -> Sentences:
 
 
 def _member(archive: bytes, name: str) -> bytes:
-    """The content of the one file of that name in a .tar.gz."""
+    """Return the content of the one file of that name in a .tar.gz."""
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
         for entry in tar:
             if entry.isfile() and Path(entry.name).name == name:
@@ -134,13 +134,13 @@ def _member(archive: bytes, name: str) -> bytes:
 
 
 def read_snippets(path: str | Path, /) -> Sentences:
-    """The 10,568 film-review snippets whose mean rating is not zero; praise is a positive one.
+    """Read the 10,568 film-review snippets with nonzero mean rating; a positive rating is praise.
 
     Args:
         path: `vaderSentiment-3.3.2.tar.gz` (by `FETCH_SNIPPETS`), or the file of ratings in it.
 
     Raises:
-        ValueError: if the archive is broken or the content another one.
+        ValueError: if the archive is broken or has other content.
     """
     path = Path(path)
     cure = f"fetch it again: {FETCH_SNIPPETS}"
@@ -166,14 +166,14 @@ def read_snippets(path: str | Path, /) -> Sentences:
 
 
 def read_text(path: str | Path, /) -> dict[str, Sentences]:
-    """Whatever of these kinds is at `path`.
+    """Read sentences of any of these kinds from `path`.
 
     Returns:
-        {"train", "test"} of a folder of SST-2, the test set being GLUE's dev (validation) split,
-        as its own test split has no labels; {"all"} of a single file.
+        {"train", "test"} for a folder of SST-2. The test set is GLUE's dev (validation) split,
+        because GLUE's test split has no labels. {"all"} for a single file.
 
     Raises:
-        ValueError: if it is none of them, or damaged.
+        ValueError: if the path is of no such kind, or is damaged.
     """
     path = Path(path)
     if path.is_dir():

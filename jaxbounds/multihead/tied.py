@@ -1,9 +1,10 @@
 """Groups of heads that are equal and stay equal: any number of heads at the cost of the groups.
 
-Heads that start equal receive equal gradients for ever, under every optimiser that treats
-coordinates alike, so H heads in G groups are G heads with multiplicities. Parameters are those of
-one head per group, {"U": (G, T, d), "W": (G, d, d)}, and `copies` (G,) says how many heads each
-stands for, as floats: certified head counts exceed integers' range and need not be stored.
+Heads that start equal always receive equal gradients. They stay equal under every optimiser that
+treats coordinates alike. H heads in G groups are therefore G heads with multiplicities. Parameters
+are those of one head per group, {"U": (G, T, d), "W": (G, d, d)}. `copies` (G,) is the number of
+heads in each group, as floats. Certified head counts can exceed every integer type, and such heads
+need not be stored.
 """
 
 from typing import TYPE_CHECKING
@@ -27,17 +28,17 @@ def tied_output(
     single: Params | None = None,
     /,
 ) -> Float[Array, ""]:
-    """H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g: eq. (2) with equal heads.
+    """Return H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g, eq. (2).
 
     Args:
         params: one head for each group.
-        copies: how many heads each group stands for.
+        copies: the number of heads in each group.
         tokens: one sequence.
-        single: the parameters of one head of each group, where these are apart from the group's.
+        single: the parameters of one head of each group, if that head moves apart from its group.
             The gradient in `single` at `params` is the gradient that a single head receives.
 
     Raises:
-        AssertionError: if the parameters and `copies` are not of one number of groups.
+        AssertionError: if the parameters and `copies` have different numbers of groups.
     """
     import chex  # slow to import
 
@@ -53,10 +54,10 @@ def tied_output(
 def tied_margins(
     params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
 ) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta).
+    """Return the margins y_i Phi(X_i; theta).
 
     Raises:
-        AssertionError: if y is not (n,).
+        AssertionError: if y does not have shape (n,).
     """
     import chex  # slow to import
 
@@ -69,14 +70,14 @@ def tied_margins(
 def tied_risk(
     params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
 ) -> Float[Array, ""]:
-    """The training loss of the H heads."""
+    """Return the training loss of the H heads."""
     return jnp.mean(logistic(tied_margins(params, copies, data, single)))
 
 
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
-    """The gradient that each single head receives, from the gradient in the groups' parameters.
+    """Return the gradient that a single head receives, from the gradient in the groups' parameters.
 
-    A closed form: statements measure with the gradient in `single` of `tied_risk`.
+    This is a closed form. Statements measure with the gradient in `single` of `tied_risk`.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 
@@ -84,33 +85,33 @@ def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
 def tied(
     rule: "optax.GradientTransformation", copies: Float[Array, " G"], /
 ) -> "optax.GradientTransformation":
-    """The optimiser that moves each group as `rule` would move its single heads."""
+    """Return the optimiser that moves each group as `rule` would move its single heads."""
     import optax
 
     return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)
 
 
 def tied_norm(params: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
-    """||theta|| over all H heads, with gradient zero at zero."""
+    """Return ||theta|| over all H heads; its gradient at zero is zero."""
     square = lambda leaf: jnp.sum(leaf**2, tuple(range(1, leaf.ndim)))
     total = jnp.sum(copies * sum(square(leaf) for leaf in jax.tree.leaves(params)))
     return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1.0)), 0.0)
 
 
 def tied_distance(params: Params, other: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
-    """||theta - theta'|| over all H heads."""
+    """Return ||theta - theta'|| over all H heads."""
     return tied_norm(jax.tree.map(jnp.subtract, params, other), copies)
 
 
 def untie(params: Params, copies: tuple[int, ...], /) -> Params:
-    """The H heads written out, group after group."""
+    """Write out the H heads, group after group."""
     repeats = jnp.asarray(copies)
     repeat = lambda leaf: jnp.repeat(leaf, repeats, axis=0, total_repeat_length=sum(copies))
     return jax.tree.map(repeat, params)
 
 
 def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
-    """The one group of H equal heads: its parameters, and its copies (H,).
+    """Return the one group of H equal heads: its parameters, and its copies (H,).
 
     Raises:
         ValueError: if the heads differ.

@@ -1,4 +1,4 @@
-"""From sentences to tokens: a table of words, a trained byte-pair code, or a given one."""
+"""Tokens from sentences: a table of words, a trained byte-pair code, or a given code."""
 
 import re
 from collections import Counter
@@ -19,8 +19,8 @@ class Tokenizer(NamedTuple):
     """A code of texts.
 
     Attributes:
-        encode: from texts to the ids of each, without start and end.
-        size: ids are below it.
+        encode: a function from texts to the ids of each text, without start and end.
+        size: the number of ids; all ids are below it.
     """
 
     encode: Callable[[Sequence[str]], list[list[int]]]
@@ -28,16 +28,16 @@ class Tokenizer(NamedTuple):
 
 
 def words_of(text: str, /) -> list[str]:
-    """Lower-case words and single signs of punctuation."""
+    """Return lower-case words and single signs of punctuation."""
     return re.findall(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_", text.lower())
 
 
 def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
-    """The most frequent words, ties in alphabetical order; others are `<unk>`.
+    """Build a code of the most frequent words, ties in alphabetical order; others are `<unk>`.
 
     Args:
-        texts: to count in.
-        size: of the table, the four special tokens included.
+        texts: the texts whose words are counted.
+        size: the size of the table, the four special tokens included.
     """
     counts = Counter(word for text in texts for word in words_of(text))
     ranked = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]
@@ -47,14 +47,14 @@ def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
 
 
 def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
-    """Byte-level byte-pair encoding as RoBERTa's, trained on `texts`.
+    """Train a byte-level byte-pair encoding like RoBERTa's on `texts`.
 
     Args:
-        texts: to train on.
-        size: of the code, the four special tokens included.
+        texts: the training texts.
+        size: the size of the code, the four special tokens included.
 
     Raises:
-        ImportError: without tokenizers, saying how to install it.
+        ImportError: if tokenizers is missing; the message tells how to install it.
     """
     try:
         import tokenizers
@@ -68,11 +68,11 @@ def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
 
 
 def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
-    """The code in `tokenizer.json` of a Hugging Face folder.
+    """Load the code in `tokenizer.json` of a Hugging Face folder.
 
     Raises:
-        ValueError: if it is missing, damaged, or not RoBERTa's in its special tokens.
-        ImportError: without tokenizers, saying how to install it.
+        ValueError: if the file is missing or damaged, or its special tokens are not RoBERTa's.
+        ImportError: if tokenizers is missing; the message tells how to install it.
     """
     path = Path(folder) / "tokenizer.json"
     try:
@@ -111,7 +111,7 @@ def _wrapped(code: Any) -> Tokenizer:
 def to_arrays(
     sentences: Sentences, tokenizer: Tokenizer, length: int, /
 ) -> tuple[dict[str, np.ndarray], float]:
-    """Sentences between `<s>` and `</s>`, cut and padded to one length.
+    """Encode sentences between `<s>` and `</s>`, cut and padded to one length.
 
     Args:
         sentences: texts and labels.
@@ -123,7 +123,7 @@ def to_arrays(
         sentences that were cut.
 
     Raises:
-        ValueError: if no token fits between the two.
+        ValueError: if no token fits between the two special tokens.
     """
     if length < 3:
         raise ValueError(

@@ -69,7 +69,7 @@ def attention_lipschitz(
     """Return Lemma 15's bound factor r_z^2 max_j |(Theta - Theta')^T z_j|. Explicit.
 
     Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
-    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1, where a is the mass of the
+    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. Here a is the mass of the
     coordinates of one sign.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
@@ -128,18 +128,20 @@ def query_key_log_covering_rate(
 def column_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
 ) -> float:
-    """Return Lemma 16's Maurey branch over `positions` = nN tokens: log(nN) times the printed rate.
+    """Return Lemma 16's Maurey branch in a true form, over `positions` = nN tokens: a rate.
 
-    The value is r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here ||Theta_QK||_{2,1} is the sum
-    of the l_2 norms of the columns of Theta_QK, as everywhere in the library. For the sum over rows
-    the value is no bound.
+    The value is log(nN) times the printed rate, r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here
+    R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the columns of
+    Theta_QK, as everywhere in the library. If R_{2,1} bounds the sum over rows, the value is no
+    bound.
 
-    Proof sketch: let t = eps^2 / (2 R r_z^2). The columns of norm below t, among the H De columns,
-    together move Theta^T z by at most eps / sqrt 2. At most R / t columns remain. Choosing these
-    columns, and rounding their norms to multiples of t, costs (R / t) log(H De) in total. Each
-    remaining column is a linear function of z, and Zhang (2002) covers it over nN points; eps_k^2
-    is split in proportion to the norms. (The two logarithms may therefore be added instead of
-    multiplied; the logarithm of R r_z / eps is taken as 1.)
+    Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). The columns of norm below t, among
+    the H De columns, together move Theta_QK^T z by at most eps / sqrt 2. At most R / t columns
+    remain. A code for the choice of these columns, with their norms rounded to multiples of t, has
+    a log size of order (R / t) log(H De). Each remaining column is a linear function of z, and
+    Zhang (2002) covers it over nN points. The budget eps^2 is divided among these columns in
+    proportion to their norms. (The two logarithms may therefore be added instead of multiplied. The
+    logarithm of R r_z / eps is taken as 1.)
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)
@@ -242,8 +244,8 @@ def recurrent_perturbation_bound(
 ) -> Any:
     """Bound |F - F'| by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29. Explicit.
 
-    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. With
-    `sharp` the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
+    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. If
+    `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

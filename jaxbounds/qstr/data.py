@@ -115,7 +115,7 @@ def encode(
 ) -> Float[Array, "*batch N De"]:
     """Return encoded tokens z_i = (x_i; s w_i; s w_{t_i1}; ..; s w_{t_iq}), De = d + (q + 1) de.
 
-    With `scale`, s = sqrt(d/q) as in Section 3, so the encoding part of z_i has squared norm d (1 +
+    If `scale`, s = sqrt(d/q) as in Section 3, so the encoding part of z_i has squared norm d (1 +
     1/q) for unit encodings. Section 5 and the public code use s = 1.
 
     Raises:

@@ -132,7 +132,7 @@ class Setting(NamedTuple):
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
     """Bound the truncation error R - R_tau, Lemmas 20 and 34. Explicit.
 
-    With A = |yhat - y| the error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
+    Let A = |yhat - y|. The error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
     label radius plus the largest prediction on prompts whose tokens stay within their radius. So A
     exceeds sqrt tau only if a token or the label exceeds its radius; each event has probability at
     most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <=
@@ -171,10 +171,13 @@ def minimiser_risk(
 ) -> float:
     """Bound the risk of every empirical minimiser, with probability 1 - delta - 2 n exp(-tail).
 
+    The term 2 n exp(-tail) allows that a token or a label of one of n prompts exceeds its radius.
     Some member of the class has squared errors of at most `fitted` on prompts whose tokens stay
-    within their radius. So the empirical risk of the minimiser is no larger. The bound then adds
-    `truncated_gap` or `truncated_risk`, tau exp(-tail) for prompts with larger tokens, and
-    `truncation_error`. Explicit.
+    within their radius. The empirical risk of the minimiser is therefore at most `fitted`. Let tau
+    be the square of the label radius plus `largest`. The form "symmetrised" starts from `fitted` +
+    `truncated_gap`. The other two forms start from `truncated_risk` at the empirical risk `fitted`.
+    Each form then adds tau exp(-tail), for prompts with larger tokens, and `truncation_error`.
+    Explicit.
 
     Args:
         covering: log covering number of the class, on prompts whose tokens stay within their
@@ -184,11 +187,11 @@ def minimiser_risk(
         largest: the largest |yhat| on such prompts.
         fourth: a bound on (E yhat^4)^{1/4}.
         fitted: the largest squared error of the best member on such prompts.
-        tail: logarithm of the confidence of the radii, as in `moment_radius`.
+        tail: each radius is exceeded with probability at most exp(-tail) (see `moment_radius`).
         delta: probability that the statistical bound fails.
         form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
-            "clipped" (`truncated_risk` for predictions clipped to the label radius, as in the first
-            remark after Theorem 4).
+            "clipped". The form "clipped" is `truncated_risk` for predictions clipped to the label
+            radius, which replaces `largest` and `fourth` (first remark after Theorem 4).
 
     Raises:
         ValueError: if the form is unknown.

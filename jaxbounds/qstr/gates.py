@@ -1,8 +1,8 @@
 """The gate networks of Lemmas 24, 25 and Proposition 26, built explicitly.
 
-The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) where |s| >= e |x|, and
-differs from it by at most e x^2/2 elsewhere. Interpolating relu(.)^2 at equally spaced knots turns
-it into a network of two layers. This network is far narrower than the networks of Lemma 42.
+The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. Otherwise
+the two differ by at most e x^2/2. Interpolation of relu(.)^2 at equally spaced knots makes the
+function a network of two layers. This network is far narrower than the networks of Lemma 42.
 """
 
 import math
@@ -27,7 +27,7 @@ from jaxbounds.qstr.rnn_construction import inner_products
 def _knots(radius: float, eps: float) -> tuple[int, float, float]:
     """Return the number of knots of relu(.)^2, their spacing, and the tilt e.
 
-    Both errors are eps/2.
+    The tilt and the interpolation each cause an error of eps/2.
     """
     if not 0 < eps < radius:
         raise ValueError(
@@ -89,8 +89,8 @@ def network_norms(network: Network, /) -> Norms:
 def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
     """Return the `network_norms` of `gate_network` in closed form. Explicit.
 
-    The width is m = 2 K, and |a|^2 = 2 R^2 (1 + e)^2 r^2 (4 K - 3), with K = ceil(r/(4 eps) + 1/2)
-    and e = eps/r^2. A state adds 2 units and 2 R^2.
+    Let K = ceil(r/(4 eps) + 1/2) and e = eps/r^2. The width is m = 2 K, and |a|^2 = 2 R^2 (1 + e)^2
+    r^2 (4 K - 3). A state adds 2 units to the width and 2 R^2 to |a|^2.
     """
     knots, spacing, tilt = _knots(radius, eps)
     R, state = math.sqrt(1 + 4 * radius**2 + state_radius**2), float(state_radius > 0)
@@ -100,10 +100,11 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 
 
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
-    """Lemma 24's bounds with every constant 1, on 2 or (with a state) 3 variables. Rate.
+    """Return Lemma 24's bounds with every constant 1, on 2 or (with a state) 3 variables. Rate.
 
-    Lemma 42 with L = 2 R: m <= (R^2 log(R/eps)/eps)^D, |a| <= R^2 (R^2 log(R/eps)/eps)^{(D+1)/2} /
-    sqrt(m), rows of W at most 1/R and biases at most 1.
+    They are Lemma 42's with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D variables, and |a|
+    <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1. `outer` omits the
+    division by sqrt(m).
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension
@@ -111,17 +112,19 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 
 
 def printed_product_norms(*, de: int, eps: float) -> Norms:
-    """Lemma 22's bounds with every constant 1. Rate.
+    """Return Lemma 22's bounds with every constant 1. Rate.
 
-    m <= de^3 (log(de/eps)/eps)^2, |a| <= de^{5/2} (log(de/eps)/eps)^{3/2} / sqrt(m) (`outer` is
-    without the root), rows of W and biases at most 1.
+    Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W and
+    biases are at most 1. `outer` omits the division by sqrt(m).
     """
     unit = math.log(de / eps) / eps
     return Norms(de**3 * unit**2, de**2.5 * unit**1.5, 1.0, 1.0)
 
 
 def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
-    """Lemma 25, (C.8) and (C.9): (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in slot l, within eps.
+    """Build the network (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in slot l, with error at most eps.
+
+    It is Lemma 25's network, (C.8) and (C.9).
 
     Raises:
         ValueError: if eps is not between 0 and radius.
@@ -135,10 +138,11 @@ def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
 
 
 def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) -> Network:
-    """Proposition 26's four layers: Lemma 23, Lemma 25 at eps/4, then the threshold at eps/2.
+    """Build Proposition 26's four layers: Lemma 23, Lemma 25 at eps/4, the threshold at eps/2.
 
-    f(l) is within eps of x_i where t_l = i, and exactly 0 elsewhere, for unit encodings of
-    coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf} |W_2^T|_{1,inf}).
+    Slot l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This holds for
+    unit encodings of coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf}
+    |W_2^T|_{1,inf}).
 
     Raises:
         ValueError: if eps/4 is not between 0 and radius.
@@ -153,10 +157,11 @@ def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) ->
 
 
 def lipschitz_network(values: Float[Array, "knots"], /, *, radius: float) -> Network:
-    """Lemma 42 in one dimension: the interpolant of f at K + 1 equal knots of [-radius, radius].
+    """Build Lemma 42's network in one dimension: it interpolates f at K + 1 equal knots.
 
-    An L-Lipschitz f is missed by at most L radius/K. Rows of W are 1/radius or 0 and biases at most
-    1; |a|^2 <= (L radius)^2 (4 K - 2) where |f(-radius)| <= L radius.
+    The knots divide [-radius, radius]. If f is L-Lipschitz, the network errs by at most L radius/K.
+    Rows of W are 1/radius or 0, and biases are at most 1. |a|^2 <= (L radius)^2 (4 K - 2) if
+    |f(-radius)| <= L radius.
     """
     K = values.shape[0] - 1
     slopes = jnp.diff(values) * (K / 2)  # for the variable t/radius
@@ -167,13 +172,13 @@ def lipschitz_network(values: Float[Array, "knots"], /, *, radius: float) -> Net
 
 
 def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
-    """Lemma 42's bounds in one dimension with C_1 = 9/2 and without its logarithm: explicit.
+    """Return Lemma 42's bounds in one dimension with C_1 = 9/2 and no logarithm. Explicit.
 
-    For K = ceil(L R/eps) knots m = K + 1 <= 3 L R/eps and |a| sqrt(m) <= L R sqrt((4 K - 2)(K + 1))
-    <= (9/2) (L R)^2/eps.
+    Let K = ceil(L R/eps) be the number of pieces. Then m = K + 1 <= 3 L R/eps and |a| sqrt(m) <= L
+    R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps.
 
     Raises:
-        ValueError: if eps is not between 0 and L R, from where on the zero network serves.
+        ValueError: if eps is not between 0 and L R; above L R the zero network suffices.
     """
     reach = lipschitz * radius
     if not 0 < eps <= reach:

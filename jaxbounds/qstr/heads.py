@@ -1,8 +1,8 @@
-"""How many heads are needed: exact oracle risks behind Propositions 3 and 21.
+"""The number of heads that are needed: exact oracle risks behind Propositions 3 and 21.
 
-In both, the first N/2 - 1 tokens are normal and the other N/2 + 1 vanish, and the positions of the
-latter all regress on x_1, .., x_q (q < N/2); whatever H heads attend to, they reveal k linear
-images of (x_1; ..; x_q).
+In both propositions, the first N/2 - 1 tokens are normal and the other N/2 + 1 tokens vanish. The
+positions of the latter all regress on x_1, .., x_q, with q < N/2. H heads attend to any tokens, but
+they reveal only k linear images of (x_1; ..; x_q).
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from jaxbounds.qstr.data import Prompts
 
 
 class RiskBound(NamedTuple):
-    """A lower bound on a risk; where it is `vacuous`, `reason` says in words why."""
+    """A lower bound on a risk; `reason` says in words why it is `vacuous`, if it is."""
 
     value: float
     vacuous: bool
@@ -51,7 +51,7 @@ def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
 def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Proposition 3: every Transformer with H heads has risk >= 1 - H (q + d) / (q d).
 
-    With `exact`, N/2 + 1 rather than N/2 positions are counted: the bound times 1 + 2/N.
+    If `exact`, the bound counts N/2 + 1 instead of N/2 positions and is 1 + 2/N times as large.
 
     Raises:
         ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -63,10 +63,11 @@ def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -
 def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Proposition 3 sharpened: H < min(q, d) heads have risk >= (1 - H/q)(1 - H/d).
 
-    The logits reveal S x R^q and the outputs R^d x A, with S spanned by the H slopes in token
-    space and A by the H attention vectors. These overlap in S x A, which the paper counts twice:
-    what stays hidden is the product of the complements, of dimension (d - H)(q - H). So H >=
-    min(q, d) heads are necessary, and enough: q by Lemma 11, d by `jaxbounds.qstr.few_heads`.
+    The H slopes span a subspace S of token space. The H attention vectors span a subspace A of R^q.
+    The logits reveal S x R^q and the outputs reveal R^d x A. Both hold S x A, which the paper
+    counts twice. So the product of the complements stays hidden, of dimension (d - H)(q - H). H >=
+    min(q, d) heads are therefore necessary. They are enough: q by Lemma 11, d by
+    `jaxbounds.qstr.few_heads`.
 
     Raises:
         ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -79,7 +80,7 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
 def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> RiskBound:
     """Proposition 21 (d = 1, W_QK block-diagonal in data and position): risk >= 1 - H/q.
 
-    Without the block structure it is false: see `jaxbounds.qstr.few_heads`.
+    The bound is false without the block structure: see `jaxbounds.qstr.few_heads`.
 
     Raises:
         ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -89,7 +90,7 @@ def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> Risk
 
 
 def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
-    """Var(|x|^2 given V x) = 2 (n - rank V) for x ~ N(0, I_n), from V's singular values."""
+    """Return Var(|x|^2 given V x) = 2 (n - rank V) for x ~ N(0, I_n), from V's singular values."""
     V = jnp.asarray(V)  # before its precision is read
     singular = jnp.linalg.svd(V, compute_uv=False)
     cutoff = jnp.finfo(V.dtype).eps * max(V.shape) * singular[0]
@@ -97,11 +98,11 @@ def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
 
 
 def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Array, ""]:
-    """The share of the averaged risk that cannot be avoided knowing V x alone, x = (x_1; ..; x_q).
+    """Return the part of the averaged risk that no predictor from V x avoids, x = (x_1; ..; x_q).
 
-    The labels at the N/2 + 1 positions that count are (|x|^2 - n) / sqrt(n) with n = q d, so it is
-    (1/2 + 1/N) Var(|x|^2 given V x) / n. Exact: the conditional mean attains it at these positions.
-    For V see `revealed_images`.
+    N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. So the risk is (1/2 + 1/N)
+    Var(|x|^2 given V x) / n. It is exact: the conditional mean attains it at these positions. For V
+    see `revealed_images`.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 
@@ -109,18 +110,18 @@ def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Arra
 def square_norm_variance(
     mean: Float[Array, "n"], covariance: Float[Array, "n n"], /
 ) -> Float[Array, ""]:
-    """Lemma 40: Var |x|^2 = 2 tr(S^2) + 4 mu^T S mu for x ~ N(mu, S)."""
+    """Lemma 40: return Var |x|^2 = 2 tr(S^2) + 4 mu^T S mu for x ~ N(mu, S)."""
     return 2.0 * jnp.sum(covariance * covariance.T) + 4.0 * mean @ covariance @ mean
 
 
 def lower_bound_prompts(
     key: Array, /, *, shape: tuple[int, ...], N: int, q: int, d: int
 ) -> Prompts:
-    """Prompts of the proofs of Propositions 3 and 21.
+    """Draw prompts of the proofs of Propositions 3 and 21.
 
-    Tokens before N/2 - 1 are standard normal, the others vanish; positions before N/2 - 1 draw
-    their t, the N/2 + 1 others have t = (1, .., q); the label is the centred square norm of the
-    relevant tokens over sqrt(q d).
+    The tokens before N/2 - 1 are standard normal, and the others vanish. The positions before N/2 -
+    1 draw their t, and the other N/2 + 1 positions have t = (1, .., q). The label is the centred
+    square norm of the relevant tokens over sqrt(q d).
 
     Raises:
         ValueError: if N is odd or q > N/2 - 1.
@@ -148,13 +149,12 @@ def revealed_images(
     *,
     d: int,
 ) -> Float[Array, "k qd"]:
-    """The H (q + d) linear images of (x_1; ..; x_q) on which the output of H heads depends.
+    """Return the H (q + d) linear images of (x_1; ..; x_q) that determine the output of H heads.
 
-    Their rank is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
-
-    At a position whose own token vanishes, the logits of head h are q images <A_h, x_j>, the same
-    for all x; once these are given, so are the attention weights, and the head's output is d more
-    images. Given both, the other directions of x are still normal.
+    Take a position whose own token vanishes. The logits of head h are q images <A_h, x_j>, with the
+    same A_h for all x. They determine the attention weights. Given these weights, the output of the
+    head is d more images. Given both, the other directions of x are still normal. The rank of the
+    images is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
 
     Args:
         W_QK: of every head.

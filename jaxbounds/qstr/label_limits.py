@@ -24,10 +24,10 @@ def mirrored_direction(
 def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float[Array, ""]:
     """Return |u - P u|^2, a lower bound on every estimate's squared distance from u or its mirror.
 
-    An estimate v misses u = a or the mirror image b by at least this much, since the mean of |a -
-    v|^2 and |b - v|^2 is |a - b|^2 / 4 + |v - (a + b) / 2|^2. If the relevant tokens are fresh and
-    have covariance I, this squared distance is a risk. The estimate P u, which the labels
-    determine, attains it. Explicit.
+    Let b be the mirror image of u. The mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u +
+    b) / 2|^2. So an estimate v misses u or b by at least |u - b|^2 / 4 = |u - P u|^2. If the
+    relevant tokens are fresh and have covariance I, this squared distance is a risk. The estimate P
+    u, which the labels determine, attains it. Explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 

@@ -141,11 +141,11 @@ def least_variation(
 ) -> Memorised:
     """Find a network of small variation through n points by linear programs with growing neurons.
 
-    The first dictionary holds three kinds of neurons: the affine interpolant (if it exists), Lemma
-    38's neurons along one direction, and random neurons in the span of the data, which contains the
-    best neurons. Each round adds neurons that an ascent finds to be worth more than they cost. The
-    result has n neurons; some may be zero. Use float64 if points are many or close, as for Lemma
-    38's network.
+    The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
+    direction, and random neurons. The random neurons are in the span of the data, which contains
+    the best neurons. Each round adds neurons that an ascent finds to be worth more than they cost.
+    The result has n neurons; some may be zero. Use float64 if points are many or close, as for
+    Lemma 38's network.
 
     Args:
         x: points, shape (n, d).

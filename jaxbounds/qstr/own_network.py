@@ -80,9 +80,9 @@ def first_layer(
 def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
     """Return layers that may meet the prompt besides the first one, with a reason for each kind.
 
-    With a first layer, of `width` outputs, these are the parameters with a width that no chain of
-    matrices from the first layer reaches. Without a first layer (""), they are the parameters named
-    like such layers.
+    If a first layer is given, of `width` outputs, the function lists the parameters with a width
+    that no chain of matrices from the first layer reaches. Without a first layer (""), it lists the
+    parameters whose names mark a layer that reads tokens.
     """
     rest = {name: w for name, w in weights.items() if name != first}
     reached, growing = {width}, bool(first)

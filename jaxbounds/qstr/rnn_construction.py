@@ -1,8 +1,9 @@
 """The bidirectional RNN that solves simple-qSTR (Propositions 26 and 28), as exact weights.
 
-Its transition ignores the state: f(z_i)(l) = x_i if t_l = i, else 0. So h->_i(l) = x_{t_l} once
-t_l < i, h<-_i(l) = x_{t_l} once t_l > i, and h-> + h<- + f(z_i) is every relevant token. Tokens
-are encoded without the factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
+The transition ignores the state: slot l of f(z_i) is x_i if t_l = i, and otherwise 0. So slot l of
+the forward state h->_i is x_{t_l} if t_l < i. Slot l of the backward state h<-_i is x_{t_l} if t_l
+> i. The sum h->_i + h<-_i + f(z_i) holds every relevant token. Tokens are encoded without the
+factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
 """
 
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from jaxbounds.qstr.retrieval import ROUNDING
 
 
 def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of the identity that read x, w_i and (w_{t_1}; ..; w_{t_q})."""
+    """Return the rows of the identity that read x, w_i and (w_{t_1}; ..; w_{t_q})."""
     eye = np.eye(d + (q + 1) * de)
     return eye[:d], eye[d : d + de], eye[d + de :]
 
@@ -43,7 +44,10 @@ def _check(coherence: float, radius: float) -> None:
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
-    """Units relu((s_l - mu)/(1 - mu)) for inner products s_l = inner v + constant, and +-x kept."""
+    """Build the layer that gates the inner products s = inner v + constant, and keeps +-x.
+
+    The unit of slot l is relu((s_l - mu)/(1 - mu)), where mu is `coherence`.
+    """
     width = inner.shape[1]
     scale = 1.0 / (1.0 - coherence)
     keep = np.concatenate([np.eye(2 * d), np.zeros((2 * d, width - 2 * d))], axis=1)
@@ -52,24 +56,29 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 
 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """From (relu(x), relu(-x), c): each x_k once per slot l, and c_l once per coordinate."""
+    """Return two matrices that read (relu(x), relu(-x), c), c the gates of the q slots.
+
+    The first matrix gives each x_k once per slot. The second gives each c_l once per coordinate of
+    x.
+    """
     x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
     c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
     return np.tile(x, (q, 1)), np.repeat(c, d, axis=0)
 
 
 def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float = 0.5) -> Network:
-    """Four layers, exact for Rademacher encodings whose coherence does not exceed `coherence`.
+    """Build the four layers of f(z), exact for Rademacher encodings of at most this coherence.
 
-    For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1, which one ReLU layer
-    computes; then x - B (1 - c) with c in {0, 1} survives a ReLU unchanged or not at all.
+    For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1. One ReLU layer
+    computes it. The gate c is 1 if t_l = i, and otherwise 0. So the third layer, relu(+-x - B (1 -
+    c)), keeps x if c = 1 and removes it if c = 0.
 
     Args:
-        q: sparsity.
-        d: token dimension.
-        de: encoding dimension.
-        radius: B >= max |x_ik|.
-        coherence: mu, at most which the gate relu((s - mu)/(1 - mu)) is closed.
+        q: number of relevant tokens.
+        d: dimension of a token.
+        de: dimension of an encoding.
+        radius: B, at least max |x_ik|.
+        coherence: mu; the gate relu((s - mu)/(1 - mu)) is 0 for all s <= mu.
 
     Raises:
         ValueError: if the coherence is outside [0, 1) or the radius is not positive.
@@ -89,11 +98,12 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
 
 
 def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.ndarray]:
-    """Lemma 23, (C.3) to (C.7): a layer and A_1 with A_1 relu(.) = (x; <w_i, w_{t_l}> for each l).
+    """Return a layer and a matrix A_1 with A_1 relu(.) = (x; <w_i, w_{t_l}> for each l).
 
-    x = relu(x) - relu(-x); the products, of unit vectors, err by at most de times
-    `product_error(2, knots)`. Rows of W_1 have l_1 norm 1 and biases are at most 1, as Lemmas 22
-    and 23 ask: the units of the products read (w + w') / 2, and their weights are doubled.
+    The construction is Lemma 23, (C.3) to (C.7). The tokens are exact: x = relu(x) - relu(-x). The
+    inner products of unit vectors err by at most de times `product_error(2, knots)`. Rows of W_1
+    have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 ask. To this end, the units of the
+    products read (w + w') / 2, and their weights are doubled.
     """
     x, own, wanted = _selectors(q, d, de)
     kappa, beta = square_hinges(2.0, knots)
@@ -110,17 +120,18 @@ def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.nd
 def interpolated_transition(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> Network:
-    """Four layers for any unit encodings: products from piecewise-linear squares.
+    """Build the four layers of f(z) for any unit encodings, with piecewise-linear squares.
 
-    The gate's error is of order de / knots^2 and the product's of order (radius / knots)^2; where
-    the gate is closed the output is exactly 0. The gate closes at `coherence` plus the error of the
-    inner product, so leave room for it.
+    The error of the gate is of order de / knots^2, and the product's is of order (radius /
+    knots)^2. If the gate is closed, the output is exactly 0. The gate closes only if the inner
+    product with its error is at most `coherence`. So choose `coherence` above the encodings'
+    coherence by at least this error.
 
     Args:
-        q: sparsity.
-        d: token dimension.
-        de: encoding dimension.
-        radius: B >= max |x_ik|.
+        q: number of relevant tokens.
+        d: dimension of a token.
+        de: dimension of an encoding.
+        radius: B, at least max |x_ik|.
         knots: pieces of each half of a square.
         coherence: mu of the gate.
 
@@ -144,9 +155,9 @@ def interpolated_error(
 ) -> float:
     """Bound the error of an entry of `interpolated_transition`. Explicit.
 
-    The inner product errs by de times `product_error(2, knots)`, the gate by that over 1 - mu. The
-    gate has to close, so all coherences of the encodings must stay that much below mu; it must not
-    exceed 3/2.
+    The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
+    times as much. The bound has two conditions. All coherences of the encodings are below mu by the
+    error of the inner product, so that the gate closes. The value of the gate is at most 3/2.
     """
     gate = de * product_error(2.0, knots) / (1.0 - coherence)
     return radius * gate + product_error(radius + 1.5, knots)
@@ -155,10 +166,11 @@ def interpolated_error(
 def biased_transition(
     noise: Float[Array | np.ndarray, "qd"], /, *, rectified: bool, eps: float, **options
 ) -> Network:
-    """`exact_transition` plus a constant error in [eps/2, eps], with or without the rectifier.
+    """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 
-    Without it every step errs by at most eps (C.1), and N steps by up to N eps; with it (C.2) the
-    error sits at t_l = i alone, and does not accumulate.
+    The constant lies in [eps/2, eps]. Without the rectifier, every step errs by at most eps (C.1),
+    and N steps err by up to N eps. With the rectifier, only the step with t_l = i errs, so errors
+    do not accumulate.
 
     Raises:
         ValueError: if the noise is outside [eps/2, eps].
@@ -181,16 +193,16 @@ def recovered_tokens(
     *,
     q: int,
 ) -> Float[Array, "*batch N q d"]:
-    """h->_i + h<-_i + f(z_i), which is (x_{t_1}; ..; x_{t_q}) at every i."""
+    """Return h->_i + h<-_i + f(z_i), which is (x_{t_1}; ..; x_{t_q}) at every i."""
     total = forward + backward + increments
     return total.reshape(*total.shape[:-1], q, -1)
 
 
 def readout(network: TwoLayer, transition: Network, /) -> Network:
-    """f_y(h->, h<-, z) as one ReLU network: the sum passes through relu(v) - relu(-v).
+    """Build f_y(h->, h<-, z) as one ReLU network that applies g to h-> + h<- + f(z).
 
-    The states are carried beside the transition through its hidden layers; all hidden states are
-    kept as their positive and negative parts.
+    The hidden layers carry both states beside the transition, as positive and negative parts: v =
+    relu(v) - relu(-v).
     """
     width = transition[-1].W.shape[0]
     eye = np.eye(width)
@@ -218,11 +230,11 @@ def readout(network: TwoLayer, transition: Network, /) -> Network:
 def constructed_rnn(
     transition: Network, network: TwoLayer, z: Float[Array, "*batch N De"], /
 ) -> Float[Array, "*batch N"]:
-    """Predictions of the constructed RNN, with its scan done as two exclusive prefix sums.
+    """Return the predictions of the constructed RNN, with its scan as two exclusive prefix sums.
 
     Args:
-        transition: from `exact_transition` or another of this module; what it requires of the
-            encodings and of max |x_ik| is taken on trust.
+        transition: from `exact_transition` or another function of this module. The function does
+            not check the conditions on the encodings and on max |x_ik|.
         network: g as a two-layer network, from a link: `find_link(..).two_layer(parameters)`.
         z: prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
             `encode(.., scale=False)`.

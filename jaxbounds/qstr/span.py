@@ -1,7 +1,8 @@
-"""Theorem 6 as an exact risk, and as a certificate for data and a network of one's own.
+"""Theorem 6 as an exact risk, and as a certificate for your own data and network.
 
-For x ~ N(0, I_{Nd}) and y = <u, x_{t_1}> with t_1 uniform, a predictor f(t, W x) whose first layer
-W has its rows in a subspace of R^{Nd} can do no better than E[y | t, P x], P the projection on it.
+Take x ~ N(0, I_{Nd}) and y = <u, x_{t_1}> with t_1 uniform. A predictor f(t, W x) has a first layer
+W with rows in a subspace of R^{Nd}. Let P be the projection on this subspace. No such predictor has
+a smaller risk than E[y | t, P x].
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +21,9 @@ from jaxbounds.qstr.own_network import beside, first_layer, weights_of
 def span_rows(
     samples: Float[Array, "n Nd"], /, *, tolerance: float | None = None
 ) -> tuple[Float[Array, "k Nd"], Int[Array, ""]]:
-    """Orthonormal rows spanning the samples, with zero rows up to min(n, Nd); and their rank.
+    """Return orthonormal rows that span the samples, and their rank.
+
+    The first result has min(n, Nd) rows; the rows beyond the rank are zero.
 
     Args:
         samples: flattened prompts; duplicates are harmless.
@@ -35,7 +38,7 @@ def span_rows(
 
 
 def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Array, "d d"]:
-    """(1/N) sum_k P_kk, the mean diagonal d x d block of P = basis^T basis.
+    """Return (1/N) sum_k P_kk, the mean of the diagonal d x d blocks of P = basis^T basis.
 
     Raises:
         ValueError: if Nd is not a multiple of d.
@@ -50,16 +53,17 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
 
 
 def direction_risk(basis: Float[Array, "r Nd"], u: Float[Array, "d"], /) -> Float[Array, ""]:
-    """The least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u. Exact."""
+    """Return the least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u. Exact."""
     return u @ u - u @ diagonal_block_mean(basis, d=u.shape[0]) @ u
 
 
 def extreme_risks(
     basis: Float[Array, "r Nd"], /, *, d: int
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """The least risks at the worst and at the easiest unit direction: 1 - lambda of the mean block.
+    """Return the least risks at the worst and at the easiest unit direction u.
 
-    The worst is at least 1 - rank/(N d) >= 1 - n/(N d), the average over directions: Theorem 6.
+    They are 1 - lambda for the smallest and the largest eigenvalue lambda of the mean block. The
+    first is at least the average over directions, 1 - rank/(N d) >= 1 - n/(N d): Theorem 6.
     """
     spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
     return 1 - spectrum[0], 1 - spectrum[-1]
@@ -71,7 +75,7 @@ def best_prediction(
     x: Float[Array, "*batch N d"],
     /,
 ) -> Float[Array, "*batch N"]:
-    """E[<u, x_k> | P x] = <u, (P x)_k> for every k, which attains `direction_risk`."""
+    """Return E[<u, x_k> | P x] = <u, (P x)_k> for every k, which attains `direction_risk`."""
     flat = x.reshape(*x.shape[:-2], -1)
     seen = jnp.einsum("...n,rn,rm->...m", flat, basis, basis).reshape(x.shape)
     return jnp.einsum("...nd,d->...n", seen, u)
@@ -81,14 +85,16 @@ class SpanCertificate(NamedTuple):
     """The risk that no predictor f(t, W x) with W's rows in the samples' span can beat.
 
     Attributes:
-        average: the least risk averaged over uniform unit directions u: 1 - rank/(N d).
+        average: the least risk, averaged over uniform unit directions u: 1 - rank/(N d).
         worst: the least risk at the worst unit u, 1 - lambda_min((1/N) sum_k P_kk) >= average.
-        easiest: the least risk at the easiest unit u, 1 - lambda_max(..); may be far below.
-        direction: the least risk at the u given, |u|^2 times that of u / |u|; NaN where none was.
+        easiest: the least risk at the easiest unit u, 1 - lambda_max(..); it may be far below the
+            average.
+        direction: the least risk at the given u, |u|^2 times that of u / |u|; NaN without a given
+            u.
         printed: Theorem 6's 1 - n/(N d), with n rather than the rank.
-        rank: of the samples.
+        rank: the rank of the samples.
         vacuous: whether the average is 0.
-        reason: in words, what the certificate covers or why it says nothing.
+        reason: what the certificate covers, or why it says nothing, in words.
     """
 
     average: float
@@ -108,7 +114,7 @@ def _measured(samples: Float[Array, "n Nd"], u: Float[Array, "d"]) -> tuple[Arra
 
 
 def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Prompts and direction in float64; ValueErrors as `feedforward_certificate` names them."""
+    """Convert the prompts and the direction to float64, and refuse those of a wrong shape."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or 0 in x.shape[1:]:
         raise ValueError(
@@ -132,16 +138,17 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> SpanCertificate:
-    """Theorem 6 on your own prompts: a floor for networks of Definition 5 trained on them.
+    """Bound from below the risk of networks of Definition 5 that were trained on your prompts.
 
-    It speaks of fresh N(0, I) tokens, and of first layers in the span of the training prompts:
-    minimum-norm interpolators and stationary points with l2 regularisation, whatever the width.
-    AdamW's decoupled decay leaves the span, so its solutions are not covered. Ranks are decided in
-    float64, whatever the setting.
+    The bound is Theorem 6. It is about fresh N(0, I) tokens, and about first layers with rows in
+    the span of the training prompts. Such first layers belong to minimum-norm interpolators and to
+    stationary points with l2 regularisation, for any width. AdamW's decoupled decay leaves the
+    span, so the bound does not cover its solutions. The function computes ranks in float64,
+    whatever the setting.
 
     Args:
-        x: the training prompts (n, N, d), of any real type; repeated ones count once.
-        u: a direction of the link in R^d, if one is known.
+        x: the training prompts (n, N, d), of any real type; repeated prompts count once.
+        u: a direction of the link in R^d, if you know one.
 
     Raises:
         ValueError: if an array has another shape, or is not finite.
@@ -172,22 +179,22 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
 
 
 def off_span_fraction(W: Float[Array, "m Nd"], basis: Float[Array, "r Nd"], /) -> Float[Array, ""]:
-    """|W - W P|_F^2 / |W|_F^2: how far a trained first layer is from Theorem 6's hypothesis.
+    """Return |W - W P|_F^2 / |W|_F^2, the share of W outside the span; 0 for W = 0.
 
-    Zero for W = 0.
+    Theorem 6 assumes that this share is 0.
     """
     outside, whole = W - (W @ basis.T) @ basis, jnp.sum(W**2)
     return jnp.sum(outside**2) / jnp.where(whole > 0, whole, jnp.ones_like(whole))
 
 
 class Applicable(NamedTuple):
-    """Whether Theorem 6 speaks of a network, with the bound or with all that is in its way.
+    """Theorem 6's bound for a network, or all reasons why the theorem does not apply to it.
 
     Attributes:
-        bound: the certificate of the prompts; None where there are reasons.
-        first: the path of the layer that was read as W; "" where none was.
-        off_span: `off_span_fraction` of its token coordinates; NaN where it was not measured.
-        reasons: all of them; empty where the bound applies.
+        bound: the certificate of the prompts; None if there are reasons.
+        first: the path of the layer that was read as W; "" if no layer was.
+        off_span: `off_span_fraction` of its token coordinates; NaN if it was not measured.
+        reasons: all reasons; empty if the bound applies.
     """
 
     bound: SpanCertificate | None
@@ -206,22 +213,23 @@ def applicable(
     encoded: int | None = None,
     tolerance: float = 1e-8,
 ) -> Applicable:
-    """Whether Theorem 6's floor is one for a trained network, and if not, why, all at once.
+    """Decide whether Theorem 6 bounds the risk of a trained network, and list all reasons if not.
 
-    The theorem asks that the network sees the prompt through W x only, whatever comes after, and
-    that the rows of W are in the span of the training prompts (Definition 5). Nothing is raised for
-    a network or prompts that do not fit. What parameters do not show is the caller's to know: skip
-    connections, tokens that are N(0, I), labels of simple-1STR with a linear link.
+    The theorem has two conditions. The network reads the prompt only through W x. The rows of W are
+    in the span of the training prompts (Definition 5). The function raises nothing for a network or
+    prompts that do not fit. Parameters do not show skip connections, whether tokens are N(0, I), or
+    whether labels are those of simple-1STR with a linear link. Check these yourself.
 
     Args:
         model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox
-            module, nested dicts. Matrices called "kernel" have inputs first, "weight" outputs.
-        x: the prompts that it was trained on (n, N, d).
-        u: the direction of the link in R^d, if it is known.
-        first: the path of W; it promises that all else sees the prompt through it.
-        encoded: how many numbers a token has as the network gets it, the d of x before its
-            encoding; d by default.
-        tolerance: of the share of |W|_F^2 that is off the span.
+            module, nested dicts. A matrix called "kernel" has inputs first, a matrix called
+            "weight" has outputs first.
+        x: the prompts (n, N, d) on which the model was trained.
+        u: the direction of the link in R^d, if you know it.
+        first: the path of W; if you give it, you promise that all other layers see the prompt
+            through W.
+        encoded: the count of numbers of a token after its encoding, D; by default d.
+        tolerance: the largest accepted share of |W|_F^2 outside the span.
     """
     reasons, weights, name, share = [], {}, "", float("nan")
     missing, fit = x is None, False

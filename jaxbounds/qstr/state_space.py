@@ -1,4 +1,4 @@
-"""A linear state-space model: the worked example of a sequence model that the paper lacks."""
+"""A linear state-space model, the worked example of a sequence model that the paper lacks."""
 
 import flax.linen as nn
 import jax
@@ -11,7 +11,10 @@ from jaxbounds.qstr.layers import TorchMLP
 def diagonal_recurrence(
     decay: Float[Array, "h"], inputs: Float[Array, "*batch N h"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N h"]:
-    """h_i = decay * h_{i-1} + inputs_i in parallel over i: (a, b)(a', b') = (a a', a' b + b')."""
+    """Compute h_i = decay * h_{i-1} + inputs_i for all i in parallel.
+
+    The associative operation is (a, b)(a', b') = (a a', a' b + b').
+    """
 
     def combine(earlier: tuple, later: tuple) -> tuple:
         return earlier[0] * later[0], later[0] * earlier[1] + later[1]
@@ -22,11 +25,11 @@ def diagonal_recurrence(
 
 
 class LinearStateSpace(nn.Module):
-    """Bidirectional diagonal linear recurrences with a ReLU readout.
+    """A model with diagonal linear recurrences in both directions and a ReLU readout.
 
     Attributes:
-        hidden: state dimension of each direction.
-        readout_widths: hidden widths of the readout, which also sees the token itself.
+        hidden: dimension of the state of each direction.
+        readout_widths: hidden widths of the readout, which also reads the token itself.
     """
 
     hidden: int = 64
@@ -34,7 +37,7 @@ class LinearStateSpace(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Predictions at every position."""
+        """Return the predictions at every position."""
         states = []
         for name, reverse in (("forward", False), ("backward", True)):
             # sigmoid keeps every |decay| below one; the start spreads them over time scales.

@@ -1,8 +1,8 @@
 """Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
 
-The paper prints orders of growth. Each function takes the constants that the order hides, so that
-a caller says which he means; the function of the name `_explicit` takes those that the paper's own
-chain of lemmas gives, every one of them. The chain is in `excess`.
+The paper prints orders of growth. Each function takes the constants that an order hides as
+arguments. The function whose name ends in `_explicit` takes all constants from the paper's own
+chain of lemmas. The chain is in `excess`.
 """
 
 import math
@@ -36,19 +36,19 @@ def theorem_4(
 ) -> float:
     """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    C_1 = R^2 q d as the text at hand reads; Appendix A gives R^4 q d (erratum E12). Explicit in
-    its arguments.
+    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). Explicit in its
+    arguments.
 
     Args:
-        n: prompts, with one position each.
-        q: relevant tokens of each position.
+        n: number of prompts, with one position each.
+        q: number of relevant tokens of each position.
         d: dimension of a token.
         m_g: width of the network in Assumption 2.
         R: the radius of the class {|vec Theta| <= R}.
         eps_2nn: the squared error of Assumption 2.
         approximation: the constant that the sign of inequality hides.
         estimation: the constant and the logarithms that O~ hides.
-        power: of R in C_1, 2 or 4.
+        power: the power of R in C_1, 2 or 4.
     """
     sizes = m_g * q * (d + q) + q**3 + q * d**2
     return approximation * eps_2nn + estimation * R**power * q * d * math.sqrt(sizes / n)
@@ -66,8 +66,8 @@ def theorem_7(
     """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n). Explicit in its arguments.
 
     Args:
-        n: prompts, with one position each.
-        N: tokens in a prompt.
+        n: number of prompts, with one position each.
+        N: number of tokens in a prompt.
         eps_2nn: the squared error of Assumption 2.
         approximation: the constant that the sign of inequality hides.
         polynomial: the polynomial as a function of log(nN), at the d, q, m_g, 1/eps_2NN, r_a and
@@ -92,16 +92,16 @@ def theorem_10(
 ) -> float:
     """Theorem 10: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    C_1 = q r_a^2 r_w^2 r_x^2, and the smaller of r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
+    C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
     Explicit in its arguments.
 
     Args:
-        n: prompts, with one position each.
-        q: relevant tokens of each position.
+        n: number of prompts, with one position each.
+        q: number of relevant tokens of each position.
         d: dimension of a token.
         m_g: width of the network in Assumption 2.
-        r_a: of Assumption 2.
-        r_w: of Assumption 2.
+        r_a: Assumption 2's bound on sqrt(m_g) |a|.
+        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m_g).
         r_x: the radius sqrt(3 C_x e d log(nN)) of the tokens.
         eps_2nn: the squared error of Assumption 2.
         approximation: the constant that the first O hides.
@@ -124,21 +124,22 @@ def theorem_4_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Theorem 4 by the paper's chain with every constant, for the least R of Lemma 11. Explicit.
+    """Return Theorem 4's bound with every constant of the paper's chain, at the least R. Explicit.
 
-    R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de, the norm of Lemma 11's network; the ball {|vec Theta|
-    <= R} is covered as in Corollary 19, and |a| |(W, b)|_F <= R^2 / 2 there.
+    The least R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de. The
+    ball {|vec Theta| <= R} is covered as in Corollary 19. In the ball, |a| |(W, b)|_F <= R^2 / 2.
+    The bound holds with probability 1 - delta - 2 n^-3.
 
     Args:
-        n: prompts, with one position each.
+        n: number of prompts, with one position each.
         setting: the model, with as many heads as q.
-        de: dimension of an encoding, of coherence at most 1/2.
+        de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
-        r_a: of Assumption 2.
-        r_w: of Assumption 2.
+        r_a: Assumption 2's bound on sqrt(m) |a|.
+        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
         eps: the squared error allowed to attention.
         eps_2nn: the squared error of Assumption 2.
-        delta: the probability that the bound may fail, but for 2 n^-3.
+        delta: probability that the statistical bound fails.
     """
     tail, (_, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -162,15 +163,16 @@ def theorem_4_explicit(
 def least_radius(
     n: float, setting: Setting, /, *, de: int, m: int, r_a: float, r_w: float, eps: float
 ) -> tuple[float, float]:
-    """The R of Theorem 4 at which its class holds Lemma 11's network, and the alpha of its heads.
+    """Return the least R such that Theorem 4's class holds Lemma 11's network, and its alpha.
 
     Args:
-        n: prompts, with one position each; the radius of tokens is exceeded with probability n^-4.
+        n: number of prompts, with one position each; a token exceeds its radius with probability at
+            most n^-4.
         setting: the model, with as many heads as q.
         de: dimension of an encoding.
         m: width of the network in Assumption 2.
-        r_a: of Assumption 2.
-        r_w: of Assumption 2.
+        r_a: Assumption 2's bound on sqrt(m) |a|.
+        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
         eps: the squared error allowed to attention.
     """
     N, d, q, *_ = setting
@@ -182,13 +184,15 @@ def least_radius(
 def theorem_7_explicit(
     n: float, setting: Setting, f: RecurrentClass, /, *, delta: float = 0.01
 ) -> float:
-    """Theorem 7 by the paper's chain with every constant: `recurrent_risk`. Explicit.
+    """Return Theorem 7's bound with every constant of the chain: `recurrent_risk`. Explicit.
+
+    The bound holds with probability 1 - delta - 2 n^-3.
 
     Args:
-        n: prompts, with one position each.
+        n: number of prompts, with one position each.
         setting: the model.
         f: the class, from `recurrent_class`.
-        delta: the probability that the bound may fail, but for 2 n^-3.
+        delta: probability that the statistical bound fails.
     """
     return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
 
@@ -206,18 +210,20 @@ def theorem_10_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Theorem 10 by the paper's chain with every constant: `transformer_risk`. Explicit.
+    """Return Theorem 10's bound with every constant of the chain: `transformer_risk`. Explicit.
+
+    The bound holds with probability 1 - delta - 2 n^-3.
 
     Args:
-        n: prompts, with one position each.
+        n: number of prompts, with one position each.
         setting: the model, with as many heads as q.
-        de: dimension of an encoding, of coherence at most 1/2.
+        de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
-        r_a: of Assumption 2.
-        r_w: of Assumption 2.
+        r_a: Assumption 2's bound on sqrt(m) |a|.
+        r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
         eps: the squared error allowed to attention.
         eps_2nn: the squared error of Assumption 2.
-        delta: the probability that the bound may fail, but for 2 n^-3.
+        delta: probability that the statistical bound fails.
     """
     return transformer_risk(
         n, setting, de=de, m=m, r_a=r_a, r_w=r_w, eps=eps, eps_2nn=eps_2nn, delta=delta,

@@ -1,6 +1,6 @@
-"""The paper's one-layer Transformer (Section 3) and the one of its public code.
+"""The paper's one-layer Transformer (Section 3) and the Transformer of its public code.
 
-Both map encoded tokens z (..., N, De) to predictions (..., N), each position in parallel.
+Both map encoded tokens z (..., N, De) to predictions (..., N), at all positions in parallel.
 """
 
 import math
@@ -16,7 +16,10 @@ from jaxbounds.qstr.layers import TorchMLP, dense, uniform, uniform_fan_in
 def attention(
     z: Float[Array, "*batch N De"], W_QK: Float[Array, "De De"], /
 ) -> Float[Array, "*batch N De"]:
-    """f_Attn(p; W_QK)_i = sum_j softmax_j(z_i^T W_QK z_j) z_j: no scaling, no value map."""
+    """Return f_Attn(p; W_QK)_i = sum_j softmax_j(z_i^T W_QK z_j) z_j for every i.
+
+    Logits are not scaled, and there is no value map.
+    """
     logits = jnp.einsum("...id,de,...je->...ij", z, W_QK, z)
     return jax.nn.softmax(logits, axis=-1) @ z
 
@@ -24,11 +27,11 @@ def attention(
 class SparseTransformer(nn.Module):
     """The paper's Transformer: H heads of `attention`, then a two-layer ReLU network.
 
-    yhat_i = a^T relu(W (f^(1)_i; ..; f^(H)_i) + b), with no residual connection.
+    Its prediction is a^T relu(W (f^(1)_i; ..; f^(H)_i) + b), without a residual connection.
 
     Attributes:
-        heads: H.
-        width: m, of the two-layer network.
+        heads: H, the number of heads.
+        width: m, the width of the two-layer network.
     """
 
     heads: int
@@ -36,7 +39,7 @@ class SparseTransformer(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Predictions at every position."""
+        """Return the predictions at every position."""
         De = z.shape[-1]
         W_QK = self.param("W_QK", nn.initializers.normal(1.0 / De), (self.heads, De, De))
         W = self.param("W", uniform_fan_in(self.heads * De), (self.width, self.heads * De))
@@ -51,12 +54,13 @@ class SparseTransformer(nn.Module):
 class PublishedTransformer(nn.Module):
     """The public code's Transformer: PyTorch's multi-head attention, then an MLP De -> width -> 1.
 
-    Separate query, key, value and output maps with biases, logits divided by sqrt(De / heads), no
-    residual connection and no normalisation. Weights are stored (out, in), as PyTorch stores them.
+    It has separate query, key, value and output maps with biases. Logits are divided by sqrt(De /
+    heads). It has no residual connection and no normalisation. Weights are stored (out, in), as
+    PyTorch stores them.
 
     Attributes:
-        heads: how many heads; De must be a multiple of it.
-        width: of the hidden layer.
+        heads: number of heads; De must be a multiple of it.
+        width: width of the hidden layer.
     """
 
     heads: int = 1
@@ -64,7 +68,7 @@ class PublishedTransformer(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Predictions at every position.
+        """Return the predictions at every position.
 
         Raises:
             ValueError: if De is not a multiple of the number of heads.
@@ -94,7 +98,7 @@ def multi_head_attention(
     *,
     heads: int,
 ) -> Float[Array, "*batch N De"]:
-    """Scaled dot-product self-attention with PyTorch's stacked (query, key, value) weights."""
+    """Apply scaled dot-product self-attention with PyTorch's stacked (q, k, v) weights."""
     De = z.shape[-1]
     stacked = dense(z, W_in, b_in)
     split = lambda part: part.reshape(*part.shape[:-1], heads, De // heads)
@@ -105,7 +109,7 @@ def multi_head_attention(
 
 
 def attention_map(params, /) -> Float[Array, "De De"]:
-    """W_Q^T W_K of a one-head `PublishedTransformer`, the matrix that Figure 2 shows."""
+    """Return W_Q^T W_K of a one-head `PublishedTransformer`, the matrix that Figure 2 shows."""
     W_in = params["params"]["in_proj_weight"]
     De = W_in.shape[1]
     return W_in[:De].T @ W_in[De : 2 * De]

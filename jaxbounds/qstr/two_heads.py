@@ -1,9 +1,10 @@
-"""Two heads with a polynomial readout for the quadratic label at d = 1, any q.
+"""A Transformer with two heads and a polynomial readout for the quadratic label, d = 1, any q.
 
-Outside Proposition 21's block-diagonal class, logits may mix token and position. Softmax averages
-over the q relevant tokens, tilted by +beta x and by -beta x, give their mean (half the sum) and
-variance (the difference over 2 beta) up to O(beta^2), hence sum x^2. `jaxbounds.qstr.few_heads`
-needs fewer heads, for any link, with a readout that takes logarithms.
+Proposition 21 assumes logits that are block-diagonal in token and position. Here the logits mix
+them. Each head returns a softmax average over the q relevant tokens; one is tilted by +beta x, the
+other by -beta x. Half their sum is the mean, and their difference over 2 beta is the variance, up
+to O(beta^2). Both together give sum x^2. `jaxbounds.qstr.few_heads` needs fewer heads, for any
+link, with a readout that takes logarithms.
 """
 
 import math
@@ -22,10 +23,11 @@ leaves more room for rounding and returns a smaller margin."""
 
 
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
-    """A direction v with <v, w_j> = 1 for j < q and <v, w_j> <= 1 - margin beyond, margin largest.
+    """Find the direction v with <v, w_j> = 1 for j < q that has the largest margin on the rest.
 
-    A linear program on the host finds the largest margin, capped at 1. Several directions may have
-    this margin: the function returns the shortest direction.
+    The margin is the largest number with <v, w_j> <= 1 - margin for all j >= q, capped at 1. A
+    linear program on the host finds it. Several directions may have this margin: the function
+    returns the shortest direction.
 
     Raises:
         ValueError: if no direction separates the first q encodings from the rest.
@@ -56,7 +58,7 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
 
 
 def _shortest_point(rows: np.ndarray, least: np.ndarray, /) -> np.ndarray:
-    """The shortest v with rows @ v >= least, as a problem of nonnegative least squares.
+    """Return the shortest v with rows @ v >= least, from nonnegative least squares.
 
     Source: C. L. Lawson and R. J. Hanson, Solving Least Squares Problems, chapter 23 (LDP).
     """
@@ -75,18 +77,18 @@ def two_head_weights(
     beta: float | Float[Array, ""],
     selectivity: float,
 ) -> Float[Array, "2 De De"]:
-    """Full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
+    """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
 
-    Rows of the query's w_{t_1}; the data column tilts by +-beta, the key's own-encoding columns
-    select tokens whose encodings have <direction, w> = 1, with logits `selectivity` above the rest
-    per unit of margin.
+    All non-zero rows read the query's w_{t_1}. The data column tilts the logit by +-beta x. The
+    columns of the key's own encoding select the tokens whose encodings have <direction, w> = 1:
+    their logits exceed the others by `selectivity` per unit of margin.
 
     Args:
         omega: unit encodings.
         direction: from `separating_direction`.
-        q: sparsity.
+        q: number of relevant tokens.
         beta: tilt; the error is O(beta^2).
-        selectivity: A, to be taken of order log(N / error) / margin.
+        selectivity: A; choose it of order log(N / error) / margin.
     """
     de = omega.shape[1]
     scale = math.sqrt(1.0 / q)
@@ -108,7 +110,7 @@ def decode_sum_of_squares(
     q: int,
     beta: float | Float[Array, ""],
 ) -> Float[Array, "*batch"]:
-    """q^{-1/2} sum_j (x_j^2 - 1) from the two tilted averages: sqrt(q) (var + mean^2 - 1)."""
+    """Return q^{-1/2} sum_j (x_j^2 - 1) = sqrt(q) (var + mean^2 - 1) from both tilted averages."""
     mean, variance = (plus + minus) / 2, (plus - minus) / (2 * beta)
     return math.sqrt(q) * (variance + mean**2 - 1.0)
 
@@ -123,7 +125,9 @@ def two_head_prediction(
     beta: float | Float[Array, ""],
     selectivity: float,
 ) -> Float[Array, "*batch N"]:
-    """Predictions of the two-head Transformer on scalar tokens, by the paper's own attention.
+    """Return the predictions of the two-head Transformer on scalar tokens.
+
+    Its attention is the paper's.
 
     Raises:
         ValueError: if the tokens are not scalars.

@@ -1,9 +1,8 @@
-"""The attention class's Rademacher complexity from below, by projected gradient ascent.
+"""Lower estimates of the attention class's Rademacher complexity, by projected gradient ascent.
 
-After the peeling of Appendix C what is left is E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T
-softmax(X_i W_QK^T x_i) over signs, coordinates and ||W_QK||_{1,1} <= B_QK. Ascent finds feasible
-weights, so its value is a *lower estimate* of the supremum; the certified upper bounds are in
-`single_layer`.
+The peeling of Appendix C leaves E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T softmax(X_i
+W_QK^T x_i) over signs s, coordinates j and ||W_QK||_{1,1} <= B_QK. Ascent finds feasible weights,
+so its value is a *lower estimate* of the supremum. `single_layer` has the certified upper bounds.
 """
 
 import jax
@@ -27,11 +26,11 @@ def attention_rademacher_lower(
     restarts: int = 3,
     steps: int = 100,
 ) -> Estimate:
-    """A lower estimate of E and its standard error over the draws of sigma.
+    """Estimate E from below; return the mean over draws of sigma and its standard error.
 
-    For each sigma, sign and coordinate: `restarts` starts on the sphere, `steps` normalised
-    gradient steps, each projected on the l_1 ball; the best value met anywhere counts. W_QK = 0
-    (uniform attention) is always among them.
+    The ascent treats each sigma, sign and coordinate separately. It makes `restarts` starts on the
+    sphere and `steps` normalised gradient steps, and projects each step on the l_1 ball. The best
+    value met anywhere counts. W_QK = 0 (uniform attention) is always a start.
 
     Raises:
         ValueError: if m < 1, draws < 2, or B_QK is not positive.

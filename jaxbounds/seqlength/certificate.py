@@ -1,7 +1,8 @@
-"""A generalization certificate for a trained network: the bound with its own norms.
+"""A generalization certificate for a trained network: the bound with the network's own norms.
 
-Norms of a trained network depend on the data. A certificate therefore rounds each norm up to a grid
-2^j B_0 and pays for the union over j; without that the same number is only a diagnostic.
+The norms of a trained network depend on the data. A certificate therefore rounds each norm up to a
+grid 2^j B_0 and divides delta among all j (a union bound). Without the union bound the number is
+only a diagnostic.
 """
 
 import math
@@ -35,15 +36,15 @@ class GeneralizationCertificate(NamedTuple):
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.
         bound: the bound before clipping.
-        trivial: what the gap cannot exceed: the range of the loss.
-        ratio: bound / trivial; the bound says something where it is below 1.
+        trivial: the range of the loss, which the gap never exceeds.
+        ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the complexity of the scalar output.
         tail: the confidence term.
         certified: whether norms were rounded up and the union over the grid was paid.
         delta: the allowed failure probability.
-        smallest_sample: m*, the sample size at which the bound would first be below the trivial
-            value with these norms; None if beyond 2^60.
-        norms: the norms that entered, as used.
+        smallest_sample: m*, the least sample size at which the bound would be below the trivial
+            value with these norms; None if it exceeds 2^60.
+        norms: the norms that entered the bound.
     """
 
     gap: float
@@ -59,10 +60,10 @@ class GeneralizationCertificate(NamedTuple):
 
 
 def round_up(norm: float, base: float, /) -> tuple[float, int]:
-    """The least base 2^j >= norm with j >= 0, and j.
+    """Return the least base 2^j >= norm with j >= 0, and j.
 
     Raises:
-        ValueError: if the norm is negative or not finite, or the base not positive.
+        ValueError: if the norm is negative or not finite, or the base is not positive.
     """
     if not (0 <= norm < math.inf and base > 0):
         raise ValueError(
@@ -86,10 +87,10 @@ def generalization_bound(
     lipschitz: float = 1.0,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """The bound on the gap of all networks of this shape within `norms`, from m samples.
+    """Bound the generalization gap of all networks of this shape within `norms`, from m samples.
 
-    Holds with probability 1 - `delta` for one choice of norms made before seeing the data. Not
-    clipped at `loss_range`.
+    The bound holds with probability 1 - `delta` for one choice of norms made before seeing the
+    data. It is not clipped at `loss_range`.
 
     Raises:
         ValueError: if m < 1 or delta is outside (0, 1).
@@ -115,19 +116,19 @@ def generalization_certificate(
     """Bound the generalization gap of a trained network on its training inputs `X`.
 
     Args:
-        network: from `extract_norms.extract_network`.
+        network: a network from `extract_norms.extract_network`.
         X: the training inputs.
-        readout: the loss sees readout . outputs; [-1, 1] for two-class cross entropy, where
-            `lipschitz` is 1.
-        loss_range: the loss lies in an interval of this length (clip it).
-        lipschitz: of the loss in the scalar it sees.
+        readout: a vector; the loss sees readout . outputs. For two-class cross entropy use [-1, 1],
+            where `lipschitz` is 1.
+        loss_range: the length of an interval that contains the loss (clip the loss).
+        lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
         delta: the allowed probability of failure.
-        union: round norms up and pay for it; without, the result is a diagnostic.
+        union: whether to round norms up and pay for the union; False gives a diagnostic.
         base: B_0 of the grid.
 
     Raises:
-        ValueError: on an empty or infinite sample, a readout of the wrong length, a loss range that
-            is not positive, or delta outside (0, 1).
+        ValueError: if the sample is empty or not finite, the readout has the wrong length, the loss
+            range is not positive, or delta is outside (0, 1).
     """
     if not 0 < loss_range < math.inf:
         raise ValueError(
@@ -166,7 +167,7 @@ def generalization_certificate(
 
 
 def certificate_text(certificate: GeneralizationCertificate, /) -> str:
-    """A table for people: the bound beside the trivial value, m*, its parts, and the norms."""
+    """Write a table of the bound, the trivial value, m*, the parts of the bound, and the norms."""
     c = certificate
     certified, diagnostic = "certified (norms rounded up, union paid)", "diagnostic, not certified"
     says = "says something" if c.ratio < 1 else "vacuous"
@@ -187,14 +188,15 @@ def certificate_text(certificate: GeneralizationCertificate, /) -> str:
 
 
 class Applicability(NamedTuple):
-    """Whether the paper's bounds speak about a model: what maps, or every reason why not.
+    """Whether the paper's bounds cover a model: the model's network, or every reason why not.
 
     Attributes:
-        network: the model as a network of the class, or None.
-        norms: of its matrices, by name; empty where it does not map.
-        certificate: the bound, where inputs were given and it maps.
-        reasons: why it does not map, all of them; empty where it does.
-        unseen: what parameters do not show and nothing decided: the bound holds without it only.
+        network: the model as a network that the bounds cover, or None.
+        norms: the norms of the network's matrices, by name; empty if `network` is None.
+        certificate: the bound, if inputs were given and the model fits.
+        reasons: every reason why the model does not fit; empty if it fits.
+        unseen: the parts that parameters do not show and no output decided. The bound assumes that
+            the model lacks them.
     """
 
     network: AttentionNetwork | None
@@ -204,7 +206,7 @@ class Applicability(NamedTuple):
     unseen: tuple[str, ...]
 
     def __str__(self) -> str:
-        """For people: the reasons, or the bound and the norms; then what was not seen."""
+        """Write the reasons, or the bound and the norms; then list the unseen parts."""
         shown = ["does not apply:"] if self.reasons else ["applies"]
         shown += map(str, self.reasons)
         if self.certificate:
@@ -229,26 +231,31 @@ def applicable(
     lipschitz: float = 1.0,
     delta: float = 0.05,
 ) -> Applicability:
-    """The bound for a model of any library, or all reasons at once why there is none.
+    """Bound a model of any library, or list every reason why no bound applies.
 
     Args:
-        model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
-        X: the training inputs (m, T, d) as the attention sees them; without, norms alone are
+        model: variables of linen, a module or state of `flax.nnx`, an Equinox module, or nested
+            dicts.
+        X: the training inputs (m, T, d) as the attention sees them. Without X only the norms are
             measured.
-        dense: paths of the dense layers in order, each with the activation before it ("identity",
-            "relu", "tanh"); without, they are ordered by their widths and taken as relu.
-        heads: where attention has matrices for projections and no `num_heads`.
-        cls: the index of the token that is read.
-        outputs: the model's own on `X`, before the loss. With them, what parameters do not show (a
-            residual connection, a mask, activations) is decided; without, it is named in `unseen`.
-        readout: the loss sees readout . outputs; [1] for one output and [-1, 1] for two without.
-        loss_range: the loss lies in an interval of this length (clip it).
-        lipschitz: of the loss in the scalar it sees.
+        dense: the paths of the dense layers in order, each with the activation before it
+            ("identity", "relu", "tanh"). Without it, widths decide the order. If `outputs` do not
+            decide the activations either, the bound takes relu.
+        heads: the number of heads, needed if projections are matrices and no module has
+            `num_heads`.
+        cls: the index of the token that the network reads.
+        outputs: the model's own outputs on `X`, before the loss. They decide about parts that
+            parameters do not show (a residual connection, a mask, activations). Without outputs,
+            `unseen` names these parts.
+        readout: a vector; the loss sees readout . outputs. The default is [1] for one output and
+            [-1, 1] for two outputs.
+        loss_range: the length of an interval that contains the loss (clip the loss).
+        lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
         delta: the allowed probability of failure.
 
     Raises:
-        ValueError: as `generalization_certificate`: an empty or infinite sample, no token `cls`, a
-            loss range that is not positive, delta outside (0, 1). Never because of the model.
+        ValueError: if the sample is empty or not finite, has no token `cls`, the loss range is not
+            positive, or delta is outside (0, 1). The model itself never causes an error.
     """
     array = lambda given: None if given is None else np.asarray(given, np.float64)
     inputs, reads = array(X), array(readout)

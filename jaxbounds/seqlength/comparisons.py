@@ -1,7 +1,7 @@
-"""This paper's single-layer bounds beside a log(T) bound and parameter counting.
+"""The paper's single-layer bounds beside a log(T) bound and parameter counting.
 
-All share one class, one peeling and one chaining; only the covering number of the attention map
-x -> W_QK^T x differs. That isolates what the paper changes.
+All bounds share one class, one peeling and one chaining. They differ only in the covering number of
+the attention map x -> W_QK^T x. The comparison therefore isolates the paper's change.
 """
 
 import bisect
@@ -41,8 +41,9 @@ class Setting:
         T: the sequence length; only the log(T) bound reads it.
         d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
-        B_QK: ||W_QK||_{1,1}, and also the bound on ||W_QK||_{2,1} over rows and on ||W_QK||_F in
-            the two rival bounds (both are smaller norms, so this favours the paper's bound).
+        B_QK: the bound on ||W_QK||_{1,1}. The two rival bounds read it as a bound on ||W_QK||_{2,1}
+            over rows and on ||W_QK||_F. Both norms are at most ||W_QK||_{1,1}, so this favours the
+            paper's bound.
         heads: H.
         outer: the norms around the attention weights.
         hidden_constant: the factor that the log(T) bound hides.
@@ -59,12 +60,15 @@ class Setting:
 
     @property
     def trivial(self) -> float:
-        """Return the trivial bound on the complexity: H B_w B_Wc L_sigma B_Wv B_x."""
+        """The trivial bound on the complexity, H B_w B_Wc L_sigma B_Wv B_x."""
         return self.heads * self.outer.product * self.B_x
 
 
 def theorem_bound(setting: Setting, /) -> float:
-    """Theorem 4.1 with Lemma 3.6, corrected, c = 12, clipped at the trivial value. Certified."""
+    """Compute Theorem 4.1 with Lemma 3.6, corrected, c = 12; at most the trivial value.
+
+    Certified.
+    """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
     one = float(theorem_4_1_corrected(s.outer.product, s.B_x, C, s.m, s.d))
@@ -79,9 +83,10 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 
 
 def sharpened_bound(setting: Setting, /) -> float:
-    """Lemma 3.6 with exact counts, softmax constant 1, chaining, Massart for the uniform part.
+    """Compute the sharpened bound. Certified.
 
-    Certified.
+    It uses Lemma 3.6 with exact counts, the softmax constant 1, chaining, and Massart's lemma for
+    uniform attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -90,13 +95,16 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Lemma 3.6 as printed with the method of the two rivals, for a like-with-like comparison."""
+    """Compute the bound from the printed Lemma 3.6 by the method of the two rival bounds."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 
 
 def log_length_bound(setting: Setting, /) -> float:
-    """Lemma 3.5 on all m T tokens in the style of Edelman et al.: a leading term, not certified."""
+    """Compute the bound from Lemma 3.5 on all m T tokens, as Edelman et al. do; not certified.
+
+    The covering number is a leading term.
+    """
     s = setting
     covering = at_scale(
         lemma_3_5_corrected_leading,
@@ -109,13 +117,16 @@ def log_length_bound(setting: Setting, /) -> float:
 
 
 def parameter_counting_bound(setting: Setting, /) -> float:
-    """Volumetric covering of W_QK in the Frobenius ball, d^2 parameters. Certified."""
+    """Compute the bound from a volumetric cover of W_QK in the Frobenius ball.
+
+    It counts d^2 parameters. Certified.
+    """
     s = setting
     return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))
 
 
 class Bound(NamedTuple):
-    """A bound on the complexity: whether it is certified, constants explicit, and its name."""
+    """A bound on the complexity: whether it is certified with explicit constants, and its name."""
 
     value: Callable[[Setting], float]
     certified: bool
@@ -129,17 +140,17 @@ BOUNDS = {
     "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The bounds compared. All but the first use the same method: chaining and softmax constant 1."""
+"""The bounds compared, by name. All but the first use chaining and the softmax constant 1."""
 
 
 def compare(
     setting: Setting, /, *, over: str, values: Sequence[float], bounds: Sequence[str] = ()
 ) -> "xarray.Dataset":
-    """Every bound along one coordinate of the setting.
+    """Evaluate every bound along one coordinate of the setting.
 
-    Returns a dataset with one variable per bound, "trivial", and "winner" (the name of the least
-    bound, or "trivial" where none is below it). Each bound's attribute "certified" says whether its
-    constants are explicit.
+    The dataset has one variable per bound, "trivial", and "winner". The winner is the name of the
+    least bound, or "trivial" if no bound is below the trivial value. Each bound's attribute
+    "certified" says whether its constants are explicit.
 
     Raises:
         ValueError: if `over` is not a field of the setting, or a bound is unknown.
@@ -176,9 +187,10 @@ def compare(
 
 
 def covering_crossover(parameters: int, /) -> float:
-    """The x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x), n parameters.
+    """Compute the x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x), n parameters.
 
-    Below it Lemma 3.6 gives the smaller cover, above it parameter counting does.
+    Lemma 3.6 gives the smaller cover below this x. Parameter counting gives the smaller cover above
+    it.
 
     Raises:
         ValueError: if there is no parameter.
@@ -193,7 +205,9 @@ def covering_crossover(parameters: int, /) -> float:
 def first_informative(
     bound: Callable[[int], float], trivial: float, /, *, largest: int = 2**60
 ) -> int | None:
-    """m*: the least sample size at which a non-increasing bound is below `trivial`; None if beyond.
+    """Return m*, the least sample size (to 0.1%) at which a bound is below `trivial`.
+
+    The bound must not increase with the sample size. None means that m* is above `largest`.
 
     Raises:
         ValueError: if `trivial` is not positive.

@@ -1,19 +1,21 @@
 """A cover of linear maps on given points in l_2, by corrections (Lemma 3.5, explicit constants).
 
-The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows) on x_1, .., x_N with ||x_i||_2 <= B_x;
-x = B B_x / epsilon and q > 1. As in Zhang (2002), whose constant is 36, the code of W lists the
-mistakes that a perceptron makes on the way to it.
+The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows), on x_1, .., x_N with ||x_i||_2 <= B_x.
+Let x = B B_x / epsilon and q > 1. As in Zhang (2002), whose constant is 36, the code of W lists the
+mistakes that a perceptron makes on the way to W.
 
-Row j of norm r_j has level l_j = ceil(log_q(B / r_j)), weight rho_j = B q^{-l_j} in (r_j / q, r_j]
-and resolution epsilon_j, epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <= epsilon^2.
-Start at V = 0. While ||(W - V) x_i||_2 >= epsilon for some i, some row has |e_j| >= epsilon_j where
-e_j = (w_j - v_j) . x_i. Add sign(e_j) (epsilon_j / B_x^2) x_i to v_j, and project V onto the class
-in the norm F(V) = sum_j ||v_j||^2 / rho_j. The first lowers F(W - V) by at least epsilon_j^2 /
-(B_x^2 rho_j) = epsilon^2 / (B B_x^2), the second does not raise it, for W is in the class. At the
-start F(W) <= q sum_j r_j <= q B, so there are at most q x^2 corrections. Each is a letter: a row,
-a point, a sign and the row's level. A row that is ever corrected has r_j B_x >= epsilon_j, hence
-B / r_j < q x^2 and a level of at most ceil(log_q(q x^2)). The letters alone give V, and V is in
-the class: the cover is internal and strict, with
+Row j of norm r_j has level l_j = ceil(log_q(B / r_j)) and weight rho_j = B q^{-l_j} in (r_j / q,
+r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <=
+epsilon^2. Start at V = 0. While ||(W - V) x_i||_2 >= epsilon for some i, some row has |e_j| >=
+epsilon_j, where e_j = (w_j - v_j) . x_i. Add sign(e_j) (epsilon_j / B_x^2) x_i to v_j. Then project
+V onto the class in the norm F(V) = sum_j ||v_j||^2 / rho_j. The addition lowers F(W - V) by at
+least epsilon_j^2 / (B_x^2 rho_j) = epsilon^2 / (B B_x^2). The projection does not raise F(W - V),
+because W is in the class. At the start F(W) <= q sum_j r_j <= q B, so there are at most q x^2
+corrections.
+
+Each correction is a letter: a row, a point, a sign and the row's level. A corrected row has r_j B_x
+>= epsilon_j. Hence B / r_j < q x^2 and the level is at most ceil(log_q(q x^2)). The letters alone
+give V, and V is in the class. The cover is therefore internal and strict, and
 
     ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """
@@ -31,7 +33,7 @@ Matrix = Float[np.ndarray, "k d"]
 
 
 class Letter(NamedTuple):
-    """One correction: of which row, by which point, in which direction, and the row's level."""
+    """One correction: the corrected row, the point, the sign, and the row's level."""
 
     row: int
     point: int
@@ -40,9 +42,9 @@ class Letter(NamedTuple):
 
 
 def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
-    """The nearest to V in sum_j ||v_j||^2 / weights_j with ||V^T||_{2,1} <= B.
+    """Project V onto {||V^T||_{2,1} <= B} in the norm sum_j ||v_j||^2 / weights_j.
 
-    Row j is shortened by t weights_j, or to zero, with the least t >= 0 that will do.
+    The projection shortens row j by t weights_j, or to zero. t is the least t >= 0 that suffices.
     """
     lengths = np.linalg.norm(V, axis=1)
     if lengths.sum() <= B:
@@ -56,7 +58,7 @@ def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Ma
 def _decode(
     V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
 ) -> Matrix:
-    """V after one more letter, `weights` filled in; the row's step is `step` sqrt(weight / B)."""
+    """Apply one more letter to V with step `step` sqrt(weight / B); store the row's weight."""
     row, point, sign, level = letter
     weights[row] = B * q**-level
     V = V.copy()
@@ -74,7 +76,7 @@ def decode_corrections(
     *,
     ratio: float = 2.0,
 ) -> Matrix:
-    """The member of the cover with that code; it depends on nothing else."""
+    """Compute the member of the cover from its code and nothing else."""
     V, weights = np.zeros((k, X.shape[1])), np.ones(k)
     step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
     for letter in letters:
@@ -85,14 +87,14 @@ def decode_corrections(
 def encode_corrections(
     W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
 ) -> tuple[Letter, ...]:
-    """The code of a member of the cover within `epsilon` of W at every point, in l_2.
+    """Compute the code of a member of the cover within `epsilon` of W at every point, in l_2.
 
     Args:
-        W: with ||W^T||_{2,1} <= B.
+        W: a matrix with ||W^T||_{2,1} <= B.
         X: the points, as rows.
         B: the bound on the sum of the rows' norms.
         epsilon: the resolution.
-        ratio: q, by which levels differ.
+        ratio: q, the ratio of neighbouring levels.
 
     Raises:
         ValueError: if the norm is above B, epsilon is not positive, or q is not above 1.

@@ -1,4 +1,4 @@
-"""How many sparsifications there are: the counts behind Lemmas 3.1, 3.3 and 3.6."""
+"""The numbers of sparsifications, which give the cover sizes of Lemmas 3.1, 3.3 and 3.6."""
 
 import itertools
 import math
@@ -12,7 +12,9 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.numerics.arrays import Count, traced
 
 LARGEST_LIST = 200_000
+"""The largest number of vectors in a list; a larger number lists more and takes more memory."""
 LARGEST_BLOCK = 2_000_000
+"""The number of terms summed at once; a larger number takes more memory and fewer passes."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 
@@ -23,9 +25,9 @@ def _check(n: int, K: float) -> None:
 
 
 def count_nonnegative(n: int, K: int, /) -> int:
-    """#{k in Z_{>=0}^n : sum k <= K} = C(n + K, K).
+    """Count the k in Z_{>=0}^n with sum k <= K: C(n + K, K).
 
-    Section 3 says "less than or equal to n^K", which is false (erratum E2); (n + 1)^K is a bound.
+    Section 3 says "less than or equal to n^K", which is false (erratum E2). (n + 1)^K is a bound.
 
     Raises:
         ValueError: if n < 1 or K < 0.
@@ -35,7 +37,9 @@ def count_nonnegative(n: int, K: int, /) -> int:
 
 
 def count_signed(n: int, K: int, /) -> int:
-    """#{z in Z^n : ||z||_1 <= K}, the Delannoy number sum_j 2^j C(n,j) C(K,j), as an exact integer.
+    """Count the z in Z^n with ||z||_1 <= K, as an exact integer.
+
+    The count is the Delannoy number sum_j 2^j C(n,j) C(K,j).
 
     Raises:
         ValueError: if n < 1 or K < 0.
@@ -45,10 +49,10 @@ def count_signed(n: int, K: int, /) -> int:
 
 
 def log_counts_signed(n: Count, K: Counts | Array, /) -> Counts | Array:
-    """The logarithm of `count_signed` for an array of whole numbers K, however large.
+    """Compute the logarithm of `count_signed` for an array of whole numbers K of any size.
 
     Raises:
-        ValueError: if n < 1 or some K < 0, where they are known.
+        ValueError: if n < 1 or some K < 0. Traced values are not checked.
     """
     if traced(n, K):
         return _log_counts_traced(jnp.asarray(n).astype(float), jnp.asarray(K).astype(float))
@@ -88,10 +92,10 @@ def _log_counts_traced(n: Array, K: Array) -> Array:
 
 
 def nonnegative_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
-    """All k in Z_{>=0}^n with sum k <= K.
+    """List all k in Z_{>=0}^n with sum k <= K, as rows.
 
     Raises:
-        ValueError: if n < 1, K < 0, or there are more than 200000 of them.
+        ValueError: if n < 1, K < 0, or there are more than 200000 vectors.
     """
     count = count_nonnegative(n, K)
     _check_length(count, n, K)
@@ -101,10 +105,10 @@ def nonnegative_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
 
 
 def signed_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
-    """All z in Z^n with ||z||_1 <= K.
+    """List all z in Z^n with ||z||_1 <= K, as rows.
 
     Raises:
-        ValueError: if n < 1, K < 0, or there are more than 200000 of them.
+        ValueError: if n < 1, K < 0, or there are more than 200000 vectors.
     """
     _check_length(count_signed(n, K), n, K)
     pieces = []

@@ -1,7 +1,7 @@
 """Exact covering numbers of small finite classes (Section 2.4), on the host.
 
-Covers are internal (made of members of the class) and strict (distance < epsilon), and distances
-are the largest over the inputs: sup_i ||f(x_i) - g(x_i)||_q.
+Covers are internal (made of members of the class) and strict (distance < epsilon). The distance of
+f and g is the largest over the inputs: sup_i ||f(x_i) - g(x_i)||_q.
 """
 
 import itertools
@@ -15,20 +15,21 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
+"""The largest number of functions whose subsets are enumerated; one more doubles the time."""
 
 
 class Staircase(NamedTuple):
-    """A covering number as a function of epsilon.
+    """A covering number as a step function of epsilon.
 
-    N(epsilon) = counts[j] for radii[j] < epsilon <= radii[j + 1], with radii[0] = 0 and the last
-    count, 1, for every epsilon > radii[-1].
+    N(epsilon) = counts[j] for radii[j] < epsilon <= radii[j + 1], with radii[0] = 0. The last count
+    is 1; it holds for every epsilon > radii[-1].
     """
 
     radii: Float[np.ndarray, "steps"]
     counts: Int[np.ndarray, "steps"]
 
     def log_covering(self, epsilon: ArrayLike, /) -> Float[np.ndarray, "*shape"]:
-        """The logarithm of N(epsilon), for an array of epsilon > 0."""
+        """Compute ln N(epsilon) for an array of epsilon > 0."""
         return np.log(self.counts[np.searchsorted(self.radii, epsilon, side="left") - 1])
 
 
@@ -39,11 +40,11 @@ def sup_distances(
     *,
     quasi: bool = False,
 ) -> Float[np.ndarray | Array, "functions functions"]:
-    """sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
+    """Compute sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
 
     Raises:
-        ValueError: if q < 1, where l_q is no norm, unless `quasi` asks for 0 < q < 1, which Section
-            2.4 allows (erratum E13).
+        ValueError: if q < 1, because l_q is then no norm. `quasi` allows 0 < q < 1, as Section 2.4
+            does (erratum E13).
     """
     if not (q >= 1 or (quasi and q > 0)):
         raise ValueError(f"q={q}, expected at least 1, because l_q is no norm below. Try q=1")
@@ -54,11 +55,13 @@ def sup_distances(
 
 
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
-    """The least number of rows of `covers` that together reach every column, by enumeration.
+    """Compute the least number of rows of `covers` that together reach every column.
+
+    Traced input returns the number of rows plus one if some column cannot be reached.
 
     Raises:
-        ValueError: if there are more than 16 rows, or some column cannot be reached (traced: one
-            more than there are rows).
+        ValueError: if there are more than 16 rows, or some column of untraced input cannot be
+            reached.
     """
     centres, members = covers.shape
     if centres > LARGEST_CLASS:
@@ -86,7 +89,7 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
 
 
 def covering_number(distances: Float[np.ndarray | Array, "n n"], epsilon: Any, /) -> int | Array:
-    """N(epsilon) of a finite class from its pairwise distances.
+    """Compute N(epsilon) of a finite class from its pairwise distances.
 
     Raises:
         ValueError: if there are more than 16 functions or epsilon is not positive.
@@ -97,7 +100,7 @@ def covering_number(distances: Float[np.ndarray | Array, "n n"], epsilon: Any, /
 
 
 def covering_staircase(distances: Float[np.ndarray | Array, "n n"], /) -> Staircase:
-    """N(epsilon) for all epsilon > 0 at once.
+    """Compute N(epsilon) for all epsilon > 0 at once.
 
     Raises:
         ValueError: if there are more than 16 functions.

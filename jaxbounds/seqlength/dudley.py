@@ -1,8 +1,8 @@
-"""Dudley's entropy integral: exactly for staircases, in closed form, and sharpened.
+"""Dudley's entropy integral: exact for step functions, in closed form, and sharpened.
 
-Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) / m) d epsilon) for classes with values
-in [-B, B]. The paper leaves c open; c = 12 is certified (and 4 delta + 12 int is smaller). Every
-function here that takes no c returns the bracket with c = 1, "the shape".
+For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
+m) d epsilon). The paper leaves c open. c = 12 is certified; 4 delta + 12 int is a smaller certified
+form. A function that takes no c returns the bracket with c = 1.
 """
 
 import functools
@@ -19,16 +19,17 @@ from jaxbounds.seqlength.covering_numbers import Staircase
 from jaxbounds.seqlength.linear_bounds import Values
 
 CERTIFIED = 12.0
-"""A constant c with which Dudley's bound is a theorem."""
+"""A factor c with which Dudley's bound is a theorem; a larger factor gives a weaker bound."""
 
 
 def staircase_dudley(
     staircase: Staircase, m: int, B: float, /, *, near: float = 1.0, far: float = 1.0
 ) -> float:
-    """The minimum over delta of near delta + far int_delta^B sqrt(ln N / m), exactly.
+    """Minimise near delta + far int_delta^B sqrt(ln N / m) over delta, exactly.
 
-    The objective is piecewise linear in delta, so its minimum is at a radius of the staircase, at 0
-    or at B. `near=4, far=12` is the refined certified form; `near=far=12` the paper's with c = 12.
+    The objective is piecewise linear in delta. Its minimum is therefore at a radius of the
+    staircase, at 0 or at B. `near=4, far=12` is the refined certified form. `near=far=12` is the
+    paper's form with c = 12.
 
     Raises:
         ValueError: if m < 1 or B is negative or not finite.
@@ -47,17 +48,20 @@ def _floats(xp: Any, /, *values: ArrayLike) -> Iterator[Array | np.ndarray]:
 
 
 def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """For ln N = A / epsilon^2: b + b ln(B / b) with b = sqrt(A / m), or B if b >= B."""
+    """Compute b + b ln(B / b), Dudley's bracket for ln N = A / epsilon^2.
+
+    Here b = sqrt(A / m). If b >= B, the value is B.
+    """
     xp = array_module(A, m, B)
     return with_offset(0.0, xp.sqrt(xp.asarray(A, float) / m), B)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
 def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """B a + b + b ln(B (1 - a) / b), the value at delta = b / (1 - a), as Appendix C takes it.
+    """Compute B a + b + b ln(B (1 - a) / b), the bracket at delta = b / (1 - a) (Appendix C).
 
-    Where that delta is not in (0, B) it bounds nothing: it can be negative, or the logarithm of a
-    negative number (erratum E5). 0 ln(1/0) is 0.
+    If that delta is not in (0, B), the value is no bound: it can be negative or NaN (erratum E5). 0
+    ln(1/0) counts as 0.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -65,7 +69,7 @@ def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Arra
 
 
 def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """The delta of `with_offset`: b / (1 - a) if a < 1 and b < B (1 - a), else B."""
+    """Return the minimiser of `with_offset`: b / (1 - a) if a < 1 and b < B (1 - a), else B."""
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
     inside = (a < 1) & (b < B * (1.0 - a))
@@ -73,9 +77,10 @@ def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 
 
 def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """The minimum over 0 < delta <= B of delta + (B - delta) a + b ln(B / delta).
+    """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
-    `interior_value` where the minimiser `best_delta` is inside, else B, at delta = B.
+    The minimum is `interior_value` if the minimiser `best_delta` is below B. Otherwise it is B, at
+    delta = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -87,7 +92,7 @@ def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 
 @functools.cache
 def _grid(points: int) -> np.ndarray:
-    """From 1e-6 to 1, the same for every sample size."""
+    """Return a geometric grid from 1e-6 to 1; every sample size uses this grid."""
     return np.geomspace(1e-6, 1.0, points)
 
 
@@ -101,10 +106,10 @@ def dudley(
     far: float = CERTIFIED,
     points: int = 400,
 ) -> float:
-    """An upper bound on B and on the least near delta + far int_delta^B sqrt(ln N / m).
+    """Bound the least near delta + far int_delta^B sqrt(ln N / m) from above; at most B.
 
-    The integral is replaced by its upper sum on a geometric grid (ln N decreases in epsilon), so
-    the value is certified wherever `log_covering` is.
+    The integral is replaced by its upper sum on a geometric grid, because ln N decreases in
+    epsilon. The value is therefore certified if `log_covering` is.
 
     Raises:
         ValueError: if m < 1 or B is negative or not finite.
@@ -120,7 +125,7 @@ def dudley(
 
 
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
-    """The least delta + B sqrt(2 ln N(delta) / m), and B: one cover and Massart's lemma.
+    """Minimise delta + B sqrt(2 ln N(delta) / m), one cover with Massart's lemma; at most B.
 
     Certified: members of an internal cover have values in [-B, B].
 
@@ -136,7 +141,9 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 
 
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
-    """The least of 12 x Dudley, chaining, the one-scale bound and B. Certified, constants explicit.
+    """Return the least of Dudley's bound, chaining, the one-scale bound and B.
+
+    Dudley's bound is 4 delta plus 12 times the integral. Certified, constants explicit.
 
     Raises:
         ValueError: if m < 1 or B is negative or not finite.

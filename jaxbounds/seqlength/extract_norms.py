@@ -1,8 +1,9 @@
-"""Read a trained Flax Transformer block as the class that the bounds speak about.
+"""Read a trained Flax Transformer block as a network that the bounds cover.
 
-Biases are folded in: a query bias is a constant coordinate of the CLS token, a key bias shifts all
-scores alike and drops out, value and output biases are one offset, and 1/sqrt(d_k) goes into the
-attention map. What cannot be mapped is refused by name.
+The module folds biases into weights. A query bias becomes a constant coordinate of the CLS token. A
+key bias shifts all scores of a head equally, so it drops out. The value and output biases become
+one offset. The factor 1 / sqrt(d_k) goes into the attention map. The module refuses any other
+parameter and names it.
 """
 
 import math
@@ -30,7 +31,7 @@ ACTIVATIONS: Mapping[str, ActivationFact] = {
 
 
 class Dense(NamedTuple):
-    """One dense layer: sigma(input) @ kernel + bias, `activation` naming sigma."""
+    """A dense layer: sigma(input) @ kernel + bias; `activation` names sigma."""
 
     kernel: Float[np.ndarray, "inputs outputs"]
     bias: Float[np.ndarray, "outputs"]
@@ -39,14 +40,16 @@ class Dense(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionNetwork:
-    """A network of the class: attention read at the CLS token, then dense layers.
+    """A network that the bounds cover: attention read at the CLS token, then dense layers.
 
-    sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset, then each dense layer in turn.
+    The attention gives sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset. The dense
+    layers follow in order.
 
     Attributes:
-        maps: per head W_K (W_Q^T, b_Q) / sqrt(d_k), acting on the CLS token with a 1 appended.
-        values: per head W_V W_O.
-        offset: the value biases through W_O, plus the output bias.
+        maps: for each head, W_K (W_Q^T, b_Q) / sqrt(d_k), which acts on the CLS token with a 1
+            appended.
+        values: for each head, W_V W_O.
+        offset: the value biases times W_O, plus the output bias.
         dense: the layers after the attention.
         cls: the index of the CLS token.
     """
@@ -58,7 +61,7 @@ class AttentionNetwork:
     cls: int
 
     def __call__(self, X: Float[np.ndarray, "n T d"], /) -> Float[np.ndarray, "n outputs"]:
-        """The outputs, from the folded weights, in float64."""
+        """Compute the outputs from the folded weights in float64."""
         X = np.asarray(X, np.float64)
         query = np.concatenate([X[:, self.cls], np.ones((len(X), 1))], axis=1)
         keys = np.einsum("hde,ne->hnd", self.maps, query)
@@ -73,11 +76,11 @@ class AttentionNetwork:
 
 
 def from_nnx(module: Any, /) -> dict[str, Any]:
-    """The parameters of a `flax.nnx` module as a nested dict of arrays, for `extract_network`.
+    """Return the parameters of a `flax.nnx` module as a nested dict for `extract_network`.
 
     Raises:
-        ValueError: if it holds other state than parameters and random streams (running statistics,
-            a cache): it is named.
+        ValueError: if the module holds state other than parameters and random streams, for example
+            running statistics or a cache. The error names this state.
     """
     from flax import nnx
 
@@ -107,18 +110,21 @@ def extract_network(
 ) -> AttentionNetwork:
     """Fold the parameters of attention followed by dense layers into an `AttentionNetwork`.
 
+    A bound that ignored a parameter would be wrong, so the function refuses parameters that are
+    left over. Residual connections and dropout have no parameters, so the function cannot detect
+    them. Compare the network's outputs with your own.
+
     Args:
         params: `variables["params"]` of a linen model, or `from_nnx(module)`.
         attention: the path of a MultiHeadDotProductAttention used as self-attention ("block/attn").
         dense: for each dense layer in order, its path and the activation applied *before* it:
             "identity", "relu" or "tanh".
-        cls: the index of the token that is read.
+        cls: the index of the token that the network reads.
 
     Raises:
-        ValueError: if a path or an activation is unknown, a parameter is not finite, or some
-            parameters are left over (a layer normalisation, a second attention layer): those are
-            named, since a bound that ignored them would be wrong. Residual connections and dropout
-            leave no parameters and cannot be detected: compare the network's outputs with yours.
+        ValueError: if a path or an activation is unknown, a parameter is not finite, or parameters
+            are left over (a layer normalisation, a second attention layer). The error names the
+            parameters.
     """
     flat = _flatten(params)
     for path, leaf in flat.items():
@@ -130,7 +136,7 @@ def extract_network(
     used: set[str] = set()
 
     def take(path: str, absent: tuple[int, ...] | None = None) -> np.ndarray:
-        """The parameter, or zeros of the shape `absent` where that is given and it is missing."""
+        """Return the parameter, or zeros of the shape `absent` if the parameter is missing."""
         if path not in flat and absent is None:
             raise ValueError(
                 f"no parameter {path}; there are: {', '.join(sorted(flat))}. Try"
@@ -187,7 +193,7 @@ def extract_network(
 
 
 class MatrixNorms(NamedTuple):
-    """Every norm the lemmas use, of one matrix, both orientations where they differ."""
+    """The norms of one matrix that the lemmas use, over columns and rows where they differ."""
 
     entries_1: float
     columns_1_inf: float
@@ -199,7 +205,7 @@ class MatrixNorms(NamedTuple):
 
 
 def matrix_norms(W: Float[np.ndarray, "k d"], /) -> MatrixNorms:
-    """The norms of one matrix in float64."""
+    """Compute the norms of one matrix in float64."""
     absolute = np.abs(W)
     return MatrixNorms(
         entries_1=float(absolute.sum()),
@@ -213,7 +219,7 @@ def matrix_norms(W: Float[np.ndarray, "k d"], /) -> MatrixNorms:
 
 
 def extract_norms(network: AttentionNetwork, /) -> dict[str, MatrixNorms]:
-    """The norms of every matrix of the class: "map 0", "value 0", ..., "dense 0", ..."""
+    """Compute the norms of every matrix of the network: "map 0", "value 0", ..., "dense 0", ..."""
     named = [(f"map {h}", W) for h, W in enumerate(network.maps)]
     named += [(f"value {h}", W) for h, W in enumerate(network.values)]
     named += [(f"dense {i}", layer.kernel) for i, layer in enumerate(network.dense)]

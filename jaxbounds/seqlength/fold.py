@@ -1,7 +1,8 @@
-"""From the layers of any library to the class that the bounds speak about, or all reasons why not.
+"""Read the layers of a model of any library as a network that the bounds cover.
 
-What parameters do not show (residual connections, masks, activations) shows in outputs, if there
-are any to compare with; otherwise it is named as unseen.
+If that fails, this module lists every reason. Parameters do not show residual connections, masks
+and activations. The model's outputs decide about these parts if the caller gives outputs. Otherwise
+the module lists these parts as unseen.
 """
 
 import itertools
@@ -17,8 +18,7 @@ from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, ext
 from jaxbounds.seqlength.parameters import Layers, read_layers
 
 DEAREST = "relu"
-"""A network whose activations are unknown is bounded with this one: the bound with identity or tanh
-in its place is at most as large."""
+"""The activation that stands in for an unknown one: identity and tanh give no larger bound."""
 
 BLOCKS = (
     "keep one attention layer. For several, `multi_layer.terms_corrected` (Theorem 4.2, corrected)"
@@ -26,17 +26,30 @@ BLOCKS = (
     " unit ball after each, without residual connections"
 )
 MOST = 243
-"""So many ways to choose activations are compared with outputs: three for each of five layers."""
+"""The number of combinations of activations that are compared with outputs.
+
+Three activations for each of five layers give 243. A larger number tries deeper networks and takes
+longer.
+"""
 
 DEEPEST = 12
 """Dense layers above which the caller must give their order; a larger number tries more orders."""
 
 AGREE = 1e-3
-"""Outputs in float32 agree with float64 to this, relative to the largest."""
+"""The largest relative difference between float32 and float64 outputs that counts as agreement.
+
+A larger number accepts more wrong networks.
+"""
 
 
 class Folded(NamedTuple):
-    """The network, or None and all reasons why not; what could not be seen, either way."""
+    """The result of `fold`.
+
+    Attributes:
+        network: the network, or None if the model does not fit.
+        reasons: every reason why the model does not fit.
+        unseen: the parts that parameters do not show and no output decided.
+    """
 
     network: AttentionNetwork | None
     reasons: tuple[Reason, ...]
@@ -44,7 +57,7 @@ class Folded(NamedTuple):
 
 
 def _heads(model: Any, path: str) -> int | None:
-    """The `num_heads` of the module at a path, where there are modules."""
+    """Return the `num_heads` of the module at a path, or None if there is none."""
     for name in filter(None, path.split("/")):
         try:
             model = model[int(name)] if name.isdigit() else getattr(model, name)
@@ -55,7 +68,7 @@ def _heads(model: Any, path: str) -> int | None:
 
 
 def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
-    """Projections as matrices, cut into heads: kernels (d, heads, d_k) and (heads, d_k, d)."""
+    """Cut projection matrices into heads: kernels become (d, heads, d_k) and (heads, d_k, d)."""
     cut = {}
     for name, part in parts.items():
         kernel, bias = part["kernel"], part.get("bias")
@@ -68,7 +81,7 @@ def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
 
 
 def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[str, ...], ...]:
-    """Orders in which each layer takes what the one before it gives: two of them, if there are."""
+    """List at most two orders in which each layer's output width fits the next layer."""
 
     @cache
     def after(width: int, left: frozenset[str]) -> tuple[tuple[str, ...], ...]:
@@ -88,12 +101,12 @@ def _widths(parts: dict[str, Leaves]) -> tuple[int, int]:
 
 
 def _axes(parts: dict[str, Leaves]) -> int:
-    """2 for matrices, 3 where heads have an axis, 4 where blocks have one, too."""
+    """Count a projection's axes: 2 for a matrix, 3 with heads, 4 with heads and blocks."""
     return parts["query"]["kernel"].ndim
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """Reasons in how many attention and dense layers there are."""
+    """List the reasons that the numbers of attention and dense layers give."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
@@ -112,7 +125,7 @@ def _blocks(layers: Layers) -> list[Reason]:
 
 
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
-    """Return the parts without parameters, and the information in widths about them."""
+    """List the parts without parameters; the widths exclude some residual connections."""
     seen = []
     for path, parts in layers.attention.items():
         takes, gives = _widths(parts)
@@ -124,7 +137,7 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
-    """The one order that the widths of the dense layers allow, or why there is none."""
+    """Return the one order that the widths of the dense layers allow, or why there is none."""
     shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
     orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
     if len(orders) == 1:
@@ -141,7 +154,7 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """The first network that gives the outputs, or None; and the least difference, relative."""
+    """Return the first network that reproduces the outputs, or None, and the least difference."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)
@@ -163,16 +176,19 @@ def fold(
     X: np.ndarray | None = None,
     outputs: np.ndarray | None = None,
 ) -> Folded:
-    """Read a model of any library as one attention layer and dense layers, or say why not.
+    """Read a model of any library as attention and dense layers, or list every reason against.
 
     Args:
-        model: a pytree of parameters, or a module that is one.
-        dense: paths in order, each with the activation before it; found by their widths without.
-        heads: of attention whose projections are matrices, where no `num_heads` says it.
-        cls: the index of the token that is read.
+        model: a pytree of parameters, or a module that is a pytree.
+        dense: the paths of the dense layers in order, each with the activation before it. If it is
+            empty, the widths decide the order.
+        heads: the number of heads, needed if projections are matrices and no module has
+            `num_heads`.
+        cls: the index of the token that the network reads.
         X: inputs (m, T, d).
-        outputs: the model's own on `X`. Where they agree, to a thousandth of the largest, there is
-            no more to see; activations are chosen so that they do.
+        outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
+            them. If the largest difference is at most a thousandth of the largest output, nothing
+            stays unseen.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # there are no parameters

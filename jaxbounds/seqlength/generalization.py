@@ -1,4 +1,4 @@
-"""From a Rademacher complexity to a generalization gap (Section 2.2 and the display after it)."""
+"""The step from a Rademacher complexity to a generalization gap (Section 2.2)."""
 
 from jax.typing import ArrayLike
 from jaxtyping import Array
@@ -8,10 +8,10 @@ from jaxbounds.seqlength.linear_bounds import Values
 
 
 def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
-    """3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
+    """Compute 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
 
-    McDiarmid's inequality for both signs of the gap and for Rad, which counts twice, at delta/3
-    each.
+    McDiarmid's inequality is used at delta/3 each for both signs of the gap and for Rad. The
+    deviation of Rad counts twice.
 
     Raises:
         ValueError: if m < 1 or delta is outside (0, 1).
@@ -37,10 +37,11 @@ def generalization_gap(
     lipschitz: ArrayLike = 1.0,
     sharp: bool = True,
 ) -> Values | Array:
-    """A bound on |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
+    """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
-    2 `lipschitz` Rad plus the tail, for a scalar output and a loss with values in [-c, c] that is
-    `lipschitz`-Lipschitz in it. Constants explicit; the printed tail with `sharp=False`.
+    The bound is 2 `lipschitz` Rad plus the tail. The output is a scalar. The loss has values in
+    [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed tail.
+    Constants explicit.
 
     Raises:
         ValueError: if m < 1 or delta is outside (0, 1).

@@ -1,9 +1,9 @@
 """Logarithms of covering numbers of {x -> W x} with W in R^{k x d}, as the paper bounds them.
 
-All are functions of x = B_w B_x / epsilon, evaluated on the host in float64 for arrays of x, or
-traced, x and the dimensions alike. Which norms B_w and B_x bound is part of each docstring. Where
-the size is C / epsilon^2, as Theorem 4.1 and Corollary 4.2.1 want it, C is the value at
-x = B_w B_x. `at_scale` turns a bound into a function of epsilon, as Dudley's integral wants it.
+Every function takes x = B_w B_x / epsilon. It works on the host in float64 for arrays of x, or
+traced in x and in the dimensions. Its docstring names the norms that B_w and B_x bound. If the log
+size is C / epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x.
+`at_scale` turns a bound into a function of epsilon for Dudley's integral.
 """
 
 import math
@@ -40,7 +40,7 @@ def _checked(x: ArrayLike, **dimensions: Count) -> Any:
 
 
 def sparsity_needed(x: ArrayLike, /) -> Values | Array:
-    """The least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 where x < 1.
+    """Return the least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 if x < 1.
 
     K = floor((x - 1)^2) + 1 <= x^2 for x >= 1, so Lemmas 3.3 and 3.6 need no rounding up.
 
@@ -52,40 +52,41 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 
 
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Lemma 3.3, d x^2 ln(2k + 1): ||W||_{1,infinity} <= B_w (columns), ||x||_1 <= B_x.
+    """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    Constants explicit.
+    It holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. Constants explicit.
 
     Raises:
-        ValueError: if k or d is below 1, or x is negative or not finite; so for all functions here.
+        ValueError: if k or d is below 1, or x is negative or not finite. Every function of this
+            module raises this error.
     """
     return real(d) * _checked(x, k=k, d=d) ** 2 * log(2 * k + 1, x)
 
 
 def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Lemma 3.3 rounded up, d ceil(x^2) ln(2k + 1): what Maurey's own radius B / sqrt K gives."""
+    """Compute d ceil(x^2) ln(2k + 1): Lemma 3.3 with Maurey's radius B / sqrt K, rounded up."""
     return real(d) * array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * k + 1, x)
 
 
 def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """The size of the cover that `linear_covers.columns_cover` builds; never above `lemma_3_3`."""
+    """Return the log size of `linear_covers.columns_cover`; at most `lemma_3_3`."""
     return real(d) * log_counts_signed(k, sparsity_needed(_checked(x, k=k, d=d)))
 
 
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Lemma 3.4, x^2 ln(dk): the leading term with hidden constant 1: not certified.
+    """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    True to leading order for ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x; with the printed
-    orientation it is false (erratum E3).
+    It is not certified. It is true to leading order for ||W^T||_{2,1} <= B_w (rows) and ||x||_1 <=
+    B_x. It is false with the printed orientation (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
 
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
+    """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
-    For ||W^T||_{2,1} <= B_w (rows), ||x||_1 <= B_x. A cover of that size without Lemma 3.5 is
-    `linear_covers.cover_by_truncation`.
+    It holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_1 <= B_x. `linear_covers.cover_by_truncation`
+    builds a cover of this kind without Lemma 3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -93,10 +94,11 @@ def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array
 def lemma_3_5_explicit(
     x: ArrayLike, /, *, k: Count, points: Count, ratio: float = 2.0
 ) -> Values | Array:
-    """Lemma 3.5 with constants, floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
+    """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
-    For ||W^T||_{2,1} <= B_w (rows), ||x_i||_2 <= B_x on N points; q = `ratio` > 1 and levels =
-    ceil(log_q(q x^2)) + 1. The cover and the proof are in `correction_covers`; constants explicit.
+    It holds for ||W^T||_{2,1} <= B_w (rows) and ||x_i||_2 <= B_x on N points. Here q = `ratio` > 1
+    and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` has the cover and the proof.
+    Constants explicit.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -106,20 +108,25 @@ def lemma_3_5_explicit(
 
 
 RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
-"""The q that `lemma_3_5_sharp` tries: levels cost a logarithm, corrections a factor."""
+"""The values of q that `lemma_3_5_sharp` tries.
+
+A smaller q needs fewer corrections, which enter the bound as a factor. It needs more levels, which
+enter the bound through a logarithm.
+"""
 
 
 def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Array:
-    """The least `lemma_3_5_explicit` over q in `RATIOS`: nearly x^2 ln(2 k N levels + 1)."""
+    """Return the least `lemma_3_5_explicit` over q in `RATIOS`: nearly x^2 ln(2 k N levels + 1)."""
     sizes = [lemma_3_5_explicit(x, k=k, points=points, ratio=q) for q in RATIOS]
     return array_module(x, k, points).stack(sizes).min(axis=0)
 
 
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
-    """ln(2^s C(N, s)), s = floor(x^2 / 4): no cover of one row on N orthonormal points is smaller.
+    """Compute ln(2^s C(N, s)) with s = floor(x^2 / 4), a lower bound on every cover of one row.
 
-    The rows (B_w / sqrt s) sum of s signed points are B_w / sqrt s >= 2 epsilon apart at some point
-    (B_x = 1), and an open ball of radius epsilon holds one of them. At most N <= d points.
+    The cover is on N <= d orthonormal points (B_x = 1). The rows (B_w / sqrt s) times a sum of s
+    signed points differ by B_w / sqrt s >= 2 epsilon at some point. An open ball of radius epsilon
+    therefore holds one of these rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -132,51 +139,57 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
 def lemma_3_5_corrected_leading(
     x: ArrayLike, /, *, k: Count, points: Count, hidden_constant: float = 1.0
 ) -> Values | Array:
-    """hidden_constant x^2 ln(k N): ||W^T||_{2,1} <= B_w, ||x||_2 <= B_x, N points (N = m T tokens).
+    """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. for N = m T tokens.
 
-    The bound of Edelman et al. that grows with the sequence length. Their constant is not stated in
-    this paper: with the default this is its leading term, not a certified bound.
+    It holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_2 <= B_x on N points. This bound grows with
+    the sequence length. The paper does not state the hidden constant. The default gives the leading
+    term, which is not certified.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
 
 def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """x^2 ln(2dk + 1): ||W||_{1,1} <= B_w, ||x||_2 <= B_x. Constants explicit."""
+    """Compute Lemma 3.6's bound x^2 ln(2dk + 1).
+
+    It holds for ||W||_{1,1} <= B_w and ||x||_2 <= B_x. Constants explicit.
+    """
     return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 
 
 def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Lemma 3.6 rounded up, ceil(x^2) ln(2dk + 1): what Maurey's own radius B / sqrt K gives."""
+    """Compute ceil(x^2) ln(2dk + 1): Lemma 3.6 with Maurey's radius B / sqrt K, rounded up."""
     return array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * d * k + 1, x)
 
 
 def lemma_3_6_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """The size of the cover that `linear_covers.entries_cover` builds; never above `lemma_3_6`."""
+    """Return the log size of `linear_covers.entries_cover`; at most `lemma_3_6`."""
     return log_counts_signed(k * d, sparsity_needed(_checked(x, k=k, d=d)))
 
 
 def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
-    """Parameter counting, p ln(1 + 2x), for p parameters in an l_2 ball of radius B_w."""
+    """Compute p ln(1 + 2x), which counts p parameters in an l_2 ball of radius B_w."""
     xp = array_module(x, parameters)
     return real(parameters) * xp.log1p(2.0 * _checked(x, parameters=parameters))
 
 
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
-    """At least k ln x: no cover of {v e_1^T : ||v||_2 <= B_w} on ||x||_1 <= B_x can be smaller.
+    """Compute k ln(max(x, 1)), a lower bound on the covers of {v e_1^T : ||v||_2 <= B_w}.
 
-    The class lies in {||W||_{2,1} <= B_w} with the paper's column norm, so this exceeds the printed
-    Lemma 3.4, x^2 ln(dk), for large k (erratum E3).
+    It bounds the log size of every cover on the inputs ||x||_1 <= B_x. The class lies in
+    {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the lower bound therefore
+    exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))
 
 
 def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
-    """Ln of the volume of the cube [-x, x]^k over that of the l_2 unit ball, in R^k; not below 0.
+    """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
-    At least so large is a cover of maps whose images of one input fill the cube [-B, B]^k,
-    x = B / epsilon: as where *rows* of W have l_1 norm at most B and the input is e_1, or where
-    W is one row of entries at most B and the inputs are the l_2 unit ball of R^k.
+    It is a lower bound on the log size of a cover of maps whose images of one input fill the cube
+    [-B, B]^k, x = B / epsilon. One example is the class whose *rows* have l_1 norm at most B, at
+    the input e_1. Another example is the class of one row with entries at most B, on the l_2 unit
+    ball of R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma
@@ -187,9 +200,10 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 
 
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
-    """The bound as a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
+    """Turn a bound into a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
 
-    It remembers what it was asked: Dudley's grids come back for every sample size.
+    The function remembers its values, because Dudley's integral asks for the same grid at every
+    sample size.
 
     Raises:
         ValueError: if B is negative or not finite.

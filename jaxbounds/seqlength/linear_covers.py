@@ -1,8 +1,8 @@
-"""Covers of bounded linear maps that are built (Lemmas 3.3, 3.4, 3.6 and Appendix A).
+"""Covers of bounded linear maps, built explicitly (Lemmas 3.3, 3.4, 3.6 and Appendix A).
 
-Each lemma has a map onto its cover, `cover_*(W, ...)`, that finds a member near W at any size, and
-where it is small enough the cover itself, `*_cover(...)`, as an array. All are internal: a member
-meets the norm bound that W meets.
+For each lemma, `cover_*(W, ...)` maps W to a member of its cover near W, at any size.
+`*_cover(...)` returns the whole cover as an array if it is small enough. All covers are internal: a
+member meets the norm bound that W meets.
 """
 
 import itertools
@@ -23,9 +23,10 @@ Matrix = Float[Array, "k d"]
 def cover_l1_ball(
     v: Float[Array, "n"], B: float | Float[Array, ""], K: int, /
 ) -> Float[Array, "n"]:
-    """A member {s B z / K : z integer, ||z||_1 <= K} within B / (1 + sqrt K) of v in l_2.
+    """Map v to a member of {s B z / K : z integer, ||z||_1 <= K} near v.
 
-    K = 0 gives the zero vector.
+    The scale s is `shrinkage(K)`. The l_2 distance is at most B / (1 + sqrt K). K = 0 gives the
+    zero vector.
 
     Raises:
         ValueError: if ||v||_1 is known and above B.
@@ -40,41 +41,41 @@ def cover_l1_ball(
 
 
 def l1_ball_cover(n: int, B: float, K: int, /) -> Float[np.ndarray, "count n"]:
-    """All members of the cover that `cover_l1_ball` maps onto; there are `count_signed(n, K)`.
+    """List all `count_signed(n, K)` members of the cover that `cover_l1_ball` uses.
 
     Raises:
-        ValueError: if there are more than 200000.
+        ValueError: if there are more than 200000 members.
     """
     scale = 0.0 if K == 0 else shrinkage(K) * B / K
     return scale * signed_vectors(n, K)
 
 
 def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
-    """Lemma 3.3: every column of W replaced by a member of the l_1 ball's cover.
+    """Replace every column of W by a member of the l_1 ball's cover (Lemma 3.3).
 
-    For ||W||_{1,infinity} <= B; every column moves by at most B / (1 + sqrt K).
+    W has ||W||_{1,infinity} <= B. Every column moves by at most B / (1 + sqrt K).
 
     Raises:
-        ValueError: if the norm is known and above B; so for the maps below.
+        ValueError: if the norm is known and above B. Every map of this module raises this error.
     """
     require_norm(column_norm(W, 1, math.inf), B, of="||W||_{1,infinity}")
     return jax.vmap(cover_l1_ball, (1, None, None), 1)(W, B, K)
 
 
 def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
-    """Lemma 3.6: the flattened W replaced by a member of the l_1 ball's cover.
+    """Replace the flattened W by a member of the l_1 ball's cover (Lemma 3.6).
 
-    For ||W||_{1,1} <= B; ||W - What||_F is at most B / (1 + sqrt K).
+    W has ||W||_{1,1} <= B. It moves by at most B / (1 + sqrt K) in the Frobenius norm.
     """
     require_norm(column_norm(W, 1, 1), B, of="||W||_{1,1}")
     return cover_l1_ball(W.ravel(), B, K).reshape(W.shape)
 
 
 def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
-    """Appendix A: every row of W replaced by a member of a cover of scalar linear functions.
+    """Replace every row of W by a member of a cover of scalar linear functions (Appendix A).
 
-    For rows with ||W_j||_1 <= B; for ||x||_2 <= B_x every output moves by at most
-    B_x B / (1 + sqrt K), so the l_q norm of all k by k^(1/q) times that.
+    Every row has ||W_j||_1 <= B. For ||x||_2 <= B_x, every output moves by at most B_x B / (1 +
+    sqrt K). The l_q norm of all k outputs moves by at most k^(1/q) times that bound.
     """
     require_norm(row_norm(W, 1, math.inf), B, of="the largest l_1 norm of a row")
     return jax.vmap(cover_l1_ball, (0, None, None))(W, B, K)
@@ -83,12 +84,12 @@ def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_by_truncation(
     W: Matrix, B: float | Float[Array, ""], radius: float | Float[Array, ""], /
 ) -> tuple[Matrix, Float[Array, "k d"]]:
-    """Lemma 3.4 for row norms, elementary: What and its integer code Z, with What = eta Z.
+    """Truncate the entries of W, and return What and its integer code Z (Lemma 3.4 for row norms).
 
-    For ||W^T||_{2,1} <= B every column moves by less than `radius`. Row j of norm r_j has level
-    l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2); its entries are truncated
-    towards zero. Then sum_j eta_j^2 <= radius^2 and
-    sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
+    W has ||W^T||_{2,1} <= B, and every column moves by less than `radius`. Row j of norm r_j has
+    level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Its entries are truncated
+    towards zero, so row j of What is eta_j times row j of Z. Then sum_j eta_j^2 <= radius^2 and sum
+    |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)
@@ -103,10 +104,10 @@ def cover_by_truncation(
 
 
 def columns_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "count k d"]:
-    """The whole cover of Lemma 3.3: `count_signed(k, K)**d` matrices.
+    """List the whole cover of Lemma 3.3: `count_signed(k, K)**d` matrices.
 
     Raises:
-        ValueError: if there are more than 200000.
+        ValueError: if there are more than 200000 matrices.
     """
     count = count_signed(k, K) ** d
     if count > LARGEST_LIST:
@@ -120,19 +121,19 @@ def columns_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "cou
 
 
 def entries_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "count k d"]:
-    """The whole cover of Lemma 3.6: `count_signed(k * d, K)` matrices.
+    """List the whole cover of Lemma 3.6: `count_signed(k * d, K)` matrices.
 
     Raises:
-        ValueError: if there are more than 200000.
+        ValueError: if there are more than 200000 matrices.
     """
     return l1_ball_cover(k * d, B, K).reshape(-1, k, d)
 
 
 def error_on_l1_ball(W: Matrix, What: Matrix, B_x: float, /) -> Float[Array, ""]:
-    """The sup over ||x||_1 <= B_x of ||(W - What) x||_2, attained at a B_x e_i."""
+    """Compute the sup over ||x||_1 <= B_x of ||(W - What) x||_2, attained at some B_x e_i."""
     return B_x * jnp.max(jnp.linalg.norm(W - What, axis=0))
 
 
 def error_on_l2_ball(W: Matrix, What: Matrix, B_x: float, /) -> Float[Array, ""]:
-    """The sup over ||x||_2 <= B_x of ||(W - What) x||_2, at the top right singular vector."""
+    """Compute the sup over ||x||_2 <= B_x of ||(W - What) x||_2, by the largest singular value."""
     return B_x * jnp.max(jnp.linalg.svd(W - What, compute_uv=False))

@@ -1,18 +1,18 @@
-"""Corollaries D.0.2 and F.0.2 with their logarithms, and Dudley's integral of them in closed form.
+"""Corollaries D.0.2 and F.0.2 with their logarithms: Dudley's integral in closed form.
 
-Lemma 3.4 with constants, `linear_bounds.lemma_3_4_explicit`, is at most
+Lemma 3.4 with constants (`linear_bounds.lemma_3_4_explicit`) is at most
 
     ln N(epsilon) <= (A / epsilon^2) ln s(epsilon),
     s(epsilon) = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1
 
-for epsilon <= kappa and 0 beyond, with kappa = B_w B_x, A = 2 kappa^2 and letters = 2 d k. With
-t = ln(1 / epsilon) s is linear in t, and with D Dawson's function
+for epsilon <= kappa, and 0 for larger epsilon. Here kappa = B_w B_x, A = 2 kappa^2 and letters = 2
+d k. In t = ln(1 / epsilon) the function s is linear. D is Dawson's function, and
 
     int sqrt(ln s) ds = G(s) = s (sqrt(ln s) - D(sqrt(ln s))),
 
 so int_delta^U sqrt(ln N / m) d epsilon = sqrt(A / m) (ln 2 / (2 letters)) (G(s(delta)) - G(s(U))).
-In a network kappa is the largest x epsilon of its matrices and `letters` the largest 2 d k, so that
-one logarithm bounds them all, and A = 2 gamma^3 by Lemma E.1.
+In a network, kappa is the largest x epsilon of its matrices and `letters` is the largest 2 d k. One
+logarithm then bounds the logarithms of all matrices, and A = 2 gamma^3 by Lemma E.1.
 """
 
 import math
@@ -33,12 +33,12 @@ from jaxbounds.seqlength.single_layer import attention_lipschitz
 
 
 class LogarithmicEntropy(NamedTuple):
-    """ln N(epsilon) <= (A / epsilon^2) ln s(epsilon) for epsilon <= kappa, and 0 beyond.
+    """The bound ln N(epsilon) <= (A / epsilon^2) ln s(epsilon) for epsilon <= kappa, and 0 beyond.
 
     Attributes:
         A: the factor of 1 / epsilon^2.
-        kappa: from where on one function is a cover.
-        letters: s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1.
+        kappa: the scale from which one function is a cover.
+        letters: the factor in s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1.
     """
 
     A: float
@@ -46,18 +46,18 @@ class LogarithmicEntropy(NamedTuple):
     letters: float
 
     def argument(self, epsilon: float) -> float:
-        """s(epsilon), for epsilon <= kappa."""
+        """Compute s(epsilon), the argument of the logarithm, for epsilon <= kappa."""
         return self.letters * (2.0 * math.log2(self.kappa / epsilon) + 3.0) + 1.0
 
 
 def log_integral(s: float, /) -> float:
-    """G(s) = s (sqrt(ln s) - D(sqrt(ln s))), whose derivative is sqrt(ln s); s >= 1."""
+    """Compute G(s) = s (sqrt(ln s) - D(sqrt(ln s))) for s >= 1; its derivative is sqrt(ln s)."""
     root = math.sqrt(math.log(s))
     return s * (root - float(scipy.special.dawsn(root)))
 
 
 def entropy_integral(entropy: LogarithmicEntropy, delta: float, upper: float, m: int, /) -> float:
-    """int_delta^upper sqrt(ln N / m) d epsilon in closed form, 0 < delta <= upper."""
+    """Compute int_delta^upper sqrt(ln N / m) d epsilon in closed form, for 0 < delta <= upper."""
     upper = min(upper, entropy.kappa)
     if delta >= upper:
         return 0.0
@@ -68,10 +68,10 @@ def entropy_integral(entropy: LogarithmicEntropy, delta: float, upper: float, m:
 def logarithmic_dudley(
     entropy: LogarithmicEntropy, m: int, B: float, /, *, signs: int = 1
 ) -> float:
-    """The least delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m), at most B.
+    """Minimise delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m) over delta.
 
-    `signs` functions for each member of the cover, as in Appendix C; c times it bounds Rad with
-    c = 12 (`dudley.CERTIFIED`). Constants explicit.
+    The value is at most B. Each member of the cover gives `signs` functions, as in Appendix C. 12
+    times the value bounds the Rademacher complexity (`dudley.CERTIFIED`). Constants explicit.
 
     Raises:
         ValueError: if m < 1, B or kappa is not positive, or there is no sign.
@@ -98,9 +98,10 @@ def logarithmic_dudley(
 def entropy_D_0_2(
     B_x: float, B_QK: float, d: int, /, *, softmax_constant: float = 2.0, B_inf: float | None = None
 ) -> LogarithmicEntropy:
-    """The entropy of {X -> e_j^T X^T softmax(X W_QK^T x_cls)} for ||W_QK||_{2,1} <= B_QK.
+    """Return the entropy of {X -> e_j^T X^T softmax(X W_QK^T x_cls)} for ||W_QK||_{2,1} <= B_QK.
 
-    These are columns of W_QK and rows of the map W_QK^T x of Y_[CLS] (erratum E3); ||x||_1 <= B_x.
+    The norm is over columns of W_QK, which are the rows of the map x -> W_QK^T x (erratum E3). CLS
+    tokens have ||x||_1 <= B_x.
     """
     kappa = float(attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)) * B_QK * B_x
     return LogarithmicEntropy(2.0 * kappa**2, kappa, 2.0 * d**2)
@@ -109,9 +110,9 @@ def entropy_D_0_2(
 def corollary_D_0_2_explicit(
     product: float, B_x: float, B_QK: float, m: int, d: int, /, *, softmax_constant: float = 2.0
 ) -> float:
-    """2 B min(B_x, 12 E): Corollary D.0.2 with its logarithms. Certified, constants explicit.
+    """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    `product` is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4).
+    `product` is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4). Certified, constants explicit.
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -121,10 +122,11 @@ def corollary_D_0_2_explicit(
 def entropy_F_0_2(
     norms: NetworkNorms, B: float, d: int, k: int, layers: int, /, *, softmax_constant: float = 2.0
 ) -> LogarithmicEntropy:
-    """The entropy of the multi-layer network with row norms at most B (maps), by Lemma E.1.
+    """Return the entropy of the multi-layer network by Lemma E.1, for row norms at most B.
 
-    For tokens with l_1 norm at most 1 after every layer and at most B_x before the first (E18).
-    Matrix i has x_i = (gamma / epsilon) sqrt(w_i), w_i = C_i^{1/3} beta_i^{2/3}, gamma = sum w_i.
+    The sum of the row norms of each map is at most B. Tokens have l_1 norm at most 1 after every
+    layer and at most B_x before the first layer (erratum E18). Matrix i has x_i = (gamma / epsilon)
+    sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3} and gamma = sum w_i.
     """
     constants = Constants(*[B**2] * 4)
     listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)
@@ -145,9 +147,10 @@ def corollary_F_0_2_explicit(
     *,
     softmax_constant: float = 2.0,
 ) -> float:
-    """min(B_w, 12 x Dudley) for Corollary F.0.2 with its logarithms. Certified, constants explicit.
+    """Compute min(B_w, 12 x Dudley), Corollary F.0.2 with its logarithms.
 
-    B_w is ||w||_2 of `norms`; tokens leave every layer in the l_1 unit ball.
+    B_w is ||w||_2 of `norms`. Tokens leave every layer in the l_1 unit ball. Certified, constants
+    explicit.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

@@ -1,11 +1,12 @@
-"""The network of the sparse majority experiment, plainly and by its exact CLS reduction.
+"""The network of the sparse majority experiment, in full and in an exact form without embeddings.
 
-The public code's network is multi-head attention with all biases, then a ReLU and a dense layer
-that the paper does not mention, then a linear map on the CLS token to two logits.
+The public code's network is multi-head attention with all biases, a ReLU and a dense layer, and a
+linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.
 
-Only the CLS row is used and its query is the same for all sequences, so scores are base @ u +
-bit (difference . u) for one vector u per head, and the mixed token is a @ base + (a . bits)
-difference: no (n, T, d) array, and hundreds of times fewer operations at T = 200.
+Only the CLS row is used, and its query is equal for all sequences. So one vector u for each head
+gives the scores base @ u + bit (difference . u). The mixed token is a @ base + (a . bits)
+difference. The short form needs no (n, T, d) array. It needs hundreds of times fewer operations at
+T = 200.
 """
 
 import math
@@ -24,27 +25,28 @@ Parameters = Mapping[str, Any]
 
 
 def _uniform(limit: float) -> nn.initializers.Initializer:
-    """Entries uniform in [-limit, limit]."""
+    """Return an initializer of entries uniform in [-limit, limit]."""
     return lambda key, shape, dtype=jnp.float32: jax.random.uniform(
         key, shape, dtype, -limit, limit
     )
 
 
 def glorot_limit(shape: tuple[int, ...], /) -> float:
-    """sqrt(6 / (fan_in + fan_out)) with Keras' fans: all axes but the last two count in both."""
+    """Compute sqrt(6 / (fan_in + fan_out)); both fans include all axes but the last two."""
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
 
 
 class MajorityTransformer(nn.Module):
-    """Multi-head attention, optionally ReLU and a dense layer, then two logits at the last token.
+    """Multi-head attention, optionally a ReLU and a dense layer, then two logits at the last token.
 
-    Initialised as the public code's Keras layers are.
+    The weights are initialised as in the public code's Keras layers.
 
     Attributes:
-        heads: how many heads.
+        heads: the number of heads.
         d_k: the dimension of each head.
-        hidden: the width of the dense layer; 0 leaves it and the ReLU out, as in the paper's text.
+        hidden: the width of the dense layer. 0 omits the dense layer and the ReLU, as in the
+            paper's text.
     """
 
     heads: int = 2
@@ -53,7 +55,7 @@ class MajorityTransformer(nn.Module):
 
     @nn.compact
     def __call__(self, X: Float[Array, "n tokens d"]) -> Float[Array, "n 2"]:
-        """The logits, with attention computed at every token."""
+        """Compute the logits, with attention at every token."""
         d = X.shape[-1]
         into = glorot_limit((d, self.heads, self.d_k))
         # Flax's layer has one initialiser for query, key and value; the output map follows.
@@ -73,9 +75,9 @@ class MajorityTransformer(nn.Module):
 
 
 def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) -> Array:
-    """The logits of `MajorityTransformer` on `embed(task, bits)`, without embedding anything.
+    """Compute `MajorityTransformer`'s logits on `embed(task, bits)` without the embedding.
 
-    `params` is `variables["params"]`. An exact identity up to rounding.
+    `params` is `variables["params"]`. The result is exact up to rounding.
     """
     attention = params["attention"]
     kernel = lambda name: attention[name]["kernel"]
@@ -97,19 +99,19 @@ def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) 
 
 
 def softmax_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
-    """The paper's loss: cross entropy of softmax."""
+    """Compute the paper's loss: the cross entropy of softmax."""
     return jax.vmap(cross_entropy)(logits, labels)
 
 
 def sigmoid_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
-    """The code's loss: the mean over the two outputs of binary cross entropy on the one-hot label.
+    """Compute the public code's loss: the mean binary cross entropy against the one-hot label.
 
-    1-Lipschitz in l_infinity.
+    The loss is 1-Lipschitz in l_infinity.
     """
     target = jax.nn.one_hot(labels, 2, dtype=logits.dtype)
     return jnp.mean(jax.nn.softplus(logits) - target * logits, axis=1)
 
 
 def total_l1(params: Parameters, /) -> Float[Array, ""]:
-    """The sum of |weight| over all parameters, biases included (Figure 1)."""
+    """Sum |weight| over all parameters, biases included (Figure 1)."""
     return jnp.sum(jnp.stack([jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params)]))

@@ -1,4 +1,4 @@
-"""Predicting a masked word: the loss of Section 5 and Appendix G, and Theorem 5.1."""
+"""The prediction of a masked word: the loss of Section 5 and Appendix G, and Theorem 5.1."""
 
 import math
 from collections.abc import Callable
@@ -15,23 +15,23 @@ Scalar = Float[Array, ""]
 
 
 def cross_entropy(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Scalar:
-    """-log softmax(logits)[label]."""
+    """Compute -log softmax(logits)[label]."""
     return jax.nn.logsumexp(logits) - logits[label]
 
 
 def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Scalar:
-    """||gradient of the cross entropy||_1 = 2 (1 - softmax(logits)[label]) <= 2 (Appendix G).
+    """Compute 2 (1 - softmax(logits)[label]) <= 2, the cross entropy's ||gradient||_1.
 
-    So the loss is 2-Lipschitz in l_infinity, and the 2 is the supremum.
+    The loss is therefore 2-Lipschitz in l_infinity (Appendix G). The constant 2 is the supremum.
     """
     others = jnp.where(jnp.arange(logits.shape[0]) == label, -jnp.inf, logits)
     return 2.0 * jnp.exp(jax.nn.logsumexp(others) - jax.nn.logsumexp(logits))
 
 
 def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
-    """The l_infinity Lipschitz constant of the cross entropy over logits in [-bound, bound]^K.
+    """Compute the l_infinity Lipschitz constant of the cross entropy over [-bound, bound]^K.
 
-    2 (1 - 1 / (1 + (K - 1) exp(2 bound))); 2 without a bound.
+    It is 2 (1 - 1 / (1 + (K - 1) exp(2 bound))), and 2 without a bound.
 
     Raises:
         ValueError: if K < 2 or the bound is negative.
@@ -42,7 +42,7 @@ def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
 
 
 def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
-    """min(loss, c): a 1-Lipschitz composition, which makes the loss bounded.
+    """Return min(loss, c), a bounded loss with the Lipschitz constant of `loss`.
 
     Raises:
         ValueError: if c is not positive.
@@ -55,10 +55,10 @@ def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
 def theorem_5_1_leading(
     scalar_rademacher: ArrayLike, K: int, /, *, hidden_constant: float = 1.0
 ) -> Array | np.ndarray | np.float64:
-    """2 hidden_constant sqrt K max_s Rad(class_s): the leading term, logarithms hidden.
+    """Compute 2 hidden_constant sqrt K max_s Rad(class_s), the leading term of Theorem 5.1.
 
-    The contraction behind it (Foster and Rakhlin) needs the *worst-case* complexity over samples of
-    the same size and carries powers of log m; not certified.
+    The paper hides the logarithms. The contraction of Foster and Rakhlin needs the *worst-case*
+    complexity over samples of this size, and has powers of log m. The value is not certified.
 
     Raises:
         ValueError: if K < 2.
@@ -70,10 +70,10 @@ def theorem_5_1_leading(
 
 
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:
-    """Cross entropy for K = 2 as the logistic loss of x_1 - x_0: 1-Lipschitz in the difference.
+    """Compute the cross entropy for K = 2 as the logistic loss of x_1 - x_0, 1-Lipschitz in it.
 
-    So for K = 2 Rad(loss) <= Rad of {w . Y : ||w||_1 <= 2 B_w} (w = W_1 - W_0), without sqrt K,
-    logarithms or the factor 2 of Theorem 5.1.
+    For K = 2, Rad(loss) is therefore at most Rad of {w . Y : ||w||_1 <= 2 B_w} with w = W_1 - W_0.
+    This bound has no sqrt K, no logarithms and no factor 2 of Theorem 5.1.
     """
     sign = 1.0 - 2.0 * label.astype(difference.dtype)
     return jax.nn.softplus(sign * difference)

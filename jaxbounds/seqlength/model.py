@@ -1,8 +1,8 @@
 """The Transformer of Section 2.6: pure functions, and Flax modules around them.
 
-Weights are named and shaped as in Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in
-R^{d x d} (the merged W_Q W_K^T; the printed W_Q, W_K in R^{d x T} would let the parameters depend
-on T). There is no 1/sqrt(d_k): absorb it in W_QK.
+Weights are named and shaped as in Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in R^{d x
+d}. W_QK is the merged W_Q W_K^T. The printed W_Q, W_K in R^{d x T} would let the parameters depend
+on T. The scores have no factor 1/sqrt(d_k): absorb this factor in W_QK.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,18 +22,18 @@ LayerWeights = Mapping[str, Array]
 def attention_scores(
     X: Tokens, W_QK: Float[Array, "d d"], query: Float[Array, "*batch d"], /
 ) -> Float[Array, "*batch T"]:
-    """X W_QK^T x for one query x: the row of X W_QK X^T that belongs to it."""
+    """Compute X W_QK^T x, the scores of all tokens for one query x."""
     return jnp.einsum("...td,ed,...e->...t", X, W_QK, query)
 
 
 def attend(X: Tokens, W_QK: Float[Array, "d d"], /) -> Tokens:
-    """RowSoftmax(X W_QK X^T) X."""
+    """Compute RowSoftmax(X W_QK X^T) X."""
     logits = jnp.einsum("...sd,de,...te->...st", X, W_QK, X)
     return jax.nn.softmax(logits, axis=-1) @ X
 
 
 def attend_from(X: Tokens, W_QK: Float[Array, "d d"], cls: int, /) -> Float[Array, "*batch d"]:
-    """X^T softmax(X W_QK^T x_cls): the row `cls` of `attend`, in O(T d) instead of O(T^2 d)."""
+    """Compute X^T softmax(X W_QK^T x_cls): row `cls` of `attend` in O(T d) instead of O(T^2 d)."""
     weights = jax.nn.softmax(attention_scores(X, W_QK, X[..., cls, :]), axis=-1)
     return jnp.einsum("...t,...td->...d", weights, X)
 
@@ -47,7 +47,7 @@ def head(
     *,
     activation: Activation = jax.nn.relu,
 ) -> Tokens:
-    """sigma(RowSoftmax(X W_QK X^T) X W_v) W_c."""
+    """Compute sigma(RowSoftmax(X W_QK X^T) X W_v) W_c."""
     return activation(attend(X, W_QK) @ W_v) @ W_c
 
 
@@ -61,16 +61,17 @@ def head_at(
     *,
     activation: Activation = jax.nn.relu,
 ) -> Float[Array, "*batch d"]:
-    """Y_cls = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)) of Section 4.1."""
+    """Compute Y_cls = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)) of Section 4.1."""
     return activation(attend_from(X, W_QK, cls) @ W_v) @ W_c
 
 
 def block(
     g: Tokens, layer: LayerWeights, /, *, activation: Activation = jax.nn.relu, radius: float = 1.0
 ) -> Tokens:
-    """g^(i+1) = Pi(sigma(Pi(f(g^(i); W^(i)))) W_c), Pi the projection of rows on the l_2 ball.
+    """Compute g^(i+1) = Pi(sigma(Pi(f(g^(i); W^(i)))) W_c); Pi projects rows on the l_2 ball.
 
-    `layer` holds "W_QK", "W_v", "W_c". Pi is v / max(1, ||v||), not layer normalisation.
+    `layer` holds "W_QK", "W_v", "W_c". Pi divides v by max(1, ||v|| / radius); it is not layer
+    normalisation.
     """
     mixed = project_rows(attend(g, layer["W_QK"]) @ layer["W_v"], radius)
     return project_rows(activation(mixed) @ layer["W_c"], radius)
@@ -79,7 +80,7 @@ def block(
 def blocks(
     X: Tokens, layers: LayerWeights, /, *, activation: Activation = jax.nn.relu
 ) -> Float[Array, "steps *batch T d"]:
-    """g^(1) = X, ..., g^(L+1); the leaves of `layers` have a leading axis of length L."""
+    """Compute g^(1) = X, ..., g^(L+1); the leaves of `layers` have a leading axis of length L."""
 
     def step(g: Tokens, layer: LayerWeights) -> tuple[Tokens, Tokens]:
         following = block(g, layer, activation=activation)
@@ -90,7 +91,7 @@ def blocks(
 
 
 def _dimension(X: Tokens, cls: int) -> int:
-    """The dimension of a token; refuses a CLS index outside the sequence."""
+    """Return the dimension of a token; refuse a CLS index outside the sequence."""
     T, d = X.shape[-2:]
     if not -T <= cls < T:
         raise ValueError(f"cls={cls} is outside a sequence of length T={T}. Try cls=0")
@@ -114,7 +115,7 @@ class SingleLayer(nn.Module):
 
     @nn.compact
     def __call__(self, X: Tokens) -> Float[Array, "*batch"]:
-        """The scalar output of each sequence; the CLS index must be inside it."""
+        """Compute the scalar output of each sequence; the CLS index must be inside the sequence."""
         d = _dimension(X, self.cls)
         init = nn.initializers.lecun_normal()
         many = nn.initializers.lecun_normal(batch_axis=(0,))
@@ -144,7 +145,7 @@ class MultiLayer(nn.Module):
 
     @nn.compact
     def __call__(self, X: Tokens) -> Float[Array, "*batch"]:
-        """The scalar output of each sequence; the CLS index must be inside it."""
+        """Compute the scalar output of each sequence; the CLS index must be inside the sequence."""
         d = _dimension(X, self.cls)
         many = nn.initializers.lecun_normal(batch_axis=(0,))
         shapes = {"W_QK": (d, d), "W_v": (d, self.hidden), "W_c": (self.hidden, d)}

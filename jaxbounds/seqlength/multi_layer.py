@@ -1,9 +1,9 @@
 """Covering numbers of the multi-layer Transformer: Lemma E.1, Theorem 4.2 and its corollaries.
 
-A chain of perturbation bounds turns covers of the single matrices at scales epsilon_i, of log size
-C_i / epsilon_i^2, into one of the network at scale sum_i beta_i epsilon_i; Lemma E.1 chooses the
-scales. A bound here is therefore a list of terms (C_i, beta_i). No function knows the sequence
-length.
+Each matrix i of the network has a cover at scale epsilon_i of log size C_i / epsilon_i^2. A chain
+of perturbation bounds turns these covers into one cover of the network at scale sum_i beta_i
+epsilon_i. Lemma E.1 chooses the scales epsilon_i. A bound of this module is therefore a list of
+pairs (C_i, beta_i). No function reads the sequence length.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,13 @@ PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
-    """How Lemma E.1 divides epsilon: the total log size, each epsilon_i, each term's share."""
+    """The division of epsilon by Lemma E.1.
+
+    Attributes:
+        log_covering: the total log size of the cover.
+        scales: epsilon_i of each term.
+        shares: the part of epsilon and of the log size that each term uses; they sum to 1.
+    """
 
     log_covering: Values | Array
     scales: PerTerm
@@ -30,7 +36,13 @@ class Budget(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """Covers of the parts of a network: names, C_i and beta_i."""
+    """The covers of the matrices of a network.
+
+    Attributes:
+        names: the name of each matrix.
+        C: C_i, the log size of the cover of matrix i times epsilon_i^2.
+        beta: beta_i, the effect on the output of an error of matrix i.
+    """
 
     names: tuple[str, ...]
     C: PerTerm
@@ -38,7 +50,7 @@ class Terms(NamedTuple):
 
 
 class NetworkNorms(NamedTuple):
-    """The spectral norms of Theorem 4.2, the same in every layer, and the token norm.
+    """The spectral norms of Theorem 4.2, equal in every layer, and the largest norm of a token.
 
     Attributes:
         B_w: ||w||_2.
@@ -58,10 +70,10 @@ class NetworkNorms(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """C of each kind of matrix, for inputs of l_2 norm 1, B_x or L_sigma.
+    """The constant C of each kind of matrix, for inputs of l_2 norm 1.
 
-    The paper has one C_1 and one C_{B_x} for all; the corrected form tells them apart. A constant
-    for inputs of norm r is r^2 times the one for norm 1.
+    A cover for inputs of l_2 norm r has the constant r^2 C. The paper writes one C_1 and one
+    C_{B_x} for all matrices. The corrected form has one constant for each kind of matrix.
     """
 
     w: ArrayLike
@@ -78,9 +90,10 @@ def _weights(C: Any, beta: Any) -> Any:
 
 
 def covering_constant(C: PerTerm, beta: PerTerm, /) -> Values | Array:
-    """(sum C_i^{1/3} beta_i^{2/3})^3: min sum C_i / epsilon_i^2 over sum beta_i epsilon_i = 1.
+    """Compute (sum C_i^{1/3} beta_i^{2/3})^3, the constant of Lemma E.1.
 
-    Lemma E.1. The epsilon_i must be positive, which the paper omits (erratum E8).
+    It is the minimum of sum C_i / epsilon_i^2 over positive epsilon_i with sum beta_i epsilon_i =
+    1. The paper omits that the epsilon_i must be positive (erratum E8).
     """
     return _weights(C, beta).sum() ** 3
 
@@ -91,11 +104,12 @@ def divide_scale(
     epsilon: ArrayLike,
     /,
 ) -> Budget:
-    """Lemma E.1: the minimum gamma^3 / epsilon^2, epsilon_i = (epsilon/gamma) (C_i/beta_i)^{1/3}.
+    """Divide epsilon among the terms so that the total log size is least (Lemma E.1).
 
-    Terms with C_i = 0 need no cover (epsilon_i = 0), terms with beta_i = 0 no accuracy
-    (epsilon_i = infinity). Shares, of epsilon and of the log size, are
-    C_i^{1/3} beta_i^{2/3} / gamma.
+    The minimum is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3} beta_i^{2/3}. It is attained at
+    epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with C_i = 0 needs no cover, so
+    epsilon_i = 0. A term with beta_i = 0 needs no accuracy, so epsilon_i = infinity. Term i uses
+    the share C_i^{1/3} beta_i^{2/3} / gamma of epsilon and of the log size.
     """
     xp = array_module(C, beta, epsilon)
     epsilon = xp.asarray(epsilon, C.dtype)
@@ -108,7 +122,7 @@ def divide_scale(
 
 
 def _layers_after(layers: int, xp: Any) -> Float[Array | np.ndarray, "layers"]:
-    """How many layers follow each one."""
+    """Count the layers that follow each layer."""
     return xp.arange(layers - 1, -1, -1).astype(float)
 
 
@@ -124,7 +138,9 @@ def _names(layers: int, heads: int) -> tuple[str, ...]:
 def downstream_factors(
     norms: NetworkNorms, layers: int, /, *, softmax_constant: float = 2.0
 ) -> Float[Array | np.ndarray, "layers"]:
-    """alpha_i = prod_{j > i} L_sigma B_c B_v (1 + 2 softmax_constant B_QK), i = 1..L; alpha_L = 1.
+    """Compute alpha_i, the factor by which the layers after layer i multiply a perturbation.
+
+    alpha_i = prod_{j > i} L_sigma B_c B_v (1 + 2 softmax_constant B_QK) for i = 1..L; alpha_L = 1.
 
     Raises:
         ValueError: if there is no layer.
@@ -140,9 +156,10 @@ def downstream_factors(
 def theorem_4_2(
     norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /
 ) -> Values | Array:
-    """epsilon^2 ln N = (gamma + eta)^3 as printed.
+    """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
-    It is not what the proof gives (erratum E10): neither above nor below it in general.
+    The proof does not give this value (erratum E10). It may be larger or smaller than the proof's
+    value.
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -157,10 +174,10 @@ def theorem_4_2(
 
 
 def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /) -> Terms:
-    """The list (C_i, beta_i) in the last display of the proof of Theorem 4.2.
+    """List the pairs (C_i, beta_i) of the last display in the proof of Theorem 4.2.
 
-    It inherits two faults: Lemma E.2 at i = 1 (erratum E9), and covers of W_c and of the first W_v
-    for inputs of norm 1 (E10).
+    The list inherits two faults of the paper. Lemma E.2 is false at i = 1 (erratum E9). The covers
+    of W_c and of the first W_v are for inputs of norm 1 (erratum E10).
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -182,11 +199,13 @@ def terms_corrected(
     softmax_constant: ArrayLike = 2.0,
     heads: int = 1,
 ) -> Terms:
-    """The provable list: per-matrix constants, inputs of norm B_x in layer 1, L_sigma before W_c.
+    """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
-    The QK term of layer i has the factor r_i^2 beside its cover for inputs of norm r_i (r_1 = B_x,
-    else 1): one for the keys, one for the values. Sharpened by `softmax_constant=1.0`. With H heads
-    every matrix occurs H times and layers pass on the sum of H perturbations.
+    Each matrix has its own constant. Inputs have norm B_x in layer 1 and norm L_sigma before W_c.
+    The QK term of layer i has the factor r_i^2 beside its cover for inputs of norm r_i: one r_i for
+    the keys, one for the values. Here r_1 = B_x, and r_i = 1 in later layers.
+    `softmax_constant=1.0` sharpens the list. If there are H heads, each matrix occurs H times, and
+    a layer passes on the sum of H perturbations.
 
     Raises:
         ValueError: if there is no layer or no head.
@@ -213,7 +232,7 @@ def terms_corrected(
 
 
 def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: Count) -> Constants:
-    """C = log_size(B) at the shapes of the maps by w, W_c^T, W_v^T and W_QK."""
+    """Compute C = log_size(B) for the shapes of w, W_c^T, W_v^T and W_QK."""
     shapes = ((1, d), (d, k), (k, d), (d, d))
     return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
 
@@ -221,37 +240,41 @@ def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: C
 def constants_4_2_1_corrected(
     B: ArrayLike, d: Count, k: Count, /, *, B_w_1: ArrayLike | None = None
 ) -> Constants:
-    """Per-matrix C of Corollary 4.2.1 for unit inputs: all ||.||_{1,1} at most B (Lemma 3.6).
+    """Compute the constants C of Corollary 4.2.1 for inputs of l_2 norm 1, corrected.
 
-    The paper uses ln(2dk + 1) for all; W_QK needs ln(2d^2 + 1), more where k < d (erratum E11).
-    `B_w_1` bounds ||w||_1, where it is not B.
+    Every matrix has ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1) for every matrix.
+    W_QK needs ln(2d^2 + 1), which is larger where k < d (erratum E11). `B_w_1` bounds ||w||_1 if
+    that bound is not B.
     """
     constants = _per_matrix(lemma_3_6, B, d, k)
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
 
 
 def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
-    """Per-matrix C of Corollary F.0.1: maps with ||.||_{1,infinity} at most B (Lemma 3.3).
+    """Compute the constants C of Corollary F.0.1, corrected.
 
-    The paper uses d B^2 ln(2k + 1) for all; W_c needs k B^2 ln(2d + 1) (erratum E11). Only where
-    tokens have l_1 norm at most 1 in every layer, as with a projection on the l_1 ball; with the
-    l_2 ball of Theorem 4.2 it is too small by the dimension of the map's inputs (erratum E18).
+    Every map has ||.||_{1,infinity} at most B (Lemma 3.3). The paper uses d B^2 ln(2k + 1) for
+    every map. W_c needs k B^2 ln(2d + 1) (erratum E11). The constants hold only if tokens have l_1
+    norm at most 1 in every layer, for example after a projection on the l_1 ball. For the l_2 ball
+    of Theorem 4.2, C is too small by the dimension of the map's inputs (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 
 
 def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Constants:
-    """Per-matrix C of Corollary F.0.2 to leading order: row norms at most B (Lemma 3.4).
+    """Compute the constants C of Corollary F.0.2, corrected, to leading order.
 
-    Not certified; as in F.0.1 the tokens must have l_1 norm at most 1 in every layer.
+    The sum of each map's row norms is at most B (Lemma 3.4). The constants are not certified.
+    Tokens must have l_1 norm at most 1 in every layer.
     """
     return _per_matrix(lemma_3_4_leading, B, d, k)
 
 
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
-    """12 x Dudley for ln N = A / epsilon^2 and outputs in [-B_w, B_w], never above B_w.
+    """Bound the Rademacher complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
 
-    B_w bounds ||w||_2 and tokens leave the last layer in the l_2 unit ball. Certified where A is.
+    B_w bounds ||w||_2. Tokens leave the last layer in the l_2 unit ball, so outputs lie in [-B_w,
+    B_w] and the bound is at most B_w. The bound is certified if A is.
     """
     xp = array_module(A, m, B_w)
     B_w = xp.asarray(B_w, float)

@@ -1,11 +1,12 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-With U the complexity of the worst signed unit of a layer, a dense layer with columns of l_1 norm at
-most B gives
+U is the complexity of the worst signed unit of a layer. A dense layer whose columns have l_1 norm
+at most B turns U into
 
-    U' = B L_sigma U (twice that unless sigma is odd) + max|bias| / sqrt m,
+    U' = B L_sigma U + max|bias| / sqrt m.
 
-and attention with heads h gives U = sum_h B_{V,h} E_h + max|offset| / sqrt m.
+The first term doubles unless sigma is odd. Attention with heads h gives U = sum_h B_{V,h} E_h +
+max|offset| / sqrt m.
 """
 
 import math
@@ -27,7 +28,7 @@ from jaxbounds.seqlength.single_layer import attention_bound, residual_range
 
 
 class TokenNorms(NamedTuple):
-    """The largest norms of the tokens of a sample; l_1 and l_2 also of the CLS token with a 1."""
+    """The largest norms of a sample's tokens: l_2, entry, and l_1 and l_2 of (x_cls, 1)."""
 
     l2: float
     entry: float
@@ -61,7 +62,7 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
 
 
 def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> AttentionNetwork:
-    """The network whose one output is `readout` . outputs, folded into the last layer.
+    """Fold `readout` into the last layer, so that the network's one output is `readout` . outputs.
 
     Raises:
         ValueError: if there is no dense layer, or `readout` does not have one entry per output.
@@ -86,7 +87,7 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
 
 
 def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
-    """The norms that enter a bound, by name; `X` is read only where the CLS token is constant."""
+    """Compute the norms that enter a bound, by name; X shows whether the CLS token is constant."""
     norms: dict[str, float] = {}
     constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))
     query = np.append(X[0, network.cls], 1.0)
@@ -106,7 +107,7 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 
 
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
-    """The least of every cover that applies to the map of head h in R^d, at each scale."""
+    """Return epsilon -> the least log size of the covers that apply to head h's map in R^d."""
     e = d + 1
     options = [
         at_scale(lemma_3_6_sharp, norms[f"map {h} (1,1)"] * tokens.cls_l2, k=d, d=e),
@@ -120,7 +121,7 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
 
 
 def _contraction(activation: str) -> float:
-    """L_sigma, twice it unless sigma is odd: the price of removing the sign first."""
+    """Return L_sigma if sigma is odd, else 2 L_sigma, the cost of removing the sign first."""
     fact = ACTIVATIONS[activation]
     return fact.lipschitz * (1.0 if fact.odd else 2.0)
 
@@ -128,7 +129,7 @@ def _contraction(activation: str) -> float:
 def map_coverings(
     network: AttentionNetwork, norms: dict[str, float], tokens: TokenNorms, /
 ) -> list[LogCovering]:
-    """For each head the best cover of its attention map that the norms allow, at every scale."""
+    """Return for each head epsilon -> the least log size of the covers of its attention map."""
     heads, d, _ = network.maps.shape
     return [map_covering(norms, h, d, tokens) for h in range(heads)]
 
@@ -142,10 +143,10 @@ def network_rademacher(
     *,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """The chain of this module: a bound on Rad of the worst signed output unit.
+    """Bound the complexity of the worst signed output unit by the chain of this module.
 
-    Certified for the class of networks of this shape within `norms`, on samples within `tokens`.
-    `coverings` are `map_coverings(...)`, to share them between sample sizes.
+    The bound is certified for the class of networks of this shape within `norms`, on samples within
+    `tokens`. `coverings` are `map_coverings(...)`, so that several sample sizes share them.
     """
     heads, d, _ = network.maps.shape
     coverings = coverings or map_coverings(network, norms, tokens)
@@ -170,7 +171,7 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Return the factor of a head's E on the way to the output, summed over heads."""
+    """Compute the factor of a head's E on the way to the output, summed over heads."""
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):
         product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)

@@ -1,7 +1,8 @@
-"""Matrix norms of Section 2.1 with the orientation in the name, and the norms of a token sequence.
+"""Matrix norms of Section 2.1 with the orientation in the name, and norms of a token sequence.
 
-The paper's subscripts are entrywise: ||W||_{q,p} is the l_p norm over the columns of W of their l_q
-norms. Several of its results need the same norm of W^T, so nothing here is called only "norm".
+The paper's subscripts are entrywise: ||W||_{q,p} is the l_p norm of the l_q norms of the columns of
+W. Several of its results need this norm of W^T. No function of this module is therefore called only
+"norm".
 """
 
 import math
@@ -18,7 +19,7 @@ Scalar = Float[Array, ""]
 
 
 def column_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
-    """||W||_{q,p} as Section 2.1 means it: l_q within columns, l_p across them.
+    """Compute ||W||_{q,p} as Section 2.1 means it: l_q within columns, l_p across them.
 
     Raises:
         ValueError: if q or p is below 1.
@@ -27,7 +28,7 @@ def column_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
 
 
 def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
-    """||W^T||_{q,p}: l_q within the rows of W, l_p across them.
+    """Compute ||W^T||_{q,p}: l_q within the rows of W, l_p across them.
 
     Raises:
         ValueError: if q or p is below 1.
@@ -36,17 +37,17 @@ def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
 
 
 def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
-    """||W||_{q,p} as Section 2.1 prints it: the outer norm is l_r, r rows (erratum E14)."""
+    """Compute ||W||_{q,p} as Section 2.1 prints it: the outer norm is l_r, r rows (erratum E14)."""
     return entrywise_norm(W, q, float(W.shape[0]))
 
 
 def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
-    """Refuse a norm above the radius (by more than rounding) where the values are known.
+    """Refuse a norm that exceeds the radius by more than rounding, if the values are known.
 
-    Under `jit`, `vmap` or `grad` they are not, and the caller must see to it.
+    Values under `jit`, `vmap` or `grad` are unknown. There the caller must check them.
 
     Raises:
-        ValueError: with both numbers, naming what was measured.
+        ValueError: with the norm and the radius; `of` names the measured quantity.
     """
     if isinstance(norm, jax.core.Tracer) or isinstance(radius, jax.core.Tracer):
         return
@@ -59,12 +60,12 @@ def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
 
 
 def project_entries_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Float[Array, "k d"]:
-    """The nearest matrix with ||W||_{1,1} at most `radius`."""
+    """Project W onto the matrices with ||W||_{1,1} at most `radius`."""
     return project_l1(W.ravel(), radius).reshape(W.shape)
 
 
 def _dual_vector(x: Float[Array, "n"], p: float, /) -> Float[Array, "n"]:
-    """A v with ||v||_{p*} = 1 and v . x = ||x||_p (zero where x is)."""
+    """Return a v with ||v||_{p*} = 1 and v . x = ||x||_p; v = 0 if x = 0."""
     if p == 1:
         return jnp.sign(x)
     if p == math.inf:
@@ -78,10 +79,10 @@ def _dual_vector(x: Float[Array, "n"], p: float, /) -> Float[Array, "n"]:
 def operator_norm_lower(
     key: Array, W: Float[Array, "k d"], q: float, p: float, /, *, starts: int = 16, steps: int = 50
 ) -> Scalar:
-    """A lower estimate of ||W||_{q->p}, for the pairs without a closed form.
+    """Estimate ||W||_{q->p} from below, for the pairs (q, p) without a closed form.
 
-    Boyd's power iteration x <- dual of W^T (dual of W x), from `starts` random vectors; the value
-    never decreases along an iteration. `jaxbounds.numerics.norms.induced_norm` has the closed
+    Boyd's power iteration x <- dual of W^T (dual of W x) starts at `starts` random vectors. The
+    value never decreases along an iteration. `jaxbounds.numerics.norms.induced_norm` has the closed
     forms.
 
     Raises:

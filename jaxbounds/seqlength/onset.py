@@ -1,4 +1,4 @@
-"""From how many samples on does each theorem say anything: below the trivial value, that is."""
+"""The least sample size at which each theorem's bound is below its trivial value."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -40,12 +40,13 @@ Bound = Callable[[int], float]
 
 
 class Onset(NamedTuple):
-    """Bounds of one theorem as functions of the sample size, and what they must beat.
+    """The bounds of one theorem as functions of the sample size, and their trivial value.
 
     Attributes:
-        printed: the paper's, with the constants of its proof (c = 12) where it prints O(.).
-        sharpened: the least certified one that we know.
-        trivial: what the complexity cannot exceed.
+        printed: the paper's bound; if the paper prints O(.), with the constants of its proof (c =
+            12).
+        sharpened: the least certified bound in this library.
+        trivial: a value that the complexity never exceeds.
     """
 
     printed: Bound
@@ -54,7 +55,7 @@ class Onset(NamedTuple):
 
     @property
     def samples(self) -> tuple[int | None, int | None]:
-        """The least sample sizes, printed and sharpened, to 0.1%; None beyond 2^80."""
+        """The least sample sizes, printed and sharpened, to 0.1%; None if above 2^80."""
         at = lambda bound: first_informative(bound, self.trivial, largest=2**80)
         return at(self.printed), at(self.sharpened)
 
@@ -64,10 +65,10 @@ def _constant(terms: Terms) -> float:
 
 
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
-    """Every main theorem at one setting; all further norms are 1, k = d, and K = `words`.
+    """Return the onset of every main theorem at one setting.
 
-    Theorem 4.2's printed number is false (erratum E10) and Theorem 5.1's sqrt(K) has its logarithms
-    left out; the sharpened ones are certified.
+    All further norms are 1, k = d, and K = `words`. Theorem 4.2's printed number is false (erratum
+    E10). Theorem 5.1's factor sqrt(K) lacks its logarithms. The sharpened bounds are certified.
     """
     return _onsets(setting, layers, words)
 
@@ -142,9 +143,10 @@ def smallest_samples(
     words: int = 10,
     theorems: Sequence[str] = (),
 ) -> dict[str, tuple[int | None, int | None]]:
-    """The least sample sizes at which each bound is below its trivial value: printed, sharpened.
+    """Compute the least sample sizes at which each bound is below its trivial value.
 
-    Of all theorems of `onsets`, or of these.
+    Each result is a pair, for the printed and the sharpened bound. `theorems` selects from the
+    theorems of `onsets`; without it, all are computed.
     """
     found = onsets(setting or Setting(), layers=layers, words=words)
     return {theorem: found[theorem].samples for theorem in theorems or found}

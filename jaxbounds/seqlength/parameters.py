@@ -1,8 +1,8 @@
-"""Parameters of any library, read as attention, dense layers, and what has no place in a bound.
+"""Parameters of any library, sorted into attention, dense layers, and parameters without a bound.
 
 A pytree is enough: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
-Layers are known by the names and shapes of their leaves: attention by its four projections, a dense
-layer by a matrix and a bias.
+Names and shapes of leaves identify the layers. Attention has four projections. A dense layer has a
+matrix and perhaps a bias.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,10 +19,10 @@ class Layers(NamedTuple):
     """A model's parameters, sorted.
 
     Attributes:
-        attention: per path the four projections "query", "key", "value", "out", each "kernel" and,
-            where there is one, "bias".
-        dense: per path "kernel" (inputs, outputs) and, where there is one, "bias".
-        reasons: everything else.
+        attention: for each path the four projections "query", "key", "value", "out". Each
+            projection has "kernel" and perhaps "bias".
+        dense: for each path "kernel" (inputs, outputs) and perhaps "bias".
+        reasons: a reason for every other parameter.
     """
 
     attention: dict[str, dict[str, Leaves]]
@@ -57,7 +57,7 @@ UNKNOWN = (
 
 
 def _modules(leaves: Leaves) -> dict[str, Leaves]:
-    """The leaves by the path of the layer that holds them."""
+    """Group the leaves by the path of the layer that holds them."""
     modules: dict[str, Leaves] = {}
     for path, leaf in leaves.items():
         parent, _, name = path.rpartition("/")
@@ -66,7 +66,7 @@ def _modules(leaves: Leaves) -> dict[str, Leaves]:
 
 
 def _in_flax_layout(module: Leaves) -> Leaves:
-    """A "kernel" with inputs first, and "bias", whatever they are called."""
+    """Rename a layer's leaves to "kernel", with inputs first, and "bias"."""
     matrix = next(name for name in _MATRIX if name in module)
     kernel = np.asarray(module[matrix], np.float64)
     bias = next((module[name] for name in ("bias", "b") if module.get(name) is not None), None)
@@ -75,7 +75,7 @@ def _in_flax_layout(module: Leaves) -> Leaves:
 
 
 def _is_layer(module: Leaves) -> bool:
-    """A matrix, in attention of any number of axes, and a bias at most."""
+    """Tell whether a module is a matrix of at least two axes, with a bias at most."""
     return any(
         name in module and module[name].ndim >= 2 and set(module) <= {name, "bias", "b"}
         for name in _MATRIX
@@ -83,7 +83,7 @@ def _is_layer(module: Leaves) -> bool:
 
 
 def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Paths that hold four projections, with the path of each."""
+    """List the paths that hold four projections, with the path of each projection."""
     held: dict[str, dict[str, str]] = {}
     for path, module in modules.items():
         parent, _, name = path.rpartition("/")
@@ -94,7 +94,7 @@ def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, s
 
 
 def read_layers(tree: Any, /) -> Layers:
-    """Sort the parameters of a model; what has no place among the layers is a reason, by path."""
+    """Sort the parameters of a model; each parameter outside the layers becomes a reason."""
     reasons: list[Reason] = []
 
     def refuse(what: str, paths: list[str], change: str) -> None:

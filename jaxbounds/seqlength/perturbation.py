@@ -1,4 +1,4 @@
-"""How far outputs move when weights do: Lemmas C.1, E.2, E.3 and the chain of Theorem 4.2."""
+"""The effect of perturbed weights on outputs: Lemmas C.1, E.2, E.3 and the chain of Theorem 4.2."""
 
 from typing import NamedTuple
 
@@ -15,23 +15,24 @@ Tokens = Float[Array, "T d"]
 
 
 def softmax_distance(half_range: ArrayLike, /) -> Array:
-    """2 tanh(h / 2) with h half the range of theta_1 - theta_2: sharp bound on ||D softmax||_1.
+    """Compute 2 tanh(h / 2), a sharp bound on ||softmax(theta_1) - softmax(theta_2)||_1.
 
-    Lemma C.1 has 2 ||theta_1 - theta_2||_infinity; this is at most ||theta_1 - theta_2||_infinity,
-    and attained by two entries theta_2 = -theta_1 = (h/2, -h/2).
+    h is half the range of theta_1 - theta_2. Lemma C.1 has 2 ||theta_1 - theta_2||_infinity; this
+    bound is at most ||theta_1 - theta_2||_infinity. It is attained by two entries theta_2 =
+    -theta_1 = (h/2, -h/2).
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 
 
 class BlockPerturbation(NamedTuple):
-    """The parts of Lemma E.2, without their constants: all are ||.||_{2,infinity} over tokens.
+    """The terms of Lemma E.2 without their constants; each norm is ||.||_{2,infinity} over tokens.
 
     Attributes:
-        output: how far the block's output moved.
+        output: the change of the block's output.
         c: ||dW_c^T sigma(Pi(f(ghat)))^T||.
         v: ||dW_v^T ghat^T||.
         QK: ||dW_QK^T ghat^T||.
-        input: how far the block's input moved.
+        input: the change of the block's input.
         radius: the largest token norm of either input.
     """
 
@@ -68,7 +69,7 @@ class SpectralNorms(NamedTuple):
 
 
 def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
-    """The norms that Lemma E.2 bounds, for both versions at once."""
+    """Compute the spectral norms of Lemma E.2: of each matrix, the larger of both versions."""
     larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
     return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
 
@@ -82,13 +83,12 @@ def lemma_e_2(
     softmax_constant: float = 2.0,
     radius: ArrayLike = 1.0,
 ) -> Float[Array, "*layers"]:
-    """The right-hand side of Lemma E.2.
+    """Compute the right-hand side of Lemma E.2.
 
-    ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..||
-    + L B_c ||dW_v ..||
-    with s = `softmax_constant` (2 as printed, 1 sharpened) and r = `radius` the largest token norm
-    of the inputs. As printed r = 1, which is false for the first block where tokens are longer
-    (erratum E9). Explicit constants. Parts and radii may be stacked over layers.
+    It is ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..|| + L B_c
+    ||dW_v ..||. Here s = `softmax_constant` (2 as printed, 1 sharpened). r = `radius` is the
+    largest token norm of the inputs. The paper sets r = 1, which is false for the first block if
+    tokens are longer (erratum E9). Explicit constants. Parts and radii may be stacked over layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v
@@ -107,12 +107,12 @@ def lemma_e_3(
     ghat: Float[Array, "d"],
     /,
 ) -> Scalar:
-    """||w|| ||g - ghat|| + |(w - what) . ghat|, the right-hand side of Lemma E.3."""
+    """Compute ||w|| ||g - ghat|| + |(w - what) . ghat|, the right-hand side of Lemma E.3."""
     return jnp.linalg.norm(w) * jnp.linalg.norm(g - ghat) + jnp.abs((w - w_moved) @ ghat)
 
 
 class ChainPerturbation(NamedTuple):
-    """Both sides of the chain behind Theorem 4.2 on one input."""
+    """The output's change and its three bounds by the chain behind Theorem 4.2, on one input."""
 
     output: Scalar
     printed: Scalar
@@ -133,12 +133,12 @@ def chain_perturbation(
     L_sigma: float,
     radius: ArrayLike | None = None,
 ) -> ChainPerturbation:
-    """|g_scalar(X; W, w) - g_scalar(X; What, what)| against the unrolled Lemmas E.2 and E.3.
+    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)| and the unrolled Lemmas E.2 and E.3.
 
-    Spectral norms are the largest over layers and versions, as in Theorem 4.2; the errors of the
-    covers are those measured on the hatted network's own states. The corrected form has r^2 on the
-    QK term of layer 1, r = `radius`, or max_t ||x_t||_2 where it is not given; the sharpened one
-    also the softmax constant 1.
+    Spectral norms are the largest over layers and versions, as in Theorem 4.2. The errors of the
+    covers are measured on the states of the perturbed network. The corrected form has r^2 on the QK
+    term of layer 1. Here r = `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened form
+    also has the softmax constant 1.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]

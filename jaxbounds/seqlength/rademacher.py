@@ -1,7 +1,7 @@
 """Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
 
 Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m. A
-finite class is the matrix of its values; an infinite class is given by its support function.
+finite class is the matrix of its values. An infinite class is given by its support function.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ Scalar = Float[Array, ""] | np.float64
 Support = Callable[[Float[Array, "m"]], Scalar]
 
 LARGEST_ENUMERATION = 18
+"""The largest number of sample points whose signs are enumerated; one more doubles the time."""
 
 
 class Estimate(NamedTuple):
@@ -27,7 +28,7 @@ class Estimate(NamedTuple):
 
 
 def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[np.ndarray, "signs m"]:
-    """All 2^m vectors of signs, as rows.
+    """List all 2^m vectors of signs, as rows.
 
     Raises:
         ValueError: if m is not between 1 and 18.
@@ -42,7 +43,7 @@ def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[np.ndarray, "sign
 
 
 def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) -> Scalar:
-    """Rad of the class whose support function is sup_f sum_i sigma_i f(x_i) = `support(sigma)`.
+    """Compute Rad of the class with support function sup_f sum_i sigma_i f(x_i) = `support(sigma)`.
 
     Raises:
         ValueError: if m is not between 1 and 18.
@@ -51,7 +52,7 @@ def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) ->
 
 
 def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) -> Scalar:
-    """Rad of a finite class from its values f(x_i), exactly.
+    """Compute Rad of a finite class from its values f(x_i), exactly.
 
     Raises:
         ValueError: if m is not between 1 and 18.
@@ -61,7 +62,7 @@ def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) ->
 
 
 def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: int) -> Estimate:
-    """Rad from `draws` random sign vectors, with its standard error.
+    """Estimate Rad from `draws` random sign vectors, with its standard error.
 
     Raises:
         ValueError: if m < 1 or draws < 2.
@@ -75,17 +76,20 @@ def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: in
 
 
 def with_negation(values: Float[Array, "functions m"], /) -> Float[Array, "doubled m"]:
-    """The values of F u -F."""
+    """Return the values of the class F united with -F."""
     return jnp.concatenate([values, -values])
 
 
 def linear_support(X: Float[Array, "m d"], B: float | Scalar, /) -> Support:
-    """The support function of {x -> w . x : ||w||_1 <= B} on the rows of X: B ||X^T sigma||_inf."""
+    """Return the support function of {x -> w . x : ||w||_1 <= B} on the rows of X.
+
+    It is B ||X^T sigma||_inf.
+    """
     return lambda sigma: B * jnp.max(jnp.abs(X.T @ sigma))
 
 
 def massart_linear(X: Float[Array, "m d"], B: float | Scalar, /) -> Scalar:
-    """Massart's bound for the same class: B max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m."""
+    """Compute Massart's bound B max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m for ||w||_1 <= B."""
     m, d = X.shape
     largest = jnp.sqrt(jnp.max(jnp.sum(X**2, axis=0)))
     return B * largest * jnp.sqrt(2.0 * jnp.log(2.0 * d)) / m

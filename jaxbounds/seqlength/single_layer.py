@@ -1,12 +1,12 @@
 """The Rademacher complexity of a single attention layer: Theorem 4.1, Appendices C and D.
 
-The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)) with ||w||_1 <= B_w,
-||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns* (the paper prints the
-transposes, with which over columns the theorem is false: erratum E4), tokens ||x||_2 <= B_x, and
-ln N <= C / epsilon^2 for x -> W_QK^T x. No function here knows the sequence length.
+The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). Its norms are ||w||_1 <= B_w,
+||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns*. The paper prints the
+transposes; over columns the theorem is then false (erratum E4). Tokens have ||x||_2 <= B_x, and the
+maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No function reads the sequence length.
 
-Appendix C peels w, W_c, sigma and W_v, and is left with E, the complexity of
-{X -> s e_j^T X^T softmax(X W_QK^T x_cls)}.
+Appendix C removes w, W_c, sigma and W_v. It leaves E, the complexity of {X -> s e_j^T X^T softmax(X
+W_QK^T x_cls)} with signs s.
 """
 
 import math
@@ -27,12 +27,12 @@ from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 
 @dataclass(frozen=True, kw_only=True)
 class OuterNorms:
-    """The norms of what surrounds the attention weights.
+    """The norms of the matrices around the attention weights.
 
     Attributes:
         B_w: ||w||_1.
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
-        B_Wv: ||W_v||_{1,infinity}, the same of W_v in R^{d x k}.
+        B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.
         odd: whether sigma(-z) = -sigma(z); then the factor 2 of the proof is not needed.
     """
@@ -54,22 +54,23 @@ class OuterNorms:
 
     @property
     def product(self) -> float:
-        """B = B_w B_Wc L_sigma B_Wv."""
+        """The product B = B_w B_Wc L_sigma B_Wv."""
         return self.B_w * self.B_Wc * self.L_sigma * self.B_Wv
 
     @property
     def peeled(self) -> float:
-        """Return the factor of E: twice the product, for the sign before the contraction."""
+        """The factor of E: the product if sigma is odd, else twice the product."""
         return self.product * (1.0 if self.odd else 2.0)
 
 
 def attention_lipschitz(
     B_x: ArrayLike, B_inf: ArrayLike | None = None, /, *, softmax_constant: float = 2.0
 ) -> Any:
-    """softmax_constant B_inf B_x: |f_W - f_What| is at most this times ||(W - What) x_cls||_2.
+    """Compute softmax_constant B_inf B_x, the Lipschitz constant of the attention in W x_cls.
 
-    For f_W = e_j^T X^T softmax(X W x_cls) and tokens with ||x||_2 <= B_x and entries at most B_inf.
-    The paper has `softmax_constant` 2 (1 suffices) and B_inf = B_x.
+    For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most this constant times ||(W -
+    What) x_cls||_2. Tokens have ||x||_2 <= B_x and entries at most B_inf. The paper uses
+    `softmax_constant` 2 and B_inf = B_x; the constant 1 suffices.
     """
     return softmax_constant * (B_x if B_inf is None else B_inf) * B_x
 
@@ -84,10 +85,10 @@ def entropy_terms(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> tuple[Any, Any, Any]:
-    """(a, b, range) of Appendix C's integral, delta + (range - delta) a + b ln(range / delta).
+    """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    a = sqrt(ln 2d / m) counts signs and coordinates, b = `attention_lipschitz` sqrt(C / m) the
-    cover of W_QK, and the range is B_inf.
+    a = sqrt(ln 2d / m) counts signs and coordinates. b = `attention_lipschitz` sqrt(C / m) comes
+    from the cover of W_QK. The range is B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -106,9 +107,9 @@ def attention_expectation_corrected(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> Values | Array:
-    """E up to Dudley's constant c, in closed form and never above the range B_inf.
+    """Compute the corrected bound on E without Dudley's constant c, in closed form; at most B_inf.
 
-    c times it bounds E for c = 12 (`dudley.CERTIFIED`).
+    12 times this value bounds E (`dudley.CERTIFIED`).
     """
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
 
@@ -116,10 +117,10 @@ def attention_expectation_corrected(
 def attention_expectation(
     B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
 ) -> Values | Array:
-    """The last display of Appendix C: b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
+    """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
-    Negative, or the logarithm of a negative number, where the minimum over delta is not inside
-    (erratum E5). Formerly the name of `attention_expectation_corrected`.
+    If the minimum over delta is not inside its range, the value is negative or NaN (erratum E5).
+    Formerly the name of `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -128,10 +129,11 @@ def attention_expectation(
 def theorem_4_1(
     product: ArrayLike, B_x: ArrayLike, C: ArrayLike, m: ArrayLike, d: ArrayLike, /
 ) -> Values | Array:
-    """B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)), the constant in O(.) hidden.
+    """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
-    `product` is B_w B_Wc L_sigma B_Wv. Not clipped: it may be negative (erratum E5). Formerly
-    the name of `theorem_4_1_corrected`.
+    `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant, which is 1 here.
+    The value is not clipped and may be negative (erratum E5). Formerly the name of
+    `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -148,9 +150,10 @@ def theorem_4_1_corrected(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> Values | Array:
-    """2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
+    """Compute 2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
 
-    Sharpened by `softmax_constant=1.0` and by B_inf = max |X_tj|.
+    `product` is B = B_w B_Wc L_sigma B_Wv. `softmax_constant=1.0` and B_inf = max |X_tj| sharpen
+    the bound.
     """
     E = attention_expectation_corrected(
         B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf
@@ -161,7 +164,7 @@ def theorem_4_1_corrected(
 
 
 def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """B_QK sqrt(2 ln(2 d^2 + 1)): too small by sqrt 2 (erratum E7).
+    """Compute the printed alpha B_QK sqrt(2 ln(2 d^2 + 1)), too small by sqrt 2 (erratum E7).
 
     Formerly the name of `alpha_4_1_1_corrected`.
     """
@@ -171,21 +174,21 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
 
 
 def alpha_4_1_1_corrected(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
+    """Compute alpha = 2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return 2.0 * B_QK * xp.sqrt(xp.log(2.0 * d**2 + 1.0))
 
 
 def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """2 B_QK sqrt(d ln(2d + 1)), for columns of the map's matrix in l_1 and ||x||_1 <= B_x."""
+    """Compute alpha = 2 B_QK sqrt(d ln(2d + 1)), for column l_1 norms and ||x||_1 <= B_x."""
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return 2.0 * B_QK * xp.sqrt(d * xp.log(2.0 * d + 1.0))
 
 
 def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """2 B_QK sqrt(2 ln d), for row l_2 norms of the map's matrix; leading term, 0 for d = 1."""
+    """Compute the leading term of alpha, 2 B_QK sqrt(2 ln d), for l_2 norms of the map's rows."""
     xp = array_module(B_QK, d)
     return 2.0 * xp.asarray(B_QK, float) * xp.sqrt(2.0 * xp.log(xp.asarray(d, float)))
 
@@ -201,10 +204,11 @@ def corollary(
     *,
     exact_argument: bool,
 ) -> Values | Array:
-    """The form of Corollaries 4.1.1, D.0.1 and D.0.2 for a given alpha, constant in O(.) hidden.
+    """Compute Corollaries 4.1.1, D.0.1 and D.0.2 for a given alpha; the constant of O(.) is 1.
 
-    B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)) with r = sqrt m, or
-    r = sqrt m - sqrt ln 2d with `exact_argument`, as the proof has it. Not clipped.
+    The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Here r
+    = sqrt m, or r = sqrt m - sqrt ln 2d with `exact_argument`, as in the proof. The value is not
+    clipped.
     """
     xp = array_module(product, B_x, alpha, m, d)
     product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))
@@ -215,10 +219,11 @@ def corollary(
 
 
 def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:
-    """The function ln 2d + ln N(epsilon / factor): the cover S of Appendix C.
+    """Return epsilon -> ln 2d + ln N(epsilon / factor), the log size of the cover S of Appendix C.
 
-    2d counts signs and coordinates. `map_covering` covers x -> W_QK^T x at the CLS tokens in l_2,
-    and |f_W - f_What| is at most `factor` (`attention_lipschitz`) times their distance.
+    The term ln 2d counts signs and coordinates. `map_covering` covers x -> W_QK^T x at the CLS
+    tokens in l_2. |f_W - f_What| is at most `factor` (`attention_lipschitz`) times the distance of
+    the maps at the CLS token.
 
     Raises:
         ValueError: if `factor` is not positive.
@@ -242,11 +247,12 @@ def attention_bound(
     softmax_constant: float = 1.0,
     residual: float | None = None,
 ) -> float:
-    """The least certified bound on E that we know, from any covering of x -> W_QK^T x.
+    """Compute the least certified bound on E in this library, from a cover of x -> W_QK^T x.
 
-    The minimum of 12 x Dudley, chaining and one scale, of the range B_inf, and, where `residual`
-    bounds |f_W - f_0| (see `residual_range`), of Massart for uniform attention f_0 plus the same
-    for the rest. Constants explicit.
+    The bound is the minimum of three bounds (12 times Dudley, chaining, one scale) and the range
+    B_inf. If `residual` bounds |f_W - f_0| (see `residual_range`), a further candidate adds two
+    terms: Massart's bound for uniform attention f_0, and the three bounds for the rest. Constants
+    explicit.
 
     Raises:
         ValueError: if m < 1 or a norm is negative or not finite.
@@ -269,9 +275,9 @@ def attention_bound(
 
 
 def residual_range(B_inf: ArrayLike, B_x: ArrayLike, B_u: ArrayLike, /) -> Any:
-    """2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
+    """Compute 2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
 
-    f_0 is uniform attention, W_QK = 0. A Python float for floats.
+    f_0 is uniform attention, W_QK = 0. Floats give a Python float.
     """
     half: Any = B_x * B_u / 2.0
     return 2.0 * B_inf * (jnp.tanh(half) if isinstance(half, jax.Array) else math.tanh(half))
@@ -290,10 +296,11 @@ def single_layer_bound(
     softmax_constant: float = 1.0,
     residual: float | None = None,
 ) -> float:
-    """Certified bound on Rad of the single layer with H heads of the same norms (Section 4.2).
+    """Bound the complexity of a single layer with H heads of equal norms (Section 4.2).
 
-    H times the single head's (an equality of the complexities for equal norm balls), never above
-    the trivial value H B_w B_Wc L_sigma B_Wv B_inf.
+    The bound is H times the bound of one head. For equal norm balls the complexities themselves
+    have the ratio H. The bound is certified. It is at most the trivial value H B_w B_Wc L_sigma
+    B_Wv B_inf.
 
     Raises:
         ValueError: if m < 1, heads < 1 or a norm is negative or not finite.

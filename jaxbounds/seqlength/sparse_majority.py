@@ -1,8 +1,8 @@
 """The sparse majority task of Section 6: bits, a hidden set of indices, embedded tokens.
 
-A sequence of T bits has label 1 when most of its bits at the hidden indices I are 1. Bits become
-one of two orthogonal vectors, a [CLS] token is appended at the end, and a positional code is added
-to all T + 1 tokens. The options are where the paper and its public code differ.
+A sequence of T bits has label 1 if more than half of its bits at the hidden indices I are 1. The
+task embeds a 0 and a 1 as two orthogonal vectors. It appends a [CLS] token and adds a positional
+code to all T + 1 tokens. The options cover the differences between the paper and its public code.
 """
 
 from dataclasses import dataclass
@@ -15,16 +15,17 @@ from jaxtyping import Array, Bool, Float, Int
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """How bits become tokens.
+    """The embedding of bits as tokens.
 
     Attributes:
         d: the dimension.
-        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the code does (l_2
-            norms near 0.15, 39 times below the positional code's); "l2" makes them unit vectors.
-        symbol_scale: multiplies the symbol vectors.
-        position_scale: multiplies the positional code.
-        position: "code" has odd coordinate i as cos(j / 10000^(i/d)), the public code's slip;
-            "vaswani" the original exponent (i - 1) / d.
+        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the code does. Their
+            l_2 norms are then near 0.15, 39 times below the positional code's. "l2" makes them unit
+            vectors.
+        symbol_scale: the factor of the symbol vectors.
+        position_scale: the factor of the positional code.
+        position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, the public code's slip.
+            "vaswani" has the original exponent (i - 1) / d.
     """
 
     d: int = 64
@@ -35,11 +36,11 @@ class Embedding:
 
 
 class Task(NamedTuple):
-    """One draw of the task: everything but the bits.
+    """One draw of the task without its bits.
 
     Attributes:
-        base: the token of a 0 at each position, and the [CLS] token last.
-        difference: what a 1 adds to it.
+        base: the token of a 0 at each position; the [CLS] token comes last.
+        difference: the vector that a 1 adds to the token.
         relevant: the hidden indices I.
     """
 
@@ -49,7 +50,7 @@ class Task(NamedTuple):
 
 
 def positional_code(length: int, d: int, /, *, kind: str = "code") -> Float[Array, "length d"]:
-    """sin(j / 10000^(i/d)) at even i and the cosine at odd i, positions j from 0.
+    """Compute sin(j / 10000^(i/d)) at even i and the cosine at odd i, for positions j from 0.
 
     Raises:
         ValueError: if `kind` is neither "code" nor "vaswani".
@@ -66,7 +67,9 @@ def positional_code(length: int, d: int, /, *, kind: str = "code") -> Float[Arra
 
 
 def draw_symbols(key: Array, embedding: Embedding, /) -> Float[Array, "3 d"]:
-    """Three orthogonal vectors, for 0, 1 and [CLS]: uniform entries, Gram-Schmidt, normalised.
+    """Draw three orthogonal vectors for 0, 1 and [CLS].
+
+    Entries are uniform; Gram-Schmidt makes the vectors orthogonal; then each is normalised.
 
     Raises:
         ValueError: if d < 3 or `symbols` is neither "l1" nor "l2".
@@ -114,13 +117,13 @@ def draw_bits(key: Array, /, *, n: int, T: int) -> Bool[Array, "n T"]:
 
 
 def majority_label(bits: Bool[Array, "n T"], relevant: Int[Array, "s"], /) -> Int[Array, "n"]:
-    """1 where more than half of the relevant bits are 1."""
+    """Return 1 if more than half of the relevant bits are 1, else 0."""
     count = jnp.sum(bits[:, relevant].astype(jnp.int32), axis=1)
     return (2 * count > relevant.shape[0]).astype(jnp.int32)
 
 
 def embed(task: Task, bits: Bool[Array, "n T"], /) -> Float[Array, "n tokens d"]:
-    """The T + 1 tokens of each sequence, [CLS] last."""
+    """Embed each sequence as T + 1 tokens, [CLS] last."""
     n = bits.shape[0]
     padded = jnp.concatenate([bits, jnp.zeros((n, 1), bool)], axis=1).astype(task.base.dtype)
     return task.base[None] + padded[:, :, None] * task.difference[None, None]

@@ -1,9 +1,10 @@
-"""Maurey's sparsification (Lemma 3.1), derandomised so that it always succeeds.
+"""Maurey's sparsification (Lemma 3.1), made deterministic so that it always succeeds.
 
-f = sum_i a_i V_i with a_i >= 0 and gamma = sum a_i <= 1 is approximated by (scale/k) sum_i k_i V_i.
-Draw V_i with probability a_i, nothing with probability 1 - gamma: the k draws have mean f and
-variance sum_i a_i ||V_i||^2 - ||f||^2 <= gamma b^2 - ||f||^2. Choosing each draw to minimise the
-conditional expectation of the error does at least as well as the average.
+The module approximates f = sum_i a_i V_i, with a_i >= 0 and gamma = sum a_i <= 1, by (scale/k)
+sum_i k_i V_i. Draw V_i with probability a_i and zero with probability 1 - gamma. The average of k
+draws has mean f and variance (sum_i a_i ||V_i||^2 - ||f||^2) / k <= (gamma b^2 - ||f||^2) / k. The
+module chooses each draw so that the conditional expectation of the error is least. The result is at
+most the average error.
 """
 
 import math
@@ -30,14 +31,14 @@ class Sparsification(NamedTuple):
 
 
 def shrinkage(k: int, /) -> float:
-    """1 / (1 + k^(-1/2)), the scale at which the error no longer depends on ||f||."""
+    """Compute 1 / (1 + k^(-1/2)), the scale at which the error bound does not depend on ||f||."""
     return 1.0 / (1.0 + k**-0.5)
 
 
 def sparsify_radius(b: ArrayLike, k: int, /) -> Array:
-    """The error b / (1 + sqrt k) of `sparsify` with `scale=shrinkage(k)`, for any f.
+    """Compute b / (1 + sqrt k), the error of `sparsify` with `scale=shrinkage(k)` for any f.
 
-    Maurey's own is b / sqrt k. k = 0 means the single point 0.
+    Maurey's own error is b / sqrt k. k = 0 means the single point 0.
     """
     return jnp.asarray(b, float) / (1.0 + math.sqrt(k))
 
@@ -51,17 +52,20 @@ def sparsify(
     scale: float = 1.0,
     use_all: bool = False,
 ) -> Sparsification:
-    """Lemma 3.1 by conditional expectations: sum_i k_i <= k, or = k with `use_all`.
+    """Choose the k_i of Lemma 3.1 by conditional expectations.
+
+    Their sum is at most k, or equal to k with `use_all`.
 
     Args:
         vectors: the V_i.
-        weights: the a_i >= 0, of sum gamma <= 1.
-        k: how many draws.
-        scale: the approximation is (scale/k) sum k_i V_i.
-        use_all: draw no zero, and scale by gamma instead: (gamma/k) sum k_i V_i.
+        weights: the a_i >= 0, whose sum gamma is at most 1.
+        k: the number of draws.
+        scale: the factor s in the approximation (s/k) sum k_i V_i.
+        use_all: draw no zero and multiply by gamma instead: (s gamma/k) sum k_i V_i.
 
     Raises:
-        ValueError: if k < 1, or the weights are known and negative or of sum above 1.
+        ValueError: if k < 1, or the weights are known and some weight is negative or their sum
+            exceeds 1.
     """
     import chex  # slow to import
 
@@ -106,9 +110,9 @@ def best_squared_error(
     scale: float = 1.0,
     use_all: bool = False,
 ) -> Scalar:
-    """The least ||f - (scale/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
+    """Minimise ||f - (scale/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
 
-    With `use_all` over sum = k and with gamma for the scale, as in `sparsify`.
+    `use_all` means sum = k and the extra factor gamma, as in `sparsify`.
 
     Raises:
         ValueError: if there are more than 200000 choices.
@@ -122,9 +126,9 @@ def best_squared_error(
 
 
 def maurey(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
-    """Lemma 3.1 as printed, (gamma^2 b^2 - ||f||^2) / k: false for gamma < 1 (erratum E1).
+    """Compute the printed bound of Lemma 3.1, (gamma^2 b^2 - ||f||^2) / k.
 
-    True for (gamma/k) sum k_i V_i with sum k_i = k.
+    It is false for gamma < 1 (erratum E1). It is true for (gamma/k) sum k_i V_i with sum k_i = k.
     """
     return (jnp.asarray(gamma) ** 2 * jnp.asarray(b) ** 2 - jnp.sum(f**2)) / k
 
@@ -132,9 +136,10 @@ def maurey(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) ->
 def maurey_corrected(
     gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /, *, scale: float = 1.0
 ) -> Array:
-    """(gamma b^2 - ||f||^2) / k, for (1/k) sum k_i V_i with sum k_i <= k.
+    """Compute (gamma b^2 - ||f||^2) / k, the corrected bound of Lemma 3.1.
 
-    For (s/k) sum k_i V_i, s = `scale`: s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k).
+    It bounds the squared error of (1/k) sum k_i V_i with sum k_i <= k. For (s/k) sum k_i V_i with s
+    = `scale`, it becomes s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k).
     """
     drawn = scale**2 * jnp.asarray(gamma) * jnp.asarray(b) ** 2 / k
     return drawn + jnp.sum(f**2) * ((1.0 - scale) ** 2 - scale**2 / k)

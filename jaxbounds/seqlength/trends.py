@@ -1,4 +1,4 @@
-"""Slopes over the sequence length, with p-values by permuting runs over lengths."""
+"""Slopes over the sequence length, with p-values from permuting runs over lengths."""
 
 from typing import NamedTuple
 
@@ -33,16 +33,16 @@ def trend(
     permutations: int = 1000,
     seed: int = 0,
 ) -> Trend:
-    """The slope of the mean or maximum over runs, against runs permuted over the abscissae.
+    """Compute the slope of the mean or maximum over runs, and its permutation p-value.
 
     Args:
-        x: one abscissa per row, as T or ln T.
-        values: one per run.
-        keep: the runs that count; the others are neither summarised nor permuted, and a row
-            without any is left out.
+        x: one abscissa per row, for example T or ln T.
+        values: one value per run.
+        keep: the runs that count. Other runs are neither summarised nor permuted, and a row without
+            a run to keep is omitted.
         kind: "mean" or "max".
-        permutations: how many; the p-value is never below 1 / (permutations + 1).
-        seed: of the permutations.
+        permutations: the number of permutations; the p-value is at least 1 / (permutations + 1).
+        seed: the seed of the permutations.
 
     Raises:
         ValueError: if fewer than two rows have a run to keep, or `kind` is neither "mean" nor

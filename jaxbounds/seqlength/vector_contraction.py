@@ -1,24 +1,27 @@
-"""Theorem 5.1 with explicit constants: from scalar complexities to that of the cross entropy.
+"""Theorem 5.1 with explicit constants: from scalar complexities to the cross entropy.
 
-*In l_2.* Maurer (2016): for h_i L-Lipschitz in l_2, E sup sum_i sigma_i h_i(f(x_i)) <= sqrt(2) L
-E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is sqrt(2)-Lipschitz in l_2, so its
-complexity is at most 2 sum_s Rad(F_s): 2 K max_s Rad(F_s), no logarithm.
+*In l_2.* Maurer (2016) proves for h_i that are L-Lipschitz in l_2: E sup sum_i sigma_i h_i(f(x_i))
+<= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is sqrt(2)-Lipschitz in l_2. Its
+complexity is therefore at most 2 sum_s Rad(F_s) <= 2 K max_s Rad(F_s), without a logarithm.
 
-*In l_infinity*, as Foster and Rakhlin (2019) whose constant is open, in three steps. R is the
-largest complexity of any F_s on any m points, with values in [-B, B].
+*In l_infinity*, Foster and Rakhlin (2019) leave their constant open. Three steps make it explicit.
+R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
 
-1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. (More than m points would
-   give R >= g. Repeat each q = floor(m / n) >= m / (2n) times or once more; the signs at a point
-   add up to S with E|S| >= sqrt(q / 2) (Szarek), so m R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).)
-2. A 2-separated set M of functions from n points to b levels, of which no more than d points are
-   shattered with a level between, has |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > y =
-   sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). (Pair p n (b-1)(b-2) functions: p of the pairs
-   differ at the same point x in the same two values u, v >= u + 2. The p functions with u and the
-   p with v are 2-separated on the other n-1 points, and what both shatter there F shatters with x
-   too: the number of shattered (A, z) doubles, from 1 for two functions on. There are at most y.)
-3. Values rounded down to multiples of epsilon / 2 turn epsilon-separated into 2-separated and
-   margin epsilon / 4 into levels, b = floor(4B / epsilon) + 1. Covers of the K classes at
-   epsilon / 2 cover the loss at epsilon: it is 2-Lipschitz in l_infinity; then Dudley's integral.
+1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: more than m points
+   would give R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once more. The signs
+   at a point add up to S with E|S| >= sqrt(q / 2) (Szarek). So m R >= n g sqrt(q / 2) >= (g / 2)
+   sqrt(m n).
+2. Let M be a 2-separated set of functions from n points to b levels, of which at most d points are
+   shattered with a level between. Then |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > y =
+   sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n (b-1)(b-2) functions. Some p
+   pairs differ at one point x in the same two values u and v >= u + 2. The p functions with u and
+   the p functions with v are 2-separated on the other n-1 points. A set that both halves shatter
+   there is shattered with x too. So each step doubles the number of shattered (A, z), which is 1
+   for two functions. There are at most y of them.
+3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
+   2-separated ones. It turns margin epsilon / 4 into levels, b = floor(4B / epsilon) + 1. The loss
+   is 2-Lipschitz in l_infinity, so covers of the K classes at epsilon / 2 give a cover of the loss
+   at epsilon. Dudley's integral follows.
 """
 
 import math
@@ -34,28 +37,29 @@ from jaxbounds.seqlength.multi_layer import Terms
 
 
 def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
-    """2 sum_s Rad(F_s) >= Rad(cross entropy): Maurer's sqrt 2 times the l_2 constant sqrt 2.
+    """Compute 2 sum_s Rad(F_s), an upper bound on the complexity of the cross entropy.
 
-    Constants explicit, any K, the complexities on the sample itself; over the last axis.
+    The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
+    last axis. The complexities are those on the sample itself, for any K. Constants explicit.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
 
 
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
-    """floor(4 m R^2 / margin^2), and infinity for margin <= R: step 1.
+    """Compute floor(4 m R^2 / margin^2), and infinity for margin <= R (step 1).
 
-    R bounds the complexity on every sample of m points, repetitions among them.
+    R bounds the complexity on every sample of m points, samples with repeated points included.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)
 
 
 def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
-    """ln(2 (n (b-1)(b-2))^r), r the least with 2^r > sum_{i=1}^d C(n,i) (b-2)^i: step 2.
+    """Compute ln(2 (n (b-1)(b-2))^r), r the least with 2^r > sum_{i=1}^d C(n,i) (b-2)^i (step 2).
 
-    b = `levels` and d = `shattered`; 0 where b <= 2 or d = 0, and infinity where d is. For d beyond
-    1000 the sum is bounded by (e n (b-2) / d)^d.
+    Here b = `levels` and d = `shattered`. The value is 0 where b <= 2 or d = 0, and infinite where
+    d is infinite. For d above 1000, (e n (b-2) / d)^d bounds the sum.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)
@@ -75,7 +79,7 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
 
 def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
-    """Ln N_infinity(F_s, epsilon, m) from R and B by steps 1 to 3; infinite for epsilon <= 4 R."""
+    """Bound ln N_infinity(F_s, epsilon, m) by steps 1 to 3; infinite for epsilon <= 4 R."""
 
     def log_size(epsilon: ArrayLike) -> Values:
         epsilon = np.asarray(epsilon, float)
@@ -86,15 +90,16 @@ def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
 
 
 def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
-    """The sqrt(K) of Theorem 5.1 with every constant: K times `scalar_entropy`, then Dudley.
+    """Compute the sqrt(K) bound of Theorem 5.1 with every constant.
 
-    Never above 2 B, for the loss is within 2 B of ln K. Certified, constants explicit; its order is
-    sqrt(K) R log^2(m). `theorem_5_1_l2` is smaller unless K is very large.
+    The log size of the cover is K times `scalar_entropy`; Dudley's integral follows. The value is
+    at most 2 B, because the loss is within 2 B of ln K. Its order is sqrt(K) R log^2(m).
+    `theorem_5_1_l2` is smaller unless K is very large. Certified, constants explicit.
 
     Args:
         R: the largest complexity of any F_s on any m points.
-        K: words.
-        m: samples.
+        K: the number of words.
+        m: the number of samples.
         B: the largest |f_s|.
 
     Raises:
@@ -109,10 +114,11 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 
 
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
-    """The covers of Theorem 4.2 for the cross entropy of K scores: K covers of w, every beta twice.
+    """List the covers of Theorem 4.2 for the cross entropy of K scores.
 
-    |CE(W g) - CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||): the
-    sqrt(K) of Theorem 5.1 without logarithms, and only beside the term of the read-out.
+    The list has K covers of w and twice every beta. It follows from |CE(W g) - CE(What ghat)| <= 2
+    max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). It replaces the sqrt(K) of Theorem 5.1
+    without logarithms. K multiplies the term of the read-out only.
 
     Raises:
         ValueError: if K < 2.

@@ -1,4 +1,4 @@
-"""Combinational circuits in ASCII AIGER ("aag"), made layered."""
+"""Combinational circuits from ASCII AIGER ("aag") files, made layered."""
 
 import re
 from collections.abc import Hashable, Sequence
@@ -7,10 +7,10 @@ from jaxbounds.smapprox.circuits import Circuit, layered
 
 
 def from_aiger(text: str, /) -> Circuit:
-    """The layered circuit of an ASCII AIGER file.
+    """Build the layered circuit of an ASCII AIGER file.
 
-    A literal 2v is variable v, 2v+1 its negation, 0 and 1 are the constants (built from the first
-    input as x & ~x and its negation).
+    A literal 2v is variable v, and 2v+1 is its negation. The literals 0 and 1 are the constants.
+    They are built from the first input as x & ~x and its negation.
 
     Raises:
         ValueError: if the file is malformed, has latches, no inputs or no outputs.

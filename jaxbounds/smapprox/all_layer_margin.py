@@ -1,8 +1,8 @@
 """The all-layer margin in parameter space (2.1), the ramp loss on it (2.2), and closed forms.
 
-rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with
-(y - 0.5) F(x, theta + delta) <= 0. Only the cases here have it in closed form; for networks see
-`attack` (upper estimates) and `certified` (lower bounds).
+rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with (y - 0.5)
+F(x, theta + delta) <= 0. Only the functions of this module have a closed form. For networks,
+`attack` gives upper estimates and `certified` gives lower bounds.
 """
 
 import jax.numpy as jnp
@@ -10,12 +10,12 @@ from jaxtyping import Array, Float
 
 
 def zero_one_loss(output: Float[Array, "*n"], y: Float[Array, "*n"], /) -> Float[Array, "*n"]:
-    """1((y - 0.5) z <= 0): an output of exactly zero is an error for both labels (Section 2.1)."""
+    """Compute 1((y - 0.5) z <= 0): an output z = 0 is an error for both labels (Section 2.1)."""
     return ((y - 0.5) * output <= 0).astype(output.dtype)
 
 
 def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Array, "*n"]:
-    """The surrogate of (2.2): 1 at margin <= 0, 0 from gamma on, linear in between.
+    """Compute the surrogate of (2.2): 1 at margin <= 0, 0 from gamma on, linear in between.
 
     Raises:
         ValueError: if gamma is a number that is not positive.
@@ -28,7 +28,7 @@ def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Arra
 def linear_margin(
     w: Float[Array, "m"], b: Float[Array, ""], x: Float[Array, "m"], y: Float[Array, ""], /
 ) -> Float[Array, ""]:
-    """For F = w.x + b: |F| / sqrt(|x|^2 + 1) if F is right about y, else 0."""
+    """Compute the margin of F = w.x + b: |F| / sqrt(|x|^2 + 1) if F is right about y, else 0."""
     output = w @ x + b
     right = (y - 0.5) * output > 0
     return jnp.where(right, jnp.abs(output) / jnp.sqrt(x @ x + 1.0), 0.0)
@@ -37,28 +37,30 @@ def linear_margin(
 def balls_margin(
     theta: Float[Array, "p"], centres: Float[Array, "k p"], radii: Float[Array, "k"], /
 ) -> Float[Array, ""]:
-    """For F with |F| = min_k (|theta - c_k| - r_k), right outside all balls: that, or 0 inside one.
+    """Compute the margin of an F that errs exactly on a union of balls in parameter space.
 
-    (2.1) asks for the distance to the wrong parameters, here a union of balls. Every closed set is
-    a limit of such unions, so what holds for them at every p and k holds for every F.
+    The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. (2.1) defines it as the distance
+    to the parameters at which F errs. Every closed set is a limit of unions of balls. A statement
+    that holds for these unions at every p and k therefore holds for every F.
     """
     distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
     return jnp.maximum(distance.min(), 0.0)
 
 
 def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
-    """For F(x) = w_d ... w_1 x - 0.5 at w = 1, x = y = 1: sqrt(d) (1 - 2^(-1/d)) (Claim 3.5).
+    """Compute sqrt(d) (1 - 2^(-1/d)), the margin of F(x) = w_d ... w_1 x - 0.5 (Claim 3.5).
 
-    The best perturbation moves every factor alike; the margin is at most ln 2 / sqrt(d).
+    The margin is at w = 1 and x = y = 1. The best perturbation moves every factor equally. The
+    margin is at most ln 2 / sqrt(d).
     """
     d = jnp.asarray(depth, float)
     return jnp.sqrt(d) * -jnp.expm1(-jnp.log(2.0) / d)
 
 
 def head_margin(last: Float[Array, "w"], label: Float[Array, ""], /) -> Float[Array, ""]:
-    """For the head z -> 2 z_1 - 1 alone: 1/sqrt(2) where z_1 = 1 and 1 where z_1 = 0.
+    """Compute the margin of the head z -> 2 z_1 - 1 alone: 1/sqrt(2) if z_1 = 1, and 1 if z_1 = 0.
 
-    Any margin of a compiled circuit is at most this.
+    No margin of a compiled circuit exceeds this value.
     """
     return linear_margin(
         jnp.zeros_like(last).at[0].set(2.0), jnp.asarray(-1.0, last.dtype), last, label

@@ -1,7 +1,7 @@
 """Section 3's other surrogate losses with constants: VC dimension, and products of norms.
 
-Both from the literature: what depends on the number of parameters, and what on a product over
-layers that grows with the depth.
+Both bounds are from the literature. The first depends on the number of parameters. The second
+depends on a product over layers, which grows with the depth.
 """
 
 import math
@@ -15,20 +15,21 @@ LOG2 = math.log(2.0)
 
 
 def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: float, /) -> float:
-    """The log of how many sign patterns ReLU networks of a shape have on n inputs.
+    """Bound the log of the number of sign patterns of ReLU networks of one shape on n inputs.
 
-    sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)): W_i parameters up to layer i and k_i
-    units in it, the output among them. On a cell of the parameters where all earlier units keep
-    their signs, those of layer i are n k_i polynomials of degree i in W_i variables (Warren;
-    Bartlett et al. 2019, Theorem 6). Explicit.
+    The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
+    parameters up to layer i. k_i counts the units of layer i, the output among them. Consider a
+    cell of the parameters on which all earlier units keep their signs. There the units of layer i
+    are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
+    Explicit.
 
     Args:
-        parameters: of each layer by itself.
-        units: of each layer.
-        n: how many inputs.
+        parameters: the number of parameters of each single layer.
+        units: the number of units of each layer.
+        n: the number of inputs.
 
     Raises:
-        ValueError: if the layers are not counted alike.
+        ValueError: if the lists differ in length or are empty.
     """
     if len(parameters) != len(units) or not parameters:
         raise ValueError(
@@ -45,10 +46,10 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
 def vc_sample_complexity_explicit(
     parameters: Sequence[int], units: Sequence[int], epsilon: float, /, *, delta: float = 0.01
 ) -> float:
-    """The n at which every network without error on the samples has risk epsilon, w.p. 1 - delta.
+    """Return the n at which a network without training error has risk <= epsilon w.p. 1 - delta.
 
-    2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al. 1989, Theorem
-    A2.1), Pi by `sign_patterns_log_bound`. Explicit.
+    n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al. 1989,
+    Theorem A2.1). `sign_patterns_log_bound` bounds Pi. Explicit.
     """
 
     def excess(log_n: float) -> float:
@@ -72,11 +73,12 @@ def norm_product_log_samples(
     radius: float,
     delta: float = 0.01,
 ) -> float:
-    """The log of the n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon for output margin 1.
+    """Return log n for the n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon.
 
-    Rad <= radius (sqrt(2 L log 2) + 1) prod |W_i|_F / sqrt n (Golowich, Rakhlin, Shamir 2018,
-    Theorem 1), for L layers without biases, here [W b; 0 1], on inputs (x, 1) of norm `radius`; as
-    a logarithm, for the product overflows. Explicit.
+    The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
+    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. Here these layers are [W b; 0
+    1], on inputs (x, 1) of norm `radius`. The function returns a logarithm because the product
+    overflows. Explicit.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

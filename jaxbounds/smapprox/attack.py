@@ -1,9 +1,10 @@
-"""Upper estimates of the all-layer margin: perturbations that do flip the network.
+"""Upper estimates of the all-layer margin: perturbations that flip the network's decision.
 
-Compiled networks have zero gradients almost everywhere (rounding saturates), so the search follows
-straight-through gradients, restricted to blocks of parameters, and refines on the decision
-boundary. Whatever it finds is re-evaluated on the true network. It is never the margin itself:
-searches miss by factors of two to four, so carry perturbations over between depths.
+A compiled network has zero gradients almost everywhere, because rounding saturates. The search
+therefore follows straight-through gradients, restricted to blocks of parameters, and refines on the
+decision boundary. It evaluates every result again on the true network. The estimate is never the
+margin itself: searches miss it by factors of two to four. Use the perturbations of one depth as
+starts at other depths.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,20 +18,22 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 PROBES = (1.0, 0.7, 0.4)
-"""Fractions of the best radius so far at which a ray is probed before it is bisected."""
+"""The factors of the best radius so far at which a ray is probed before it is bisected."""
 BISECTIONS = 24
+"""The number of bisections of a ray; a larger number finds a radius nearer to the flip."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""How far a refinement moves towards the nearest point of the linearised boundary."""
+"""The shares of the way to the nearest point of the linearised boundary that a refinement moves."""
 
 
 class UpperEstimate(NamedTuple):
     """A perturbation that flips the decision.
 
     Attributes:
-        radius: its norm, an upper estimate of the all-layer margin; inf if none was found.
-        perturbation: as parameters.
-        signed_output: (2y - 1) F at the perturbed parameters, re-evaluated; not positive.
-        evaluations: how many rays were tried.
+        radius: the norm of the perturbation, an upper estimate of the all-layer margin; inf if no
+            perturbation was found.
+        perturbation: the perturbation, as parameters.
+        signed_output: (2y - 1) F at the perturbed parameters, evaluated again; not positive.
+        evaluations: the number of rays that were tried.
     """
 
     radius: float
@@ -44,8 +47,9 @@ class OnRay(NamedTuple):
 
     Attributes:
         radius: the smallest flipping radius found; inf if no probe flips.
-        perturbation: of that norm, flat; zero if no probe flips.
-        signed_output: there; at the first probe if none flips.
+        perturbation: the perturbation of this norm, flat; zero if no probe flips.
+        signed_output: the signed output at this perturbation, or at the first probe if no probe
+            flips.
     """
 
     radius: Float[Array, ""]
@@ -62,8 +66,8 @@ def along_ray(
 ) -> OnRay:
     """Probe a ray at and below the radius `best`, and bisect below the least probe that flips.
 
-    Flipping need not be monotone along the ray, hence several probes. One loop does both, so that
-    the network is compiled once.
+    Flipping need not be monotone along the ray, so the function makes several probes. One loop does
+    both steps, so that the network is compiled once.
     """
     unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     probes = best * jnp.array(PROBES, theta.dtype)
@@ -96,10 +100,10 @@ def try_rays(
     largest: float,
     /,
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
-    """The smallest flipping radius on any of the rays, its perturbation, and which ray it was.
+    """Return the smallest flipping radius on the rays, its perturbation, and the ray's index.
 
-    Pure, on flat parameters. The radius is inf, the perturbation zero and the index -1 if none
-    flips within `largest`.
+    The function is pure and works on flat parameters. If no ray flips within `largest`, the radius
+    is inf, the perturbation zero and the index -1.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
@@ -146,23 +150,24 @@ def margin_upper(
 ) -> UpperEstimate:
     """Search for a small perturbation of the parameters that flips the decision.
 
-    Calls with the same two functions and the same shapes share their compiled programs.
+    Calls with equal functions and shapes share their compiled programs.
 
     Args:
         signed_output: `signed_output(params, *data)` is (2y - 1) F(x, .) of the true network,
             positive at `params`.
-        surrogate: the same value with useful derivatives (straight-through).
+        surrogate: a function with the values of `signed_output` and useful derivatives
+            (straight-through).
         params: theta; use float64.
-        blocks: pytrees of 0/1 arrays like `params`; one ray is tried along the surrogate gradient
-            on each of them.
-        data: arrays that both functions take, such as an input and its label.
-        starts: perturbations to try too, such as those found at other depths; asked for after the
-            blocks.
-        refinements: rounds of steps along the boundary from the best perturbation.
-        largest: no radius above it is tried.
+        blocks: pytrees of 0/1 arrays like `params`. The search tries one ray along the surrogate
+            gradient on each block.
+        data: arrays that both functions take, for example an input and its label.
+        starts: further perturbations to try, for example those found at other depths. The search
+            asks for them after the blocks.
+        refinements: the number of rounds of steps along the boundary from the best perturbation.
+        largest: the largest radius that is tried.
 
     Raises:
-        ValueError: if the network is wrong at `params` already (the margin is then 0).
+        ValueError: if the network errs at `params` already (the margin is then 0).
     """
     theta, unravel = ravel_pytree(params)
     flat = lambda tree: np.concatenate(
@@ -220,9 +225,9 @@ def recertify(
     *,
     data: tuple = (),
 ) -> float:
-    """The norm at which a perturbation found elsewhere flips this network; inf if it never does.
+    """Return the norm at which a perturbation found elsewhere flips this network, or inf.
 
-    Only the ray up to twice the perturbation's own norm is looked at.
+    The function looks only at the ray up to twice the perturbation's own norm.
     """
     delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)
@@ -230,11 +235,11 @@ def recertify(
 
 
 def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
-    """0/1 masks: everything, every leaf alone, and every layer of the stacked leaves.
+    """Return 0/1 masks: all parameters, every leaf alone, and every layer of the stacked leaves.
 
     Args:
         params: a pytree.
-        layered: for a leaf's path, whether its leading axis counts layers.
+        layered: a function from a leaf's path to whether its leading axis counts layers.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(params)
     ones = [np.ones(np.shape(leaf), np.int8) for _, leaf in paths]

@@ -1,8 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit and measured: spectral norms of the weights and norms of the states on
-the inputs at hand. A trust radius r enters where the paper asks for Lipschitz constants near theta;
-the bound is maximised over it.
+All constants are explicit. They are measured: spectral norms of the weights, and norms of the
+states on the given inputs. The paper asks for Lipschitz constants near theta; here a trust radius r
+says how near. The bound is maximised over r.
 """
 
 import math
@@ -20,12 +20,13 @@ class NiceConstants(NamedTuple):
     """The constants of Conditions D.3 and D.4, on a ball of radius `trust` around the parameters.
 
     Attributes:
-        kappa_theta: of f_i in theta_i, i >= 1, relative to max(|h|, 1).
-        kappa_xi: of the corrections in their parameters, relative to max(|h|, 1).
-        mu: Lipschitz constant of f_i in h, at perturbed theta_i.
-        mu_0: of f_0 in theta_0.
-        sigma_h: radius in h for which mu is valid.
-        sigma_zeta: radius of the corrections.
+        kappa_theta: the Lipschitz constant of f_i in theta_i, i >= 1, relative to max(|h|, 1).
+        kappa_xi: the Lipschitz constant of the corrections in their parameters, relative to
+            max(|h|, 1).
+        mu: the Lipschitz constant of f_i in h, at perturbed theta_i.
+        mu_0: the Lipschitz constant of f_0 in theta_0.
+        sigma_h: the radius in h for which mu is valid.
+        sigma_zeta: the radius of the corrections.
         norm: lambda, a bound on every state's norm, at least 1.
         trust: sigma_theta = sigma_xi.
     """
@@ -41,12 +42,15 @@ class NiceConstants(NamedTuple):
 
 
 def theorem_d6(c: NiceConstants, /) -> float:
-    """The minimum of the nine terms of Theorem D.6, as printed."""
+    """Compute the minimum of the nine terms of Theorem D.6, as printed."""
     return min(theorem_d6_terms(c).values())
 
 
 def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
-    """The nine terms of Theorem D.6 by name; three never bind, as lambda >= 1 > sigma_zeta."""
+    """Compute the nine terms of Theorem D.6 by name.
+
+    Three terms are never the minimum, because lambda >= 1 > sigma_zeta.
+    """
     return {
         "lambda/mu_0": c.norm / c.mu_0,
         "sigma_zeta/mu_0": c.sigma_zeta / c.mu_0,
@@ -61,12 +65,12 @@ def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
 
 
 class Radii(NamedTuple):
-    """How far each part of the parameters may move, whatever the number of layers.
+    """The radius by which each part of the parameters may move, for any number of layers.
 
     Attributes:
-        first: theta_0, by (D.6).
-        layer: each theta_i, i >= 1, by (D.7).
-        correction: each xi_i, by (D.8).
+        first: the radius of theta_0, by (D.6).
+        layer: the radius of each theta_i, i >= 1, by (D.7).
+        correction: the radius of each xi_i, by (D.8).
     """
 
     first: float
@@ -75,7 +79,7 @@ class Radii(NamedTuple):
 
 
 def perturbation_radii(c: NiceConstants, /) -> Radii:
-    """The right sides of (D.6), (D.7) and (D.8); the least of them is the bound of Theorem D.6."""
+    """Compute the right sides of (D.6), (D.7) and (D.8); the least is the bound of Theorem D.6."""
     t = theorem_d6_terms(c)
     part = lambda *names: min(t[name] for name in names)
     return Radii(
@@ -91,10 +95,10 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 
 
 def without_halvings(c: NiceConstants, /) -> float:
-    """The same proof without its halvings.
+    """Compute the bound of Theorem D.6 by the paper's proof without its halvings.
 
-    E2 <= kappa_theta lambda r and E1 <= mu kappa_xi (lambda + sigma_zeta) r must together stay
-    below sigma_zeta, and the first layer below it alone.
+    The sum of E2 <= kappa_theta lambda r and E1 <= mu kappa_xi (lambda + sigma_zeta) r must stay
+    below sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -102,7 +106,10 @@ def without_halvings(c: NiceConstants, /) -> float:
 
 
 def joint_budget(c: NiceConstants, /) -> float:
-    """Sharper still: theta_i and xi_{i-1} share one perturbation, so E1 and E2 add in squares."""
+    """Compute a still sharper bound: theta_i and xi_{i-1} share one perturbation.
+
+    The errors E1 and E2 therefore add in squares.
+    """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
     per_unit = math.hypot(c.kappa_theta * c.norm, second)
@@ -110,12 +117,13 @@ def joint_budget(c: NiceConstants, /) -> float:
 
 
 def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array, ""]:
-    """|tau_i(delta)|: the norm of the parameters that one layer reads (Definition D.5).
+    """Compute |tau_i(delta)|, the norm of the parameters that one layer reads (Definition D.5).
 
-    At most |delta|, for every layer at once, also where a parameter feeds many layers (Lemma D.9).
+    It is at most |delta| for every layer at once, even if a parameter feeds many layers (Lemma
+    D.9).
 
     Raises:
-        ValueError: if the layer reads a parameter twice, where that would be false.
+        ValueError: if the layer reads a parameter twice; the inequality would then be false.
     """
     if len(set(reads)) < len(reads):
         raise ValueError(
@@ -128,23 +136,23 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
 def best_over_trust(
     bound: Callable[[NiceConstants], float], constants: Callable[[float], NiceConstants], /
 ) -> float:
-    """The largest bound over a grid of trust radii from 1e-5 to 1; each is a lower bound."""
+    """Return the largest bound over a grid of trust radii from 1e-5 to 1; each is a lower bound."""
     return max(bound(constants(float(r))) for r in np.geomspace(1e-5, 1.0, 241))
 
 
 def circuit_constants(
     params: Any, states: Float[np.ndarray, "n d w"], correction: Correction, /
 ) -> Callable[[float], NiceConstants]:
-    """The constants of a compiled, corrected circuit on the inputs whose hidden states are given.
+    """Return the constants of a compiled, corrected circuit on the inputs with these hidden states.
 
-    f_i is the two ReLU layers of Lemma B.1 (f_q the head), zeta_i the correction after it. For f_i,
-    f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1 h + b1), so kappa_theta
-    comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
+    f_i is the two ReLU layers of Lemma B.1 (f_q the head), and zeta_i is the correction after f_i.
+    For f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1 h + b1). So
+    kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
 
     Args:
-        params: of `feedforward.compile_circuit`, corrected.
+        params: the parameters of a corrected circuit from `feedforward.compile_circuit`.
         states: all hidden states, in the order of the network's layers.
-        correction: the one used.
+        correction: the correction of the circuit.
 
     Raises:
         ValueError: if the depth is not that of a corrected network.
@@ -191,5 +199,5 @@ def circuit_margin_lower(
     *,
     form: Callable[[NiceConstants], float] = joint_budget,
 ) -> float:
-    """A lower bound on the all-layer margin of a compiled circuit at every given input."""
+    """Bound the all-layer margin of a compiled circuit at every given input from below."""
     return best_over_trust(form, circuit_constants(params, states, correction))

@@ -1,9 +1,9 @@
 """A certified lower bound on the all-layer margin of a compiled Turing machine (Theorem 4.1).
 
-Condition D.3 fails for hard-max layers with ties (a perturbed tie can break either way, at a jump),
-so this bound asks for less, and for all that Lemma D.8 uses: how far the layer at perturbed
-parameters and a nearby input is from the unperturbed layer at the exact input. Breaking a tie costs
-nothing there, since tied keys carry equal values at the exact point.
+Condition D.3 fails for hard-max layers with ties, because a perturbed tie can break either way, at
+a jump. This bound asks only for the quantity that Lemma D.8 uses. It compares the layer at
+perturbed parameters and a nearby input with the unperturbed layer at the exact input. Breaking a
+tie costs nothing there, since tied keys carry equal values at the exact point.
 """
 
 import math
@@ -17,17 +17,17 @@ from jaxbounds.smapprox.correction import Correction
 
 
 class LayerNorms(NamedTuple):
-    """Norms of one layer of a compiled network that its margin bound depends on.
+    """The norms of one layer of a compiled network that its margin bound depends on.
 
     Attributes:
-        content: spectral norm of W1.
-        decoder_value: of the decoder's value map.
-        encoder_value: of the encoder's value map.
-        query: the larger of those of the query and key maps.
-        decoder_null: norm of the decoder's null key.
-        encoder_null: norm of the encoder's null key.
-        attends: whether any attention is in use; if not, all its keys tie at value zero, and which
-            of them wins does not matter.
+        content: the spectral norm of W1.
+        decoder_value: the spectral norm of the decoder's value map.
+        encoder_value: the spectral norm of the encoder's value map.
+        query: the largest spectral norm of the query and key maps.
+        decoder_null: the norm of the decoder's null key.
+        encoder_null: the norm of the encoder's null key.
+        attends: whether any attention is in use. If not, all keys tie at value zero, and it does
+            not matter which key wins.
     """
 
     content: float
@@ -40,7 +40,7 @@ class LayerNorms(NamedTuple):
 
 
 def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
-    """The norms of every layer, measured on its weights."""
+    """Measure the norms of every layer on its weights."""
 
     def spectral(matrix: np.ndarray) -> float:
         there = matrix[matrix.any(axis=1)][:, matrix.any(axis=0)]  # most of it is zero
@@ -61,20 +61,20 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 
 
 def state_norm(bits: float, /) -> float:
-    """The norm lambda = sqrt(4 w_pos + 5), a bound on every state before and after every layer.
+    """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    Of the one-hot groups at most four are set at once, with at most three of scr4 when fewer are,
-    and pos1, pos2, pos3 and scr3 hold w_pos bits each.
+    At most four one-hot groups are set at once; if fewer are set, at most three coordinates of scr4
+    are set too. The groups pos1, pos2, pos3 and scr3 hold w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 
 
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
-    """The smallest slack of one layer's conditions under perturbations of norm r; >= 0 is safe.
+    """Compute the smallest slack of one layer's conditions under perturbations of norm r.
 
-    With eta bounding the error of a corrected state whose correction is perturbed: the layer's
-    output error K r + mu eta stays within the correction's radius, and the scores of decoder and
-    encoder, which have gaps of 1, keep their order.
+    A slack >= 0 is safe. eta bounds the error of a corrected state whose correction is perturbed.
+    The layer's output error K r + mu eta must stay within the correction's radius. The scores of
+    decoder and encoder, which have gaps of 1, must keep their order.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)
@@ -103,17 +103,17 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
 
 
 def state_error(bits: float, slope: float, radius: float, r: float, /) -> float:
-    """The error eta of a corrected state when the correction is perturbed by r."""
+    """Compute eta, the error of a corrected state when the correction is perturbed by r."""
     most = state_norm(bits) + radius
     first = 2 * slope**2 * (most**2 + 1)
     return r * math.sqrt(first + (math.sqrt(2) * most + r * math.hypot(most, 1)) ** 2 + 1)
 
 
 def machine_margin_lower(compiled: Compiled, /) -> float:
-    """A lower bound on the all-layer margin at every input on which the machine halts within T.
+    """Bound the all-layer margin from below at every input on which the machine halts within T.
 
     Raises:
-        ValueError: for an uncorrected network, for which there is none.
+        ValueError: if the network has no correction; then there is no bound.
     """
     if compiled.correction is None:
         raise ValueError(
@@ -125,13 +125,14 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 
 
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
-    """Bound `layer_norms` of a layer that computes, and of one that attends. Explicit.
+    """Bound `layer_norms` of a layer that computes, and of a layer that attends. Explicit.
 
-    For k states, the compiler's own among them, and the lookahead adder. |W1|^2 is at most the
-    product of the largest row sum and the largest column sum of |W1|: k|A| and 3 for the
-    transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves; all others are less.
-    Layers that attend copy; their queries and keys are twice, their values once partial
-    permutations; their null keys have norms of at most 2 w_pos - 1 and w_pos - 1.
+    The bound holds for k states, the compiler's own among them, and the lookahead adder. |W1|^2 is
+    at most the largest row sum times the largest column sum of |W1|. These sums are k|A| and 3 for
+    the transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves. They are smaller
+    for all other layers. Layers that attend copy. Their queries and keys are twice a partial
+    permutation, and their values are a partial permutation. Their null keys have norms of at most 2
+    w_pos - 1 and w_pos - 1.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -141,9 +142,10 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
 def machine_margin_by_counts(
     states: float, symbols: float, bits: float, correction: Correction, /
 ) -> float:
-    """`machine_margin_lower` by `norms_by_counts` alone, for every such machine. Explicit.
+    """Compute `machine_margin_lower` from counts alone, for every machine with these counts.
 
-    The head has at most one entry of absolute value 1 for each state.
+    `norms_by_counts` bounds the layers. The head has at most one entry of absolute value 1 for each
+    state. Explicit.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)
@@ -152,7 +154,7 @@ def machine_margin_by_counts(
 def _largest_safe(
     norms: list[LayerNorms], bits: float, head: float, correction: Correction, /
 ) -> float:
-    """The largest r at which the head decides right and the slack of every layer is positive."""
+    """Return the largest r at which the head is right and the slack of every layer is positive."""
     zeta, different = (correction.slope, correction.radius), set(norms)
 
     def least(r: float) -> float:

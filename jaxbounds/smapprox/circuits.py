@@ -1,4 +1,4 @@
-"""Layered Boolean circuits (Section 3): gates AND, OR, NOT and ID, each layer fed by the last."""
+"""Layered Boolean circuits (Section 3): layers of AND, OR, NOT and ID gates."""
 
 import graphlib
 import json
@@ -17,7 +17,7 @@ ARITY = {"AND": 2, "OR": 2, "NOT": 1, "ID": 1}
 class Gate(NamedTuple):
     """One gate: its operation and the positions of its parents in the layer below.
 
-    A parent may be repeated: AND(x, x) = x.
+    A gate may repeat a parent: AND(x, x) = x.
     """
 
     op: str
@@ -37,7 +37,7 @@ class Circuit:
     layers: tuple[tuple[Gate, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuse an ill-formed circuit, with all reasons at once."""
+        """Refuse an ill-formed circuit; the error lists every reason."""
         layers = tuple(tuple(Gate(op, tuple(parents)) for op, parents in g) for g in self.layers)
         object.__setattr__(self, "layers", layers)
         problems = []
@@ -65,21 +65,21 @@ class Circuit:
 
     @property
     def depth(self) -> int:
-        """Number of layers above the inputs."""
+        """The number of layers above the inputs."""
         return len(self.layers)
 
     @property
     def width(self) -> int:
-        """r: the largest number of gates in a layer, the input layer included."""
+        """r, the largest number of gates in a layer, the input layer included."""
         return max(self.inputs, *(len(layer) for layer in self.layers))
 
     @property
     def size(self) -> int:
-        """s: all gates, the input gates included."""
+        """s, the number of all gates, the input gates included."""
         return self.inputs + sum(len(layer) for layer in self.layers)
 
     def gate_values(self, x: Bool[np.ndarray, "n m"], /) -> list[Bool[np.ndarray, "n r"]]:
-        """The value of every gate, layer by layer, on a batch of inputs.
+        """Compute the value of every gate, layer by layer, on a batch of inputs.
 
         Raises:
             ValueError: if the inputs do not have m bits.
@@ -97,11 +97,11 @@ class Circuit:
         return values
 
     def __call__(self, x: Bool[np.ndarray, "n m"], /) -> Bool[np.ndarray, "n"]:
-        """The first output on a batch of inputs."""
+        """Compute the first output on a batch of inputs."""
         return self.gate_values(x)[-1][:, 0]
 
     def to_json(self) -> str:
-        """The circuit as JSON, readable by `from_json`."""
+        """Write the circuit as JSON that `from_json` reads."""
         layers = [[{"op": op, "inputs": list(ps)} for op, ps in layer] for layer in self.layers]
         return json.dumps({"inputs": self.inputs, "layers": layers})
 
@@ -115,10 +115,10 @@ _OPERATION = {
 
 
 def from_json(text: str, /) -> Circuit:
-    """A circuit from {"inputs": m, "layers": [[{"op": "AND", "inputs": [0, 1]}, ...], ...]}.
+    """Read a circuit from {"inputs": m, "layers": [[{"op": "AND", "inputs": [0, 1]}, ...], ...]}.
 
     Raises:
-        ValueError: if the text is no such JSON.
+        ValueError: if the text is not JSON of this form.
     """
     try:
         data = json.loads(text)
@@ -146,7 +146,7 @@ def layered(
     outputs: Sequence[Hashable],
     /,
 ) -> Circuit:
-    """Any acyclic circuit as a layered one, by adding ID gates (Section 3).
+    """Turn any acyclic circuit into a layered one by adding ID gates (Section 3).
 
     Args:
         inputs: the names of the input bits.
@@ -191,10 +191,10 @@ def layered(
 
 
 def all_inputs(m: int, /) -> Bool[np.ndarray, "n m"]:
-    """All 2^m inputs, the last bit fastest.
+    """List all 2^m inputs; the last bit changes fastest.
 
     Raises:
-        ValueError: if m > 20, where there are too many to enumerate.
+        ValueError: if m > 20, because there are too many inputs.
     """
     if m > 20:
         raise ValueError(
@@ -214,9 +214,9 @@ def random_circuit(
     balance: float = 0.25,
     tries: int = 20000,
 ) -> Circuit:
-    """A random layered circuit whose output is 1 on a fraction in [balance, 1 - balance] of inputs.
+    """Draw a random layered circuit with output 1 on a share in [balance, 1 - balance] of inputs.
 
-    Most deep random circuits are constant, so those are rejected.
+    Most deep random circuits are constant. The function draws again until a circuit is balanced.
 
     Raises:
         ValueError: if no balanced circuit was found in `tries` draws.
@@ -244,12 +244,12 @@ def _random_gate(rng: np.random.Generator, below: int) -> Gate:
 
 
 def identity_chain(depth: int, /) -> Circuit:
-    """One bit handed through `depth` ID gates."""
+    """Return the circuit that passes one bit through `depth` ID gates."""
     return Circuit(1, ((Gate("ID", (0,)),),) * depth)
 
 
 def parity_circuit(m: int, /) -> Circuit:
-    """The parity of m bits, one bit after the other: x ^ y = (x | y) & ~(x & y)."""
+    """Return the parity of m bits, one bit after the other: x ^ y = (x | y) & ~(x & y)."""
     names: list[Any] = [("x", i) for i in range(m)]
     gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
     so_far: Hashable = names[0]

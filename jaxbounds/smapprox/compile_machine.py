@@ -39,14 +39,14 @@ class Compiled:
 
     Attributes:
         machine: the machine.
-        T: steps simulated; the network makes T + 1 passes.
+        T: the number of simulated steps; the network makes T + 1 passes.
         layout: the named coordinates.
         layers: the layers under their names, as built.
         params: float64 NumPy weights for `transformer.run`.
         correction: the rounding after every layer, or None.
         tape: "two_way" or "one_way".
-        together: built by `compile_together`: it shares its compiled run with other machines, so
-            nothing in it may depend on where this machine's coordinates are.
+        together: whether `compile_together` built it. Such machines share one compiled run, so
+            nothing in the run may depend on the coordinates of one machine.
     """
 
     machine: TuringMachine
@@ -65,12 +65,12 @@ class Compiled:
 
     @property
     def full(self) -> tuple[Segment, ...]:
-        """The network with both attentions in every layer: the one whose margin is meant."""
+        """The network with both attentions in every layer; the margin refers to this network."""
         return (Segment(0, self.depth, True, True),)
 
     @property
     def used(self) -> tuple[Segment, ...]:
-        """The same function without the attentions and values whose weights are all zero."""
+        """An equal network without the attentions and values whose weights are all zero."""
         uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)
@@ -78,21 +78,21 @@ class Compiled:
 
     @cached_property
     def structure(self) -> Structure | None:
-        """The weights without their zeros, for `look_up.run`; None where they have another form."""
+        """The weights without their zeros, for `look_up.run`; None if they have another form."""
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """The coordinates that the decoder values of some layers can change."""
+        """Return the coordinates that the decoder values of some layers can change."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())
 
 
 def position_bits(T: int, /, *, tape: str = "two_way") -> int:
-    """w_pos: enough bits to tell apart all cells that T steps can touch (at least 2).
+    """Return w_pos >= 2, enough bits to distinguish all cells that T steps can touch.
 
-    On a two-way tape those are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T + 1))
-    bits. On a one-way tape they are 1..T+1 of which cell T + 1 may wrap to the unused 0; the
+    On a two-way tape these cells are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T +
+    1)) bits. On a one-way tape they are 1..T+1. Cell T + 1 may wrap to the unused cell 0, and the
     timesteps 1..T need the bit length of T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
@@ -109,20 +109,20 @@ def compile_machine(
     bits: int | None = None,
     padding: int = 0,
 ) -> Compiled:
-    """The network whose output after T steps is +1 (accept), -1 (reject) or 0 (undecided).
+    """Build the network whose output after T steps is +1 (accept), -1 (reject) or 0 (undecided).
 
     Args:
-        machine: with any number of accepting and rejecting states.
-        T: at least one; inputs may have up to T symbols.
-        adder: the paper's bit-by-bit adder, or the three-layer one.
-        correction: the rounding after every layer; None for the uncorrected network.
-        tape: "two_way" is exact on all integers; "one_way" saves a bit and needs a machine that
+        machine: a machine with any number of accepting and rejecting states.
+        T: the number of steps, at least one; inputs may have up to T symbols.
+        adder: "ripple", the paper's bit-by-bit adder, or "lookahead", the three-layer adder.
+        correction: the rounding after every layer; None gives the uncorrected network.
+        tape: "two_way" is exact on all integers. "one_way" saves a bit and needs a machine that
             never goes left of cell 1 (checked when it runs).
-        bits: w_pos, to override `position_bits`; with too few the simulation goes wrong.
-        padding: extra coordinates with zero weights (over-parameterisation).
+        bits: w_pos, to override `position_bits`; too few bits make the simulation wrong.
+        padding: the number of extra coordinates with zero weights (over-parameterisation).
 
     Raises:
-        ValueError: on T < 1, fewer than 2 bits, or an unknown adder or tape.
+        ValueError: if T < 1, there are fewer than 2 bits, or the adder or tape is unknown.
     """
     if T < 1:
         raise ValueError(f"T={T}, expected at least 1 step. Try T=10")
@@ -171,10 +171,9 @@ def compile_together(
     adder: str = "lookahead",
     correction: Correction | None = DYADIC,
 ) -> list[Compiled]:
-    """Several machines as networks of one shape, which share one compilation when they run.
+    """Build several machines as networks of one shape, which share one compilation when they run.
 
-    Narrower networks are padded with zeros, and the embedding with columns for symbols that never
-    occur.
+    Zeros pad narrower networks. The embedding gets columns for symbols that never occur.
     """
     build = lambda machine, padding: compile_machine(
         machine, T, adder=adder, correction=correction, padding=padding
@@ -193,5 +192,5 @@ def compile_together(
 
 
 def paper_position_bits(T: int, /) -> int:
-    """w_pos = ceil(log2 T) as printed; too small when T is a power of two."""
+    """Compute w_pos = ceil(log2 T) as printed; it is too small when T is a power of two."""
     return math.ceil(math.log2(T))

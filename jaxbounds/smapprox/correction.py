@@ -1,8 +1,10 @@
 """Correction functions zeta (Definition D.1, Proposition 3.4): rounding as two ReLU layers.
 
-A layer whose intended output lies in {0, 1}^w is followed by
-zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 1),
-which returns the intended output whenever every coordinate is off by at most `radius`.
+A correction follows each layer whose intended output lies in {0, 1}^w:
+
+    zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 1).
+
+It returns the intended output if every coordinate is off by at most `radius`.
 """
 
 from dataclasses import dataclass
@@ -18,14 +20,14 @@ class Correction:
     """Rounding with a given slope: 0 below `low`, 1 above `high`, linear in between.
 
     Attributes:
-        slope: above one. The paper's is 3 (`THIRDS`); 2 (`DYADIC`) has weights that are powers of
-            two, hence exact in float32.
+        slope: a number above one. The paper's slope is 3 (`THIRDS`). Slope 2 (`DYADIC`) has weights
+            that are powers of two, hence exact in float32.
     """
 
     slope: float
 
     def __post_init__(self) -> None:
-        """Refuse a slope at which nothing would be rounded."""
+        """Refuse a slope at which rounding would not shrink errors."""
         if not self.slope > 1:
             raise ValueError(
                 f"slope={self.slope}, expected more than 1, or errors do not shrink. Try slope=2"
@@ -33,12 +35,12 @@ class Correction:
 
     @property
     def low(self) -> float:
-        """1/2 - 1/(2 slope)."""
+        """The lower end 1/2 - 1/(2 slope) of the linear part."""
         return (self.slope - 1) / (2 * self.slope)
 
     @property
     def high(self) -> float:
-        """1/2 + 1/(2 slope)."""
+        """The upper end 1/2 + 1/(2 slope) of the linear part."""
         return (self.slope + 1) / (2 * self.slope)
 
     @property
@@ -47,14 +49,14 @@ class Correction:
         return self.low
 
     def __call__(self, z: Float[Array, "*s"], /) -> Float[Array, "*s"]:
-        """The value of Proposition 3.4: slope relu(z - low) - slope relu(z - high)."""
+        """Compute slope relu(z - low) - slope relu(z - high) (Proposition 3.4)."""
         relu = lambda v: jnp.maximum(v, 0.0)
         return self.slope * relu(z - self.low) - self.slope * relu(z - self.high)
 
     def weights(self, width: int, live: int, /) -> dict[str, np.ndarray]:
-        """W2, b2, W3, b3 with zeta(h) = relu(W3 relu(W2 h + b2) + b3), rounding `live` coordinates.
+        """Return W2, b2, W3, b3 with zeta(h) = relu(W3 relu(W2 h + b2) + b3) on `live` coordinates.
 
-        The other coordinates (padding) are sent to zero. W2 is (2 width, width).
+        The other coordinates (padding) become zero. W2 has shape (2 width, width).
         """
         on = np.zeros(width)
         on[:live] = 1.0
@@ -66,10 +68,10 @@ class Correction:
         }
 
     def parameter_lipschitz(self, r: float | Array, /) -> Any:
-        """kappa_xi of Condition D.3 on the ball of radius r around the correction's parameters.
+        """Compute kappa_xi of Condition D.3 on the ball of radius r around the parameters.
 
-        zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2,
-        |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
+        zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2. Here |a' -
+        a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
         """
         return (4.0 * self.slope**2 + 2.0 * (1.0 + r) ** 2 + 1.0) ** 0.5
 

@@ -16,7 +16,7 @@ class EncoderDecoder(nn.Module):
     Attributes:
         width: w.
         depth: D.
-        key_width: of queries and keys.
+        key_width: the width of queries and keys.
         corrected: whether layers end with the two ReLU layers of a correction.
         attention: hard or soft.
     """
@@ -28,7 +28,7 @@ class EncoderDecoder(nn.Module):
     attention: Attention = HARD
 
     def __call__(self, *inputs: Any) -> Float[Array, ""]:
-        """F(x) on one input, given as to `passes`."""
+        """Compute F(x) on one input; the arguments are those of `passes`."""
         return self.passes(*inputs).output
 
     @nn.compact
@@ -40,7 +40,7 @@ class EncoderDecoder(nn.Module):
         decoder_codes: Float[Array, "T2 w"],
         inverse_temperature: float | Float[Array, ""] = 1.0,
     ) -> Run:
-        """All T + 1 passes over one input (`transformer.run`)."""
+        """Make all T + 1 passes over one input (`transformer.run`)."""
         w, k, D = self.width, self.key_width, self.depth
         shapes = {"Wq": (k, w), "bq": (k,), "Wk": (k, w), "bk": (k,), "K0": (k,)}
         shapes |= {"Wv": (w, w), "bv": (w,), "V0": (w,)}

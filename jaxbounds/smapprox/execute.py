@@ -18,7 +18,10 @@ from jaxbounds.smapprox.structure import LEAVES, Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
 
 CHUNK = 64
-"""Inputs run at once; more are run in chunks, since every input holds (T + 1) states per layer."""
+"""The number of inputs that run at once; a larger number needs more memory and fewer chunks.
+
+Every input holds (T + 1) states per layer.
+"""
 
 
 class Inputs(NamedTuple):
@@ -31,12 +34,13 @@ class Inputs(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The states o_0 .. o_T of a network, read as those of a machine.
+    """The states o_0 .. o_T of a network, read as the states of a machine.
 
     Attributes:
-        states: index of z_i, the machine's states counted from 0 (-1 for the compiler's own).
+        states: the index of z_i, counted from 0 in the machine's states (-1 for the compiler's
+            own).
         heads: l_i modulo 2^w_pos.
-        symbols: index of a_i.
+        symbols: the index of a_i.
         error: the largest distance of any coordinate from the exact binary state.
         decision: theta_cls . o_T.
     """
@@ -51,13 +55,13 @@ class Decoded(NamedTuple):
 def encode(
     compiled: Compiled, words: Sequence[Sequence[str]], /, *, length: int | None = None
 ) -> Inputs:
-    """The inputs of the network for some words, padded to the longest (or to `length`).
+    """Encode words as inputs of the network, padded to the longest word (or to `length`).
 
     Arrays are NumPy float64; `execute` casts them.
 
     Raises:
-        ValueError: if a word has a strange symbol, is longer than T or `length`, or if the machine
-            leaves a promised one-way tape on it.
+        ValueError: if a word has an unknown symbol or is longer than T or `length`, or if the
+            machine leaves a promised one-way tape on the word.
     """
     machine, layout, T = compiled.machine, compiled.layout, compiled.T
     longest = max((len(word) for word in words), default=0)
@@ -117,7 +121,7 @@ def _finder(structure: Structure, T: int) -> Any:
 
 
 def memory_needed(compiled: Compiled, count: int, /, *, precision: str = "float32") -> int:
-    """Bytes that a run of `count` words by look-ups takes, the outputs that come back included."""
+    """Compute the bytes that a run of `count` words by look-ups takes, its outputs included."""
     layout, size = compiled.layout, np.dtype(precision).itemsize
     weights = sum(leaf.size for leaf in jax.tree.leaves(compiled.params))
     leaving = sum(len(layout.groups[group]) for group in LEAVES)
@@ -139,26 +143,29 @@ def execute(
     length: int | None = None,
     memory_limit: float = LIMIT,
 ) -> Run:
-    """Run the machine by a table of last visits; with `record` or `params`, the whole attention.
+    """Run the machine on words, by look-ups where possible and by the whole attention otherwise.
 
-    The compiled weights with hard attention run by their structure (`look_up.run`: time linear in
-    T), in the few cases that this cannot decide, and all others, densely. Compiled once for each
-    machine or, densely, for each shape of weights; and for each T and padded length.
+    Compiled weights with hard attention run by their structure (`look_up.run`), in time linear in
+    T. The dense network runs the few cases that look-ups cannot decide, and all other weights, soft
+    attention and `record`. The look-ups are compiled once for each machine, T and padded length.
+    The dense network is compiled once for each shape of weights, T and padded length.
 
     Args:
         compiled: the machine.
-        words: inputs; see `encode` for what is refused.
+        words: inputs; `encode` lists the words that it refuses.
         precision: "float32" or "float64".
         attention: hard-max (the paper's) or softmax.
-        inverse_temperature: of softmax attention; see `softmax.inverse_temperature`.
+        inverse_temperature: the inverse temperature of softmax attention; see
+            `softmax.inverse_temperature`.
         record: also return hidden states, scores and attention weights.
-        params: other weights for the same network, such as perturbed ones; they run with both
+        params: other weights for this network, for example perturbed ones; they run with both
             attentions in every layer.
-        length: pad words to this length, so that batches share one compilation.
-        memory_limit: in bytes, of a run by look-ups; `memory_needed` says what one needs.
+        length: the length to which words are padded, so that batches share one compilation.
+        memory_limit: the largest number of bytes of a run by look-ups; `memory_needed` computes the
+            need.
 
     Raises:
-        ValueError: if more memory is needed; before anything is run.
+        ValueError: if a run needs more memory; the error comes before the run.
     """
     inputs = encode(compiled, words, length=length)
     whole = record or params is not None
@@ -189,9 +196,9 @@ def execute(
 
 
 def decode(compiled: Compiled, result: Run, /) -> Decoded:
-    """Read o_0 .. o_T as states, head positions and symbols; nothing is silently rounded away.
+    """Read o_0 .. o_T as states, head positions and symbols.
 
-    `error` tells how far the network's states are from the binary ones that were read.
+    `error` gives the distance of the network's states from the binary states that were read.
     """
     layout, outputs = compiled.layout, np.asarray(result.outputs)
     part = lambda group: outputs[..., layout.groups[group].start : layout.groups[group].stop]
@@ -209,7 +216,7 @@ def exact_states(
     symbols: Int[np.ndarray, "n T1"],
     /,
 ) -> Float[np.ndarray, "n T1 w"]:
-    """The outputs o_0 .. o_T that are exactly these states, heads and symbols (as in `Decoded`)."""
+    """Return the exact outputs o_0 .. o_T of these states, heads and symbols (as in `Decoded`)."""
     layout, groups = compiled.layout, compiled.layout.groups
     exact = np.zeros((*states.shape, layout.width), np.float32)
     np.put_along_axis(exact, groups["st"].start + states[..., None] + 1, 1.0, axis=-1)
@@ -233,9 +240,9 @@ def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:
 
 
 def decide(compiled: Compiled, words: Sequence[Sequence[str]], /, **options: Any) -> list[str]:
-    """Accept, reject or undecided for each word, by the network.
+    """Decide each word by the network: "accept", "reject" or "undecided".
 
-    Undecided words did not halt within T steps; a warning says so.
+    An undecided word did not halt within T steps; a warning names such words.
     """
     outputs = execute(compiled, words, **options).output
     verdicts = ["undecided" if abs(F) < 0.5 else "accept" if F > 0 else "reject" for F in outputs]

@@ -1,7 +1,7 @@
 """The feedforward ReLU networks of Section 3, and Boolean circuits compiled to them (Lemma B.1).
 
-Parameters are {"first": {"W" (w, m), "b" (w,)}, "hidden": {"W" (d-1, w, w), "b" (d-1, w)},
-"head": {"W" (w,), "b" ()}}: d hidden layers of width w, scanned.
+Parameters are {"first": {"W" (w, m), "b" (w,)}, "hidden": {"W" (d-1, w, w), "b" (d-1, w)}, "head":
+{"W" (w,), "b" ()}}. The network scans d hidden layers of width w.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ Params = dict[str, Any]
 def feedforward(
     params: Params, x: Float[Array, "m"], /
 ) -> tuple[Float[Array, ""], Float[Array, "d w"]]:
-    """F_{w,d}(x, theta) = W_d relu(... relu(W_0 x + b_0) ...) + b_d and the d hidden states."""
+    """Compute F_{w,d}(x, theta) = W_d relu(... relu(W_0 x + b_0) ...) + b_d, and hidden states."""
     first, hidden, head = params["first"], params["hidden"], params["head"]
     start = jnp.maximum(first["W"] @ x + first["b"], 0.0)
 
@@ -37,10 +37,10 @@ def feedforward(
 def straight_through_feedforward(
     params: Params, x: Float[Array, "m"], /, *, corrected: bool | Bool[Array, ""]
 ) -> Float[Array, ""]:
-    """F_{w,d}(x, theta) with a useful derivative: that of every ReLU is one.
+    """Compute F_{w,d}(x, theta) with a useful derivative: every ReLU has derivative one.
 
-    In corrected networks the rounding as a whole passes the derivative of its input on unchanged
-    (that of its own ReLUs would cancel).
+    In corrected networks the rounding as a whole has derivative one, because the derivatives of its
+    own two ReLUs would cancel.
     """
     stop = jax.lax.stop_gradient
     first, hidden, head = params["first"], params["hidden"], params["head"]
@@ -61,7 +61,7 @@ def straight_through_feedforward(
 
 
 class FeedforwardNet(nn.Module):
-    """F_{w,d} of Section 3.
+    """The network F_{w,d} of Section 3 as a Flax module.
 
     Attributes:
         width: w.
@@ -73,7 +73,7 @@ class FeedforwardNet(nn.Module):
 
     @nn.compact
     def __call__(self, x: Float[Array, "m"]) -> Float[Array, ""]:
-        """The output on one input."""
+        """Compute the output on one input."""
         w, d, m = self.width, self.depth, x.shape[0]
         normal = nn.initializers.normal
         affine = lambda name, scale, W, b: self.param(
@@ -88,10 +88,11 @@ class FeedforwardNet(nn.Module):
 
 
 def gate_rows(gate: Gate, below: int, /) -> tuple[np.ndarray, float, float, float]:
-    """One gate as relu(c relu(row . h + b) + e): (row, b, c, e) (Lemma B.1, Proposition B.2).
+    """Write one gate as relu(c relu(row . h + b) + e), returned as (row, b, c, e).
 
-    AND: relu(x1 + x2 - 1). OR: 1 - relu(1 - x1 - x2). NOT: relu(1 - x). ID: relu(x).
-    A repeated parent adds its weights, so AND(x, x) = relu(2x - 1) = x.
+    The formulas are those of Lemma B.1 and Proposition B.2. AND is relu(x1 + x2 - 1). OR is 1 -
+    relu(1 - x1 - x2). NOT is relu(1 - x). ID is relu(x). A repeated parent adds its weights, so
+    AND(x, x) = relu(2x - 1) = x.
     """
     row = np.zeros(below)
     sign = {"AND": 1.0, "OR": -1.0, "NOT": -1.0, "ID": 1.0}[gate.op]
@@ -103,7 +104,7 @@ def gate_rows(gate: Gate, below: int, /) -> tuple[np.ndarray, float, float, floa
 def circuit_layer(
     layer: tuple[Gate, ...], below: int, width: int, /
 ) -> list[dict[str, np.ndarray]]:
-    """The two ReLU layers W1, b1, W2, b2 of Lemma B.1, padded to `width` with zeros."""
+    """Return the two ReLU layers W1, b1, W2, b2 of Lemma B.1, padded to `width` with zeros."""
     W1, b1, W2, b2 = np.zeros((width, below)), np.zeros(width), np.zeros(width), np.zeros(width)
     for i, gate in enumerate(layer):
         W1[i], b1[i], W2[i], b2[i] = gate_rows(gate, below)
@@ -111,7 +112,10 @@ def circuit_layer(
 
 
 def network_depth(circuit: Circuit, /, *, corrected: bool) -> int:
-    """Hidden layers of the compiled circuit without depth padding: 2 or 4 per circuit layer."""
+    """Count the hidden layers of the compiled circuit: 2, or 4 if corrected, per circuit layer.
+
+    Depth padding is not included.
+    """
     return (4 if corrected else 2) * circuit.depth
 
 
@@ -123,19 +127,21 @@ def compile_circuit(
     width: int | None = None,
     depth: int | None = None,
 ) -> Params:
-    """The network that computes 2 G(x) - 1, and every gate of G on the way (Lemmas 3.2, B.1).
+    """Build the network that computes 2 G(x) - 1 and every gate of G (Lemmas 3.2, B.1).
 
-    Each circuit layer is two ReLU layers (Lemma B.1) and, with a correction, two more that round
-    them. The head is z -> 2z - 1, as the proof of Theorem 3.1 needs. Weights are float64 NumPy.
+    Each circuit layer becomes two ReLU layers (Lemma B.1). A correction adds two more layers that
+    round them. The head is z -> 2z - 1, as the proof of Theorem 3.1 needs. Weights are float64
+    NumPy.
 
     Args:
-        circuit: only its first output is read.
+        circuit: the circuit G; the network reads only its first output.
         correction: the rounding between layers, or None for the uncorrected network.
-        width: w, at least 2r with a correction and r without; larger pads with zeros.
-        depth: d; more than `network_depth` inserts identity gates before the head.
+        width: w, at least 2r with a correction and r without; a larger width pads with zeros.
+        depth: d; a depth above `network_depth` inserts identity gates before the head.
 
     Raises:
-        ValueError: if the width or depth is too small, or the extra depth is no whole layer.
+        ValueError: if the width or depth is too small, or the extra depth is not a multiple of a
+            circuit layer's.
     """
     per_layer = 2 if correction is None else 4
     gates = max(len(layer) for layer in circuit.layers)
@@ -177,10 +183,10 @@ def _correction_layers(correction: Correction, w: int, live: int) -> list[dict[s
 
 
 def l1_norm(params: Params, /) -> float:
-    """||theta||_1: the sum of the absolute values of all parameters."""
+    """Compute ||theta||_1, the sum of the absolute values of all parameters."""
     return float(sum(np.abs(np.asarray(leaf)).sum() for leaf in jax.tree.leaves(params)))
 
 
 def parameter_count(params: Params, /) -> int:
-    """p: all entries, zeros included."""
+    """Count the parameters p, zeros included."""
     return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(params))

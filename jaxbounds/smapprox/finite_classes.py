@@ -15,12 +15,12 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 def classical_error(
     losses: Float[Array, "F X"], distribution: Float[Array, "X"], /
 ) -> Float[Array, ""]:
-    """The least epsilon of Definition 2.1: min over models of the expected loss."""
+    """Compute the least epsilon of Definition 2.1: the minimum over models of the expected loss."""
     return (losses @ distribution).min()
 
 
 def draw(key: PRNGKeyArray, distribution: Float[Array, "X"], n: int, /) -> Int[Array, "n"]:
-    """Indices of n i.i.d. points: how many steps of the distribution function each passes."""
+    """Draw the indices of n i.i.d. points by inverting the distribution function."""
     steps = jnp.cumsum(distribution)
     uniform = jax.random.uniform(key, (n, 1), steps.dtype)
     passed = steps[None, :-1] <= steps[-1] * uniform
@@ -30,7 +30,7 @@ def draw(key: PRNGKeyArray, distribution: Float[Array, "X"], n: int, /) -> Int[A
 def empirical_risk_minimiser(
     surrogate: Float[Array, "F X"], sample: Int[Array, "n"], /
 ) -> Int[Array, ""]:
-    """The model with the least mean surrogate loss on the sample; the first of several."""
+    """Return the first model with the least mean surrogate loss on the sample."""
     return surrogate[:, sample].mean(axis=1).argmin()
 
 
@@ -41,14 +41,14 @@ def erm_risk(
     sample: Int[Array, "n"],
     /,
 ) -> Float[Array, ""]:
-    """The expected loss of the empirical risk minimiser of the surrogate (Definition 2.2)."""
+    """Compute the expected loss of the surrogate's empirical risk minimiser (Definition 2.2)."""
     return losses[empirical_risk_minimiser(surrogate, sample)] @ distribution
 
 
 def empirical_rademacher(
     losses: Float[Array, "F X"] | np.ndarray, sample: Int[Array, "n"] | np.ndarray, /
 ) -> Float[Array, ""] | float:
-    """E_sigma max_f (1/n) sum_i sigma_i loss_f(x_i), exactly, over all 2^n signs.
+    """Compute E_sigma max_f (1/n) sum_i sigma_i loss_f(x_i) exactly, over all 2^n signs.
 
     Raises:
         ValueError: if n > 16.
@@ -65,10 +65,10 @@ def empirical_rademacher(
 def exact_rademacher(
     losses: Float[np.ndarray, "F X"], distribution: Float[np.ndarray, "X"], n: int, /
 ) -> float:
-    """Rad_{n,P}: the expectation of `empirical_rademacher` over all X^n samples, up to rounding.
+    """Compute Rad_{n,P}, the mean of `empirical_rademacher` over all X^n samples, up to rounding.
 
-    The signs that fall on each point add up to a random walk on Z^X, whose steps are +-e_x with
-    probability P(x)/2; its law after n of them is an n-th power of a Fourier transform.
+    The sum of the signs at each point is a random walk on Z^X. Its steps are +-e_x with probability
+    P(x)/2. Its law after n steps is the n-th power of a Fourier transform.
 
     Raises:
         ValueError: if the walk may reach more than 2 10^7 places, (2n + 1)^X.
@@ -93,22 +93,22 @@ def exact_rademacher(
 
 
 def massart_bound(models: int, n: int, /) -> float:
-    """Rad_{n,P} <= sqrt(2 log |F| / n) for losses in [0, 1] (Massart's lemma)."""
+    """Compute Massart's bound sqrt(2 log |F| / n) on Rad_{n,P} for losses in [0, 1]."""
     return math.sqrt(2.0 * math.log(models) / n)
 
 
 def uniform_deviation_bound(rademacher: float | Array, n: float, delta: float, /) -> float | Array:
-    """(A.1): sup |L - L-hat| <= 2 Rad + sqrt(log(2/delta)/n), with probability 1 - delta."""
+    """Compute (A.1): sup |L - L-hat| <= 2 Rad + sqrt(log(2/delta)/n), w.p. 1 - delta."""
     return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / n)
 
 
 def uniform_deviation_bound_sharpened(
     rademacher: float | Array, n: float, delta: float, /
 ) -> float | Array:
-    """The same with McDiarmid's own constant: 2 Rad + sqrt(log(2/delta)/(2n)).
+    """Compute (A.1) with McDiarmid's own constant: 2 Rad + sqrt(log(2/delta)/(2n)).
 
-    One-sided deviations of sup (L - L-hat) and sup (L-hat - L) each exceed theirs with probability
-    at most delta/2, as one changed example moves them by at most 1/n.
+    sup (L - L-hat) and sup (L-hat - L) each exceed their bound with probability at most delta/2.
+    One changed example moves each of them by at most 1/n.
     """
     return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / (2 * n))
 
@@ -116,8 +116,8 @@ def uniform_deviation_bound_sharpened(
 def erm_bound(
     best: float | Array, rademacher: float | Array, n: float, delta: float, /
 ) -> float | Array:
-    """L(F-hat) <= L(F*) + 4 Rad + 2 sqrt(log(2/delta)/n): Proposition 2.3 with its constants.
+    """Compute L(F*) + 4 Rad + 2 sqrt(log(2/delta)/n) >= L(F-hat), Proposition 2.3 with constants.
 
-    With L(F*) <= epsilon and Rad <= epsilon this is 5 epsilon + 2 sqrt(log(2/delta)/n).
+    For L(F*) <= epsilon and Rad <= epsilon, the bound is 5 epsilon + 2 sqrt(log(2/delta)/n).
     """
     return best + 2.0 * uniform_deviation_bound(rademacher, n, delta)

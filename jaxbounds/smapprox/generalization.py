@@ -1,10 +1,10 @@
-"""Lemma 2.4 and Corollary A.1 with every constant: sample sizes from all-layer margins, certified.
+"""Lemma 2.4 and Corollary A.1 with every constant: certified sample sizes from all-layer margins.
 
 The all-layer margin is 1-Lipschitz in the parameters, so a cover of {|theta|_1 <= alpha} in l_2
-covers all losses at once. Two ways lead on. The paper's chains covers at all scales and bounds a
-Rademacher complexity: samples of order 1/epsilon^2. The short one takes a single cover, finer than
-half of the margin, and Chernoff's bound: of order 1/epsilon where (2.3) has epsilon = 0, as in
-Theorems 3.1 and 4.1, and no logarithm of n. Constants are explicit throughout.
+covers all losses at once. The paper chains covers at all scales and bounds a Rademacher complexity.
+This gives samples of order 1/epsilon^2. A shorter proof takes a single cover, finer than half of
+the margin, and Chernoff's bound. It gives order 1/epsilon if (2.3) has epsilon = 0, as in Theorems
+3.1 and 4.1, and no logarithm of n. All constants are explicit.
 """
 
 import math
@@ -18,13 +18,14 @@ from jaxbounds.numerics.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
 RATIO = 4.0
-"""Ratio of neighbouring scales, about the one with the least constant where log N(e) = A/e^2. A
-larger ratio uses fewer scales.
+"""The ratio of neighbouring scales; a larger ratio uses fewer scales.
+
+This ratio nearly minimises the constant if log N(e) = A/e^2.
 """
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The contribution of each scale, in units of sqrt(A/n), where log N(e) <= A/e^2."""
+"""The contribution of each scale, in units of sqrt(A/n), if log N(e) <= A/e^2."""
 WEIGHT = math.pi**2 / 3.0 - 1.0
-"""The sum of (1 + |k|)^-2 over the integers: confidence is shared in these parts."""
+"""The sum of (1 + |k|)^-2 over the integers; these shares divide the confidence delta."""
 
 
 def _positive(**values: float) -> None:
@@ -36,7 +37,7 @@ def _positive(**values: float) -> None:
 
 
 def shrinkage(K: float, /) -> float:
-    """The factor sqrt K / (1 + sqrt K), which shrinks the mean of K vertices. Explicit.
+    """Compute sqrt K / (1 + sqrt K), the factor that shrinks the mean of K vertices. Explicit.
 
     The shrunk means are the centres of the cover that `l1_log_covering` counts.
     """
@@ -46,21 +47,23 @@ def shrinkage(K: float, /) -> float:
 def l1_log_covering(
     scale: float | Float[np.ndarray, "*k"], p: float, /
 ) -> Float[np.ndarray, "*k"] | np.float64:
-    """The log of how many l_2 balls of radius r, centres inside, cover {|theta|_1 <= alpha} in R^p.
+    """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    scale = alpha / r. Maurey: for V = +-alpha e_j with probabilities |theta_j| / alpha (what is
-    missing is split between e_1 and -e_1), V-bar the mean of K copies and c = `shrinkage` of K
+    The centres are inside, and scale = alpha / r. Maurey draws V = +-alpha e_j with probabilities
+    |theta_j| / alpha; the missing probability is divided equally between e_1 and -e_1. V-bar is the
+    mean of K copies, and c = `shrinkage(K)`. Then
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,
 
     and there are C(2p + K - 1, K) <= (2p)^K such means. K = floor((scale - 1)^2) + 1 gives less
-    than r, and K <= scale^2, so that log N <= scale^2 log 2p. Or, if that is less, by volume
-    p log(1 + 2 scale). One ball is enough for scale < 1. Covers are strict: all distances are < r.
-    Explicit.
+    than r. Also K <= scale^2, so that log N <= scale^2 log 2p. The volume bound p log(1 + 2 scale)
+    is used if it is less. One ball is enough for scale < 1. Covers are strict: all distances are <
+    r. Explicit.
 
     Raises:
-        ValueError: if scale or p is not positive; so for all functions here.
+        ValueError: if scale or p is not positive. The other bounds of this module check their
+            arguments alike.
     """
     _positive(p=p, scale=float(np.min(scale)))
     scale = np.asarray(scale, float)
@@ -70,21 +73,21 @@ def l1_log_covering(
 
 
 def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) -> float:
-    """Lemma 2.4's Rad_n(L_G), certified: `chaining` with gamma e covers of the parameters.
+    """Bound Lemma 2.4's Rad_n(L_G) by `chaining`, certified.
 
-    Losses lie within 1/2 of the constant 1/2, and move by e where parameters move by gamma e.
-    Explicit.
+    Losses lie within 1/2 of the constant 1/2. A loss moves by at most e if the parameters move by
+    gamma e. Covers of the parameters at scale gamma e are therefore enough. Explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
 
 
 def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> float:
-    """Lemma 2.4's Rad <= C alpha log n sqrt(log p) / (gamma sqrt n) with its constant.
+    """Compute Lemma 2.4's bound C alpha log n sqrt(log p) / (gamma sqrt n) with its constant.
 
-    sqrt(A/n) (7.8 + 2.63 log(n/A)), A = (alpha/gamma)^2 log 2p, and 1/2 for n < A. In the chain
-    h_j <= A / e_j^2, so every scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n); the least J with
-    4^-J <= sqrt(A/n) is below 1 + log_16(n/A). Explicit.
+    The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
+    In the chain h_j <= A / e_j^2, so every scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The
+    least J with 4^-J <= sqrt(A/n) is below 1 + log_16(n/A). Explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -95,10 +98,10 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 
 
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
-    """The risk of the minimiser of the surrogate where (2.3) has epsilon = 0, w.p. 1 - delta.
+    """Bound the risk of the surrogate's minimiser if (2.3) has epsilon = 0, w.p. 1 - delta.
 
-    2 Rad + 2 sqrt(log(2/delta) / (2n)), half of Proposition 2.3's 4 Rad: L(F-hat) - L(F*) needs the
-    one-sided supremum of L - L-hat and a single model's L-hat - L. Explicit.
+    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 has 4 Rad. L(F-hat) - L(F*)
+    needs only the one-sided supremum of L - L-hat, and L-hat - L of a single model. Explicit.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -115,10 +118,10 @@ def chained_sample_complexity(
     rademacher: Callable[[float, float, float, float], float] = rademacher_explicit,
     sharp: bool = False,
 ) -> float:
-    """The n from which on Proposition 2.3 gives risk epsilon, for (2.3) with epsilon = 0.
+    """Return the n from which on Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
 
-    As printed 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon, or with `sharp` by `erm_risk`;
-    `rademacher` is either of the functions above. Explicit.
+    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. `sharp` uses `erm_risk`
+    instead. `rademacher` is `rademacher_explicit` or `rademacher_by_chaining`. Explicit.
     """
     _positive(epsilon=epsilon, delta=delta)
 
@@ -135,11 +138,12 @@ def chained_sample_complexity(
 
 
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
-    """The largest risk that n samples leave: P > q with n kl(q, P) = log_size + log(1/delta).
+    """Return the largest risk P > q that n samples leave: n kl(q, P) = log_size + log(1/delta).
 
-    Of exp(log_size) events, w.p. 1 - delta, none has a larger probability if a `fraction` q of the
-    samples is in it: by Chernoff Pr(at most q n) <= exp(-n kl(q, P)) for P >= q. For q = 0 this is
-    an equality: 1 - exp(-(log_size + log(1/delta)) / n). Explicit.
+    Consider exp(log_size) events. W.p. 1 - delta, no event that contains at most a `fraction` q of
+    the samples has a larger probability. Chernoff's bound gives Pr(at most q n) <= exp(-n kl(q, P))
+    for P >= q. For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n).
+    Explicit.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -162,13 +166,13 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
 def realizable_sample_complexity(
     alpha: float, p: float, gamma: float, epsilon: float, /, *, delta: float = 0.01
 ) -> float:
-    """The n of Lemma 2.4 where (2.3) has epsilon = 0: of order alpha^2 log p / (gamma^2 epsilon).
+    """Return the n of Lemma 2.4 if (2.3) has epsilon = 0.
 
-    (log N + log(1/delta)) / log(1/(1-epsilon)), N the size of a gamma/2 cover. Let theta have
-    margin gamma on all samples and theta' in the cover be nearer than gamma/2. Then rho(theta') >
-    gamma/2 on all samples, and where theta errs rho(theta') < gamma/2. That event, if it has
-    probability above epsilon, is missed by all samples with probability below (1-epsilon)^n.
-    Explicit.
+    n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2 cover. Its
+    order is alpha^2 log p / (gamma^2 epsilon). Let theta have margin gamma on all samples, and let
+    theta' in the cover be nearer than gamma/2. Then rho(theta') > gamma/2 on all samples, and
+    rho(theta') < gamma/2 wherever theta errs. If the event rho(theta') < gamma/2 has probability
+    above epsilon, all samples miss it with probability below (1-epsilon)^n. Explicit.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -178,11 +182,11 @@ def realizable_sample_complexity(
 def margin_profile_bound(
     alpha: float, p: float, margins: Float[np.ndarray, "n"], /, *, delta: float = 0.01
 ) -> float:
-    """A bound on E l_0-1 from the margins on the samples, for all theta at once w.p. 1 - delta.
+    """Bound E l_0-1 by the margins on the samples, for all theta at once w.p. 1 - delta.
 
-    The least of `risk_from_cover` over gamma_k = alpha 2^{-k/2}, with a gamma_k/2 cover, the
-    fraction of margins below gamma_k, and delta / (`WEIGHT` (1 + |k|)^2). Errors on samples are
-    allowed: their margin is 0. Margins may be certified lower bounds. Explicit.
+    The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. It uses a gamma_k/2
+    cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 + |k|)^2). Errors on
+    samples are allowed: their margin is 0. Margins may be certified lower bounds. Explicit.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)
@@ -200,19 +204,19 @@ def margin_profile_bound(
 def corollary_a1_explicit(
     alpha: float, p: float, margins: Float[np.ndarray, "n"], /, *, delta: float = 0.01
 ) -> float:
-    """Corollary A.1 with its constants: 8.83 alpha sqrt(log(2p)/n) sqrt(mean 1/rho^2) + xi.
+    """Compute Corollary A.1, 8.83 alpha sqrt(log(2p)/n) sqrt(mean 1/rho^2) + xi, with constants.
 
-    xi = sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta), |k| of the order of log n.
-
-    Let M = mean 1/rho^2, B = 4 alpha^2 log(2p)/n, and gamma = gamma_k of the above. A fraction
-    q <= gamma^2 M of the margins is below gamma, log N / n <= B / gamma^2, and kl(q, P) >=
-    (P - q)^2 / (2P) gives P <= q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
+    xi = sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta), and |k| is of the order of
+    log n. Let M = mean 1/rho^2, B = 4 alpha^2 log(2p)/n, and gamma = gamma_k of
+    `margin_profile_bound`. A fraction q <= gamma^2 M of the margins is below gamma, and log N / n
+    <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P) gives P <= q + sqrt(2 q v) + 2v for
+    v = B/gamma^2 + l/n, so
 
         P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
-    At gamma^2 = sqrt(2B/M) the first three are 3 sqrt(2 B M); the nearest gamma_k is off by at most
-    sqrt 2 in gamma^2, for 1 + sqrt 2 + 1/sqrt 2 = 3.122 in place of 3, and 3.122 sqrt 8 = 8.83.
-    Where gamma^2 M > 1 the bound exceeds one. Explicit; zero training error.
+    At gamma^2 = sqrt(2B/M) the first three terms are 3 sqrt(2 B M). The nearest gamma_k^2 is off by
+    at most a factor sqrt 2. This replaces 3 by 1 + sqrt 2 + 1/sqrt 2 = 3.122, and 3.122 sqrt 8 =
+    8.83. If gamma^2 M > 1, the bound exceeds one. The training error must be zero. Explicit.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

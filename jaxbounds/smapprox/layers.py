@@ -1,8 +1,8 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
-Every function returns the layers in order. A coordinate whose row of W1 is zero is cleared; the
-others are copied by `keep` or computed. Attention values are added to the state, so their target
-coordinates are zero beforehand.
+Every function returns the layers in order. A layer clears a coordinate whose row of W1 is zero.
+`keep` copies other coordinates, or the layer computes them. Attention values are added to the
+state, so their target coordinates are zero beforehand.
 """
 
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ class Layer:
     """One layer under construction.
 
     Attributes:
-        name: the part of the proof it belongs to.
-        purpose: what it computes, in words.
+        name: the part of the proof that it belongs to.
+        purpose: the quantity that it computes, in words.
         W1: content weights.
         b1: content biases.
         dec: decoder attention.
         enc: encoder attention.
-        attends: which attentions are in use.
+        attends: the attentions that are in use.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Layer:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The weights of the layer, for `transformer.attend` and `transformer.feed_forward`."""
+        """Return the layer's weights for `transformer.attend` and `transformer.feed_forward`."""
         return {"dec": self.dec, "enc": self.enc, "W1": self.W1, "b1": self.b1}
 
     def keep(self, *groups: str) -> "Layer":
@@ -69,7 +69,7 @@ class Layer:
         return self
 
     def row(self, target: int, terms: dict[int, float], bias: float = 0.0) -> "Layer":
-        """Target = relu(sum of weight * source + bias); replaces whatever was there."""
+        """Set target = relu(sum of weight * source + bias); this replaces the target's row."""
         self.W1[target] = 0.0
         for source, weight in terms.items():
             self.W1[target, source] += weight
@@ -77,7 +77,7 @@ class Layer:
         return self
 
     def match(self, kind: str, query: list[int], key: list[int], null: float) -> Weights:
-        """Scores sum_b (2 query_b - 1)(2 key_b - 1), against `null` for the null key."""
+        """Set the scores sum_b (2 query_b - 1)(2 key_b - 1), and `null` for the null key."""
         weights, n = getattr(self, kind), len(key)
         for b, source in enumerate(query):
             weights["Wq"][b, source], weights["bq"][b] = 2.0, -1.0
@@ -90,10 +90,10 @@ class Layer:
 
 
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
-    """Lemma C.1: the next state, the written symbol and the move, by two ReLU layers.
+    """Build Lemma C.1: the next state, the written symbol and the move, by two ReLU layers.
 
-    `start` is the extra state of timestep 0: it moves to the machine's initial state, writes a
-    blank and steps right from cell 0 to cell 1, whatever it reads.
+    `start` is the extra state of timestep 0. Whatever it reads, it moves to the machine's initial
+    state, writes a blank and steps right from cell 0 to cell 1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
@@ -114,10 +114,10 @@ def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[La
 
 
 def ripple_adder(layout: Layout, /) -> list[Layer]:
-    """Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
+    """Build Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
 
-    XOR is written relu(b - c) + relu(c - b), finished one layer later, because b + c takes the
-    value 2, which a correction would destroy. 2 w_pos + 1 layers.
+    XOR is written relu(b - c) + relu(c - b), finished one layer later. A correction would destroy b
+    + c, which takes the value 2. The adder has 2 w_pos + 1 layers.
     """
     wp, bit = layout.bits, layout.low_bit
     left, right = layout.at("scr4", "left"), layout.at("scr4", "right")
@@ -147,10 +147,10 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
 
 
 def lookahead_adder(layout: Layout, /) -> list[Layer]:
-    """Lemma C.2 in three layers: all carries at once, then both halves of every XOR, then sums.
+    """Build Lemma C.2 in three layers: all carries at once, both halves of every XOR, then sums.
 
-    The carry into bit t of a step right is relu(right + sum of lower bits - t), the borrow of a
-    step left relu(left - sum of lower bits).
+    The carry into bit t of a step right is relu(right + sum of lower bits - t). The borrow of a
+    step left is relu(left - sum of lower bits).
     """
     wp, bit = layout.bits, layout.low_bit
     kept = ("st", "sym2", "pos1", "pos2")
@@ -172,11 +172,11 @@ def lookahead_adder(layout: Layout, /) -> list[Layer]:
 
 
 def find_last_visit(layout: Layout, /) -> list[Layer]:
-    """Lemma C.3: the last earlier visit i' of the cell, by binary search, and what it wrote.
+    """Build Lemma C.3: find the last earlier visit i' of the cell and the symbol that it wrote.
 
-    One layer asks whether there was a visit (Claim C.4), w_pos layers find the bits of i'
-    (Claim C.5), and the last copies the symbol written there (Claim C.6). That layer also asks the
-    encoder for the input symbol of the cell (Lemma C.7).
+    One layer asks whether there was a visit (Claim C.4). Then w_pos layers find the bits of i' by
+    binary search (Claim C.5). A last layer copies the symbol written there (Claim C.6). The last
+    layer also asks the encoder for the input symbol of the cell (Lemma C.7).
     """
     wp = layout.bits
     group = lambda name: list(layout.groups[name])
@@ -215,10 +215,10 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Lemma C.8: the symbol now under the head; everything else but the state is cleared.
+    """Build Lemma C.8: the symbol now under the head; only the state and the head are kept besides.
 
-    The flags become "visited", "in the input and not visited" and "neither"; the symbol is the one
-    last written, the input's, or the blank, accordingly.
+    The flags become "visited", "in the input and not visited" and "neither". The symbol is
+    accordingly the last one written, the input's, or the blank.
     """
     flag = lambda name: layout.at("scr4", name)
     choose = Layer("C.8 choose", "scr4 = visited / input / blank, exactly one", layout)

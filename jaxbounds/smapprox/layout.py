@@ -1,9 +1,15 @@
 """The named coordinate groups of a compiled network's hidden states (Appendix C.1).
 
-The paper's groups are st (the state), sym1 and sym2 (the symbol read and the symbol written), pos1
-(the timestep), pos2 and pos3 (the head before and after the move), and scratch space scr1..scr4.
-One more, za, holds the one-hot pair (state, symbol) that Lemma C.1 computes on the way. Positions
-are binary, most significant bit first.
+The paper's groups are:
+
+- st: the state;
+- sym1 and sym2: the symbol read and the symbol written;
+- pos1: the timestep;
+- pos2 and pos3: the head before and after the move;
+- scr1..scr4: scratch space.
+
+The extra group za holds the one-hot pair (state, symbol) that Lemma C.1 computes on the way.
+Positions are binary, most significant bit first.
 """
 
 from dataclasses import dataclass
@@ -43,7 +49,7 @@ class Layout:
 
     @property
     def live(self) -> int:
-        """Coordinates in use: nz + 4 na + 4 w_pos + 3 + nz na."""
+        """The number of coordinates in use: nz + 4 na + 4 w_pos + 3 + nz na."""
         return self.groups["za"].stop
 
     @property
@@ -52,24 +58,24 @@ class Layout:
         return self.live + self.padding
 
     def at(self, group: str, name: str | int, /) -> int:
-        """One coordinate: a state of st, a symbol of sym1.., a bit of pos1.., a flag of scr4."""
+        """Return one coordinate: a state of st, a symbol of sym1.., a bit of pos1.. or a flag."""
         if isinstance(name, str):
             names = {"st": self.states, "scr4": FLAGS}.get(group, self.symbols)
             name = names.index(name)
         return self.groups[group][name]
 
     def pair(self, state: str, symbol: str, /) -> int:
-        """The coordinate of (state, symbol) in za."""
+        """Return the coordinate of (state, symbol) in za."""
         place = self.states.index(state) * len(self.symbols) + self.symbols.index(symbol)
         return self.groups["za"][place]
 
     def low_bit(self, group: str, t: int, /) -> int:
-        """The coordinate of the bit worth 2^t."""
+        """Return the coordinate of the bit worth 2^t."""
         return self.groups[group][self.bits - 1 - t]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """A readable name for every coordinate, such as "st[even]" or "pos1[8]"."""
+        """Return a readable name for every coordinate, for example "st[even]" or "pos1[8]"."""
         of_bit = [str(2**t) for t in reversed(range(self.bits))]
         pairs = [f"{z},{a}" for z in self.states for a in self.symbols]
         inside = {"st": self.states, "scr4": FLAGS, "za": pairs}
@@ -80,5 +86,5 @@ class Layout:
         return (*result, *(f"pad[{i}]" for i in range(self.padding)))
 
     def binary(self, position: Any, /) -> Any:
-        """Bin(position mod 2^w_pos), most significant bit first, of an integer: (bits,)."""
+        """Return the bits of position mod 2^w_pos, most significant bit first: (bits,)."""
         return (position % 2**self.bits >> np.arange(self.bits)[::-1] & 1).astype(np.float64)

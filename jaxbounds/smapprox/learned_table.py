@@ -1,10 +1,11 @@
-"""Learning a machine's transitions from accept bits, inside the compiled wiring.
+"""A machine's transitions learned from accept bits, inside the compiled network.
 
-Everything of the compiled network is kept but the layer of Lemma C.1 that holds the transition
-table: the next state of each pair (state, symbol) becomes a softmax row. While states are mixed
-the symbols read, written and the moves stay exact if they do not depend on the state, and the
-uncorrected network hands the probabilities of states on exactly: it computes the acceptance
-probability of a probabilistic automaton. (A correction would round them, with zero gradient.)
+The compiled network stays as it is except the layer of Lemma C.1 that holds the transition table.
+There the next state of each pair (state, symbol) becomes a softmax row. States are then mixed. The
+symbols read and written and the moves stay exact if they do not depend on the state. The
+uncorrected network passes the probabilities of states on exactly. It therefore computes the
+acceptance probability of a probabilistic automaton. A correction would round these probabilities,
+with zero gradient.
 """
 
 from collections.abc import Sequence
@@ -23,19 +24,22 @@ from jaxbounds.smapprox.structure import Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
 
 ACT = 1
-"""The index of the layer with the transition table ("C.1 act")."""
+"""The index of the layer with the transition table ("C.1 act"); a larger index means a later layer.
+
+The layers count from 0.
+"""
 
 
 class Task(NamedTuple):
-    """A compiled network, all words that it may be asked about, and the right answers.
+    """A compiled network, words, and the right answer for each word.
 
     Attributes:
         params: float32 weights.
         tokens: one-hot words.
-        present: which of their symbols are there.
+        present: whether each symbol of a padded word is present.
         encoder_codes: see `execute.Inputs`.
-        decoder_codes: likewise.
-        labels: +1 where the machine accepts, -1 where it rejects.
+        decoder_codes: see `execute.Inputs`.
+        labels: +1 if the machine accepts, -1 if it rejects.
     """
 
     params: Any
@@ -47,10 +51,10 @@ class Task(NamedTuple):
 
 
 def task(compiled: Compiled, words: Sequence[str], /) -> Task:
-    """The network on some words, with the simulator's verdicts.
+    """Return the network on some words, with the simulator's verdicts.
 
     Raises:
-        ValueError: if the machine does not halt on one of them within T.
+        ValueError: if the machine does not halt on a word within T.
     """
     labels = execute.simulated(compiled, words).decision
     if not labels.all():
@@ -69,7 +73,7 @@ def outputs(
     *,
     attention: Attention = HARD,
 ) -> Float[Array, "n"]:
-    """F on every word, at other weights."""
+    """Compute F on every word, at other weights."""
     codes = problem.encoder_codes, problem.decoder_codes
     one = lambda tokens, present: (
         run(params, tokens, present, *codes, segments=segments, attention=attention).output
@@ -80,9 +84,10 @@ def outputs(
 def outputs_by_look_up(
     problem: Task, params: Any, structure: Structure | None, /
 ) -> Float[Array, "n"]:
-    """`outputs` of weights that are the compiled ones but for entries of products, such as a table.
+    """Compute `outputs` by look-ups, for weights that differ from the compiled ones in products.
 
-    Same values, and in uncorrected networks same derivatives (see `look_up.run`).
+    An entry of the transition table is an entry of a product. The values equal those of `outputs`.
+    In uncorrected networks the derivatives are equal too (see `look_up.run`).
 
     Raises:
         ValueError: if there is no structure.
@@ -100,8 +105,8 @@ class Places(NamedTuple):
     """The place of the learned table in W1 of its layer.
 
     Attributes:
-        pairs: columns: the pairs (state, symbol) of non-terminal states.
-        states: rows: the next states.
+        pairs: the columns: the pairs (state, symbol) of non-terminal states.
+        states: the rows: the next states.
     """
 
     pairs: tuple[int, ...]
@@ -109,7 +114,7 @@ class Places(NamedTuple):
 
 
 def places(compiled: Compiled, /) -> Places:
-    """The rows and columns of a machine's table; the compiler's own state is not learned."""
+    """Return the rows and columns of a machine's table; the compiler's own state is not learned."""
     layout, machine = compiled.layout, compiled.machine
     pairs = tuple(layout.pair(z, a) for z, a in machine.transitions)
     return Places(pairs, tuple(layout.at("st", z) for z in machine.states))
@@ -123,10 +128,9 @@ def soft_table(
     *,
     straight_through: bool | Bool[Array, ""],
 ) -> Any:
-    """The network's weights with softmax rows as next states.
+    """Replace the next states in the network's weights by softmax rows.
 
-    With `straight_through` the rows are one-hot at the largest logit and only their derivative is
-    softmax's.
+    `straight_through` makes each row one-hot at the largest logit, with the derivative of softmax.
     """
     rows = jax.nn.softmax(logits, axis=-1)
     hard = jax.nn.one_hot(logits.argmax(axis=-1), logits.shape[-1], dtype=rows.dtype)
@@ -137,7 +141,7 @@ def soft_table(
 
 
 def read_table(machine: TuringMachine, logits: Float[np.ndarray, "pairs states"], /) -> Any:
-    """The machine whose next states are the largest logits; it writes and moves as before."""
+    """Return a copy of the machine whose next states are the largest logits."""
     following = [machine.states[i] for i in np.asarray(logits).argmax(axis=-1)]
     learned = {
         pair: (after, write, move)

@@ -1,11 +1,11 @@
 """A compiled network run by its structure: small products, and hard attention as a look-up.
 
-The same function of the same weights as `transformer.run` on the dense ones: the products leave out
-zeros only, and an attention is decided by comparing position codes. All search layers ask for the
-last visit of a cell, so one table, the last step at each cell, answers them: a key with the leading
-bits p of its timestep is there if those of the last visit are p, is not if they are smaller, and
-otherwise the table cannot tell. Then, or where a code is not binary, the word is not `certain`,
-and the dense network has to run it. Arrays have the word as their last axis.
+This is the function that `transformer.run` computes from the dense weights. The products omit only
+zeros. Comparing position codes decides an attention. All search layers ask for the last visit of a
+cell, so one table answers them: the last step at each cell. A key with the leading bits p of its
+timestep exists if the last visit has the leading bits p. It does not exist if the last visit's
+leading bits are smaller. Otherwise the table cannot decide. Then, or if a code is not binary, the
+word is not `certain`, and the dense network has to run it. Arrays have the word as their last axis.
 """
 
 import math
@@ -20,17 +20,20 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
 
 State = dict[str, Array]
-"""The groups that are not zero, (size, n)."""
+"""The groups that are not zero, each of shape (size, n)."""
 LastVisit = Callable[[Array], Array]
-"""From cells asked for to the last step at each, 0 where none was."""
+"""A function from cells to the last step at each cell, 0 if there was no step."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
-"""From a group now and steps to the group then, and anything that `through` is to return."""
+"""A function from (group now, steps) to the group at these steps and a value for `through`."""
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
-"""The groups that hold position codes, or bits of one."""
+"""The groups that hold position codes, or bits of a position code."""
 
 BINARY_WITHIN = 1e-3
-"""How far from 0 or 1 a position bit may be; scores, with gaps of 1, then keep their order."""
+"""The largest distance of a position bit from 0 or 1; a larger distance accepts more states.
+
+Scores have gaps of 1, so they keep their order within this distance (units of the bit).
+"""
 
 
 class Found(NamedTuple):
@@ -39,7 +42,7 @@ class Found(NamedTuple):
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
         output: theta_cls . o_T.
-        certain: whether every look-up was decided, so that this is what the dense network does.
+        certain: whether every look-up was decided; the result then equals the dense network's.
     """
 
     states: dict[str, Float[Array, "T1 size n"]]
@@ -48,7 +51,7 @@ class Found(NamedTuple):
 
 
 def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array, "*n"]]:
-    """The integer that position bits are, highest first, and whether all of them are binary."""
+    """Return the integer of position bits, highest first, and whether all bits are binary."""
     powers = 2 ** np.arange(bits.shape[0])[::-1].reshape(-1, *(1,) * (bits.ndim - 1))
     one = bits > 0.5
     code = jnp.where(one, powers, 0).sum(axis=0, dtype=jnp.int32)
@@ -58,9 +61,9 @@ def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array,
 def matches(
     look_up: LookUp, bits: int, h: State, last: Int[Array, "*n"], /
 ) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
-    """Whether some past step matches, from the last visit of the cell asked for (0: none).
+    """Tell whether some past step matches, from the last visit of the cell asked for (0: none).
 
-    The second value is whether that last visit decides it. Timesteps have `bits` bits.
+    The second value tells whether that last visit decides the question. Timesteps have `bits` bits.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:
@@ -73,7 +76,7 @@ def matches(
 def input_table(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, /
 ) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
-    """The embedded symbols by their cell, and where there is one; nothing is at cell 0."""
+    """Return the embedded symbols by their cell, and which cells hold one; cell 0 is empty."""
     at = structure.layout.groups["sym1"]
     embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)
     return jnp.pad(embedded, ((1, 0), (0, 0), (0, 0))), jnp.pad(present.T, ((1, 0), (0, 0)))
@@ -82,7 +85,7 @@ def input_table(
 def in_input(
     embedded: Float[Array, "m1 na n"], present: Bool[Array, "m1 n"], cell: Int[Array, "*t n"], /
 ) -> tuple[Bool[Array, "*t n"], Float[Array, "na *t n"]]:
-    """Whether a cell holds an input symbol, and which, from `input_table`."""
+    """Tell whether a cell holds an input symbol, and which one, from `input_table`."""
     place = jnp.where(cell < len(embedded), cell, 0)
     word = jnp.broadcast_to(jnp.arange(embedded.shape[-1]), cell.shape)
     return present[place, word], jnp.moveaxis(embedded[place, :, word], -1, 0)
@@ -91,19 +94,19 @@ def in_input(
 def through(
     structure: Structure, weights: list, h: State, inputs: Any, last: LastVisit, recall: Recall, /
 ) -> tuple[State, Bool[Array, "*n"], Any]:
-    """All layers on one state, or on many as columns.
+    """Apply all layers to one state, or to many states as columns.
 
     Args:
         structure: the network.
-        weights: its `structure.blocks`.
-        h: before the first layer; any number of trailing axes.
+        weights: the `structure.blocks` of the network.
+        h: the state before the first layer; any number of trailing axes.
         inputs: see `input_table`; the word is the last axis of h.
-        last: from a cell asked for to the last visit of it.
-        recall: from a group now and visits to the group then.
+        last: a function from a cell to the last visit of the cell.
+        recall: a function from a group now and visits to the group at these visits.
 
     Returns:
-        The state after the last layer; where all look-ups were decided; what `recall` returned with
-        its value.
+        The state after the last layer; whether all look-ups were decided; the second value of
+        `recall`.
     """
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)
@@ -146,9 +149,9 @@ class Memory(NamedTuple):
     """The memory of the past steps.
 
     Attributes:
-        last: the last step at every cell, 0 where none was.
-        copied: what the look-up that copies from the past would copy from every step.
-        certain: so far.
+        last: the last step at every cell, 0 if there was no step.
+        copied: the group that the look-up into the past would copy from every step.
+        certain: whether all look-ups so far were decided.
     """
 
     last: Int[Array, "cells n"]
@@ -159,15 +162,15 @@ class Memory(NamedTuple):
 def run(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, T: int, /
 ) -> Found:
-    """T + 1 passes over a batch of words; time and memory grow linearly with T.
+    """Make T + 1 passes over a batch of words; time and memory grow linearly with T.
 
     Args:
         structure: see `structure.read`.
-        params: weights of the dense network; they may differ from the compiled ones in the products
-            that compute no position. Attentions are those of the structure.
+        params: weights of the dense network. They may differ from the compiled weights in the
+            products that compute no position. The structure decides the attentions.
         tokens: one-hot input symbols, padded.
-        present: which of them are there.
-        T: steps.
+        present: whether each symbol is present.
+        T: the number of steps.
     """
     layout, weights = structure.layout, blocks(structure, params)
     n, dtype, groups = tokens.shape[0], params["start"].dtype, layout.groups

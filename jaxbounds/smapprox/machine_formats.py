@@ -13,11 +13,11 @@ import yaml
 from jaxbounds.smapprox.machines import Action, TuringMachine, total
 
 LONGEST = 100
-"""Characters of a name or symbol."""
+"""The largest number of characters of a name or symbol; a larger number accepts longer names."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 _shown = _SHORT.repr
-"""The shortened quotation of a file in a message."""
+"""A function that quotes a value, shortened, for a message."""
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
@@ -25,7 +25,7 @@ REJECTING = ("reject", "no", "error")
 
 
 def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
-    """The machine in a file: .json, .yaml or .yml, or a text file with one compact string.
+    """Load the machine in a file: .json, .yaml or .yml, or a text file with one compact string.
 
     Raises:
         ValueError: if there is no such file or it describes no machine.
@@ -50,7 +50,7 @@ def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
 
 
 def from_json(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
-    """A machine from the JSON twin of turingmachine.io's YAML (see `from_description`).
+    """Read a machine from the JSON form of turingmachine.io's YAML (see `from_description`).
 
     Raises:
         ValueError: if the text is not JSON or describes no machine.
@@ -65,14 +65,13 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
 
 
 def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
-    """A machine from turingmachine.io's YAML (see `from_description`).
+    """Read a machine from turingmachine.io's YAML (see `from_description`).
 
-    Scalars stay strings (a symbol 0 is "0"), an empty value is none, and a key may be a list
-    ([0, 1]).
+    Scalars stay strings: a symbol 0 is "0". An empty value is None. A key may be a list ([0, 1]).
 
     Raises:
-        ValueError: with the line, if the text is not YAML, repeats a key or holds anything but
-            mappings, lists and strings; or if it describes no machine.
+        ValueError: if the text is not YAML, repeats a key, holds anything but mappings, lists and
+            strings, or describes no machine. The error names the line if it is known.
     """
     try:
         data = yaml.load(text, _Loader)
@@ -90,7 +89,10 @@ _PLAIN = [f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "null")]
 
 
 class _Loader(yaml.SafeLoader):
-    """Mappings, lists, strings and empty values, every key once; nothing is guessed a number."""
+    """A loader of mappings, lists, strings and empty values; it refuses repeated keys.
+
+    No value is read as a number.
+    """
 
     yaml_implicit_resolvers = {"": [(_PLAIN[-1], re.compile("^$"))]}  # noqa: RUF012
     yaml_constructors = {  # noqa: RUF012
@@ -109,7 +111,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """The pairs as a dict, with lists as keys made tuples; a repeated key is refused."""
+    """Return the pairs as a dict; lists as keys become tuples; a repeated key is refused."""
     result: dict[Any, Any] = {}
     for key, value in pairs:
         key = tuple(key) if isinstance(key, list) else key
@@ -126,20 +128,22 @@ def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 def from_description(
     data: Any, /, *, name: str = "machine", missing: str = "error"
 ) -> TuringMachine:
-    """A machine from {"blank", "start state", "table"} and, optionally, "accept" and "reject".
+    """Build a machine from {"blank", "start state", "table"} and optional "accept", "reject".
 
-    The table maps a state to its row, a row maps a symbol (or several: "0,1" or "[0, 1]") to
-    "L" or "R", or to {"write": symbol, "L": next state}; without "write" the symbol stays, without
-    a next state the state stays. States without a row are terminal: they reject if named in
-    "reject" (by default those called reject, no or error), and accept otherwise. A next state must
-    have an entry in the table, empty for a terminal one, or be named in "accept" or "reject", or
-    be called accept, yes, halt, done, reject, no or error; another one is taken for a slip.
+    The table maps a state to its row. A row maps a symbol (or several: "0,1" or "[0, 1]") to "L" or
+    "R", or to {"write": symbol, "L": next state}. Without "write" the symbol stays. Without a next
+    state the state stays. States without a row are terminal. They reject if "reject" names them (by
+    default those called reject, no or error). Otherwise they accept.
+
+    A next state must be known in one of three ways. It has an entry in the table (empty for a
+    terminal state), or "accept" or "reject" names it, or it has a usual name. The usual names are
+    accept, yes, halt, done, reject, no and error. Any other name counts as a slip and is refused.
 
     Args:
         data: the parsed description.
-        name: for messages.
-        missing: "error" refuses a machine that is not total, "reject" sends the missing pairs to
-            a rejecting state.
+        name: the name of the machine in messages.
+        missing: "error" refuses a machine that is not total. "reject" sends the missing pairs to a
+            rejecting state.
 
     Raises:
         ValueError: if the description is incomplete or ill formed.
@@ -263,10 +267,11 @@ def _action(state: str, symbol: str, action: Any) -> Action:
 
 
 def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
-    """A machine from the busy-beaver notation "1RB1LC_1RC1RB_...": one block per state A, B, ...
+    """Read a machine from the busy-beaver notation "1RB1LC_1RC1RB_...".
 
-    Each block holds (write, move, next) for the symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt.
-    The machine starts in A on blank 0 and accepts by halting.
+    The notation has one block per state A, B, ... Each block holds (write, move, next) for the
+    symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt. The machine starts in A on blank 0 and accepts
+    by halting.
 
     Raises:
         ValueError: if the string has another form.

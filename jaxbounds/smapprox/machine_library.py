@@ -15,10 +15,10 @@ class Example:
 
     Attributes:
         machine: the machine.
-        steps: an upper bound on the halting time for inputs of length at most m (for those that
-            halt at all).
-        accepts: whether it accepts a word, decided without the machine; None where no verdict is
-            reached (a machine that may run for ever).
+        steps: a function from m to an upper bound on the halting time for inputs of length at most
+            m that halt.
+        accepts: a function from a word to whether the machine accepts it, computed without the
+            machine. None means that the machine reaches no verdict.
     """
 
     machine: TuringMachine
@@ -43,7 +43,7 @@ def _machine(
 
 
 def parity() -> Example:
-    """Accepts the binary words with an odd number of ones."""
+    """Return a machine that accepts the binary words with an odd number of ones."""
     table: dict[str, dict[str, Action]] = {
         "even": {"0": ("even", "0", R), "1": ("odd", "1", R), "_": ("reject", "_", R)},
         "odd": {"0": ("odd", "0", R), "1": ("even", "1", R), "_": ("accept", "_", R)},
@@ -53,7 +53,7 @@ def parity() -> Example:
 
 
 def equal_blocks() -> Example:
-    """Accepts a^n b^n, crossing off one a and one b in each round."""
+    """Return a machine that accepts a^n b^n; each round crosses off one a and one b."""
     table: dict[str, dict[str, Action]] = {
         "take": {"a": ("seek", "X", R), "Y": ("rest", "Y", R), "_": ("accept", "_", R)},
         "seek": {"a": ("seek", "a", R), "Y": ("seek", "Y", R), "b": ("back", "Y", L)},
@@ -66,7 +66,7 @@ def equal_blocks() -> Example:
 
 
 def palindrome() -> Example:
-    """Accepts the binary palindromes, erasing both ends in each round."""
+    """Return a machine that accepts the binary palindromes; each round erases both ends."""
     table: dict[str, dict[str, Action]] = {
         "start": {"0": ("had0", "_", R), "1": ("had1", "_", R), "_": ("accept", "_", R)},
         "had0": {"0": ("had0", "0", R), "1": ("had0", "1", R), "_": ("last0", "_", L)},
@@ -80,7 +80,10 @@ def palindrome() -> Example:
 
 
 def increment() -> Example:
-    """Adds one to a binary number in place, growing into cell 0; accepts always."""
+    """Return a machine that adds one to a binary number in place and always accepts.
+
+    The result may grow into cell 0.
+    """
     table: dict[str, dict[str, Action]] = {
         "right": {"0": ("right", "0", R), "1": ("right", "1", R), "_": ("carry", "_", L)},
         "carry": {"1": ("carry", "0", L), "0": ("accept", "1", R), "_": ("accept", "1", R)},
@@ -91,7 +94,10 @@ def increment() -> Example:
 
 
 def unary_addition() -> Example:
-    """Replaces 1^a + 1^b by 1^(a+b); rejects inputs that do not hold exactly one plus."""
+    """Return a machine that replaces 1^a + 1^b by 1^(a+b).
+
+    It rejects inputs without exactly one plus.
+    """
     table: dict[str, dict[str, Action]] = {
         "first": {"1": ("first", "1", R), "+": ("second", "1", R)},
         "second": {"1": ("second", "1", R), "_": ("erase", "_", L)},
@@ -106,7 +112,7 @@ def unary_addition() -> Example:
 
 
 def divisible_by_three() -> Example:
-    """Accepts the binary numbers (first digit highest) that 3 divides; the empty word is 0."""
+    """Return a machine that accepts the binary multiples of 3, first digit highest; "" is 0."""
     table: dict[str, dict[str, Action]] = {
         f"r{r}": {
             **{d: (f"r{(2 * r + int(d)) % 3}", d, R) for d in "01"},
@@ -119,7 +125,10 @@ def divisible_by_three() -> Example:
 
 
 def balanced_parentheses() -> Example:
-    """Accepts the balanced words over ( and ), crossing off innermost pairs; visits cell 0."""
+    """Return a machine that accepts the balanced words over ( and ).
+
+    It crosses off innermost pairs and visits cell 0.
+    """
     table: dict[str, dict[str, Action]] = {
         "right": {
             "(": ("right", "(", R),
@@ -141,7 +150,7 @@ def balanced_parentheses() -> Example:
 
 
 def busy_beaver() -> Example:
-    """The two-state, two-symbol busy beaver: from the empty tape, six steps and four ones."""
+    """Return the two-state, two-symbol busy beaver: six steps and four ones from empty tape."""
     table: dict[tuple[str, str], Action] = {
         ("A", "0"): ("B", "1", R),
         ("A", "1"): ("B", "1", L),
@@ -163,9 +172,10 @@ def busy_beaver() -> Example:
 
 
 def two_way_walker() -> Example:
-    """Marks five cells left of the input, comes back, and rejects if a mark got into the input.
+    """Return a machine that marks five cells left of the input, returns, and looks for marks.
 
-    It never does; but a network whose positions cannot tell that many cells apart reads one there.
+    It rejects if a mark is in the input, which never happens. A network with too few position bits
+    cannot distinguish so many cells, and reads a mark there.
     """
     table: dict[str, dict[str, Action]] = {
         "out": {a: ("m1", a, L) for a in "01_"},

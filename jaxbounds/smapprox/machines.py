@@ -1,7 +1,7 @@
-"""Turing machines (Section 4) and a step simulator that knows nothing of networks.
+"""Turing machines (Section 4) and a step simulator that is independent of the networks.
 
-Cells are numbered from 1: the input occupies cells 1..m and the head starts on cell 1. Terminal
-states loop and move right, as the paper's machine, which has no "stay", must.
+Cells are numbered from 1. The input occupies cells 1..m, and the head starts on cell 1. Terminal
+states loop and move right, because the paper's machine has no "stay".
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,18 +21,18 @@ _ALL_BUT_THE_BLANK: Any = None
 
 @dataclass(frozen=True, kw_only=True)
 class TuringMachine:
-    """A deterministic one-tape machine that accepts, rejects, or runs on.
+    """A deterministic one-tape machine that accepts, rejects, or does not halt.
 
     Attributes:
-        states: Z, terminal ones included.
+        states: Z, terminal states included.
         alphabet: A, the blank included.
         blank: the symbol of every cell outside the input.
-        transitions: for every non-terminal state and symbol, the `Action`.
+        transitions: the `Action` of every pair of non-terminal state and symbol.
         start: the initial state.
         accept: the terminal states that accept.
         reject: the terminal states that reject.
-        input_alphabet: the symbols an input may use; all but the blank unless given.
-        name: for messages and plots.
+        input_alphabet: the symbols that an input may use; by default all but the blank.
+        name: the name in messages and plots.
     """
 
     states: Sequence[str]
@@ -46,7 +46,7 @@ class TuringMachine:
     name: str = "machine"
 
     def __post_init__(self) -> None:
-        """Refuse a machine that is ill formed or not total, with all reasons at once."""
+        """Refuse a machine that is ill formed or not total; the error gives up to five reasons."""
         fill = lambda name, value: object.__setattr__(self, name, value)
         for name in ("states", "alphabet", "accept", "reject"):
             fill(name, tuple(getattr(self, name)))
@@ -68,7 +68,7 @@ class TuringMachine:
         return (*self.accept, *self.reject)
 
     def action(self, state: str, symbol: str, /) -> Action:
-        """S(z, a): the transition, with the loop (z, a, +1) in terminal states."""
+        """Return the transition S(z, a); terminal states have the loop (z, a, +1)."""
         if state in self.terminal:
             return state, symbol, 1
         return self.transitions[state, symbol]
@@ -139,7 +139,7 @@ def total(
     terminal: Sequence[str],
     to: str = "reject",
 ) -> dict[tuple[str, str], Action]:
-    """The transitions, with every missing pair (z, a) sent to (to, a, +1)."""
+    """Complete the transitions: every missing pair (z, a) gets (to, a, +1)."""
     return {
         (z, a): transitions.get((z, a), (to, a, 1))
         for z in states
@@ -152,11 +152,11 @@ class Trace(NamedTuple):
     """The behaviour of a machine in steps 0..T.
 
     Attributes:
-        states: index of z_i in `machine.states`.
-        heads: l_i, 1-based; may be zero or negative on a two-way tape.
-        symbols: index of a_i, the symbol under the head, in `machine.alphabet`.
-        written: index of u_i.
-        tape: the cells after T steps that were ever written or held input.
+        states: the index of z_i in `machine.states`.
+        heads: l_i, counted from 1; it may be zero or negative on a two-way tape.
+        symbols: the index in `machine.alphabet` of a_i, the symbol under the head.
+        written: the index of u_i, the symbol written.
+        tape: the cells, after T steps, that were ever written or held input.
         verdict: "accept", "reject" or "undecided" at step T.
     """
 
@@ -204,10 +204,10 @@ def _verdict(machine: TuringMachine, state: str) -> Literal["accept", "reject", 
 
 
 def halting_time(machine: TuringMachine, word: Sequence[str], limit: int, /) -> int:
-    """The first step at which the machine is in a terminal state.
+    """Return the first step at which the machine is in a terminal state.
 
     Raises:
-        ValueError: if it has not halted after `limit` steps.
+        ValueError: if the machine has not halted after `limit` steps.
     """
     states = simulate(machine, word, limit).states
     halted = [machine.states[z] in machine.terminal for z in states]
@@ -220,10 +220,10 @@ def halting_time(machine: TuringMachine, word: Sequence[str], limit: int, /) -> 
 
 
 def words(machine: TuringMachine, longest: int, /) -> list[str]:
-    """All inputs of length 0..longest, shortest first (one-character symbols).
+    """List all inputs of length 0..longest, shortest first (one-character symbols).
 
     Raises:
-        ValueError: if there are more than a million.
+        ValueError: if there are more than a million inputs.
     """
     count = sum(len(machine.input_alphabet) ** n for n in range(longest + 1))
     if count > 10**6:

@@ -1,4 +1,4 @@
-"""Reading a compiled network: what each layer computes, and where its symbols come from."""
+"""Readable views of a compiled network: the purpose of each layer and the source of its symbols."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Ties are taken with a tolerance, so that float32 maps look like exact ones."""
+"""Hard attention with a tolerance for ties, so that float32 maps look like exact ones."""
 
 
 def show(compiled: Compiled, /, *, equations: bool = False) -> str:
-    """The network layer by layer: its name, what it computes, its attention, its rows.
+    """Describe the network layer by layer: name, purpose, attention, rows.
 
     Args:
         compiled: the machine.
-        equations: list every computed coordinate too, read from the weights.
+        equations: also list every computed coordinate, read from the weights.
     """
     layout, rounding = compiled.layout, compiled.correction
     sizes = ", ".join(f"{name} {len(places)}" for name, places in layout.groups.items())
@@ -66,9 +66,9 @@ def _attentions(layer: Layer) -> list[str]:
 
 
 def layer_equations(layer: Layer, /) -> list[str]:
-    """Each computed coordinate as "target = relu(terms)", and one line for plain copies.
+    """Write each computed coordinate as "target = relu(terms)", and plain copies in one line.
 
-    A group that is copied whole goes by its name.
+    A group that is copied whole appears by its name.
     """
     names = layer.layout.names
     copied, computed = [], []
@@ -96,15 +96,15 @@ def _factor(weight: float) -> str:
 
 
 class Read(NamedTuple):
-    """The origin of the symbol under the head after a step, read off the attention maps.
+    """The origin of the symbol under the head after a step, from the attention maps.
 
     Attributes:
         step: i.
         cell: l_i modulo 2^w_pos.
         source: "step", "input" or "blank".
-        index: the past timestep i' (the paper's numbering from 1) or the input position; 0 for
+        index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
             a blank.
-        symbol: what was found there.
+        symbol: the symbol found there.
     """
 
     step: int
@@ -121,7 +121,7 @@ class Attended(NamedTuple):
         decoder: one map (steps, null and timesteps 1..T) for each layer of the search.
         encoder: the map (steps, null and input positions) of the input look-up.
         layers: the purposes of the decoder's layers.
-        reads: one for each step.
+        reads: one `Read` for each step.
     """
 
     decoder: Float[np.ndarray, "L T1 T1"]
@@ -133,7 +133,7 @@ class Attended(NamedTuple):
 def attended(
     compiled: Compiled, word: Sequence[str], /, *, attention: Attention = TIES_SHOWN
 ) -> Attended:
-    """Run one word and recover, from attention alone, where every symbol was read."""
+    """Run one word and recover the source of every symbol from attention alone."""
     run = execute(compiled, [word], record=True, attention=attention)
     search = [i for i, layer in enumerate(compiled.layers) if "dec" in layer.attends]
     decoder = run.record.decoder_weights[0][:, search].transpose(1, 0, 2)
@@ -158,10 +158,10 @@ def attended(
 
 
 def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
-    """The tape at every step as the network knows it: symbols (T+1, cells), "?" where never read.
+    """Return the network's view of the tape at every step: symbols (T+1, cells), "?" if never read.
 
-    Cell l_i is known at step i by what was read there; it keeps that symbol until the next read.
-    Columns are the cells modulo 2^w_pos, from 0.
+    The symbol read at step i is the content of cell l_i from step i until the next read of that
+    cell. Columns are the cells modulo 2^w_pos, from 0.
 
     Raises:
         ValueError: if the network's head is on no cell of the tape.
@@ -180,7 +180,7 @@ def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
 
 
 def side_by_side(compiled: Compiled, word: Sequence[str], decoded: Decoded, row: int, /) -> str:
-    """A table of the network's and the simulator's state, head and symbol at every step."""
+    """Write a table of the network's and the simulator's state, head and symbol at every step."""
     machine = compiled.machine
     trace = simulate(machine, word, compiled.T)
     lines = [f"{'step':>4}  {'network':<28}  {'machine':<28}"]

@@ -1,7 +1,7 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. They are arguments here, one unless given, so the values
-are shapes, not certificates; ratios and invariances are exact.
+The paper leaves absolute constants open. They are arguments here, with default one. The values
+therefore show the shape of a bound and are no certificates. Ratios and invariances are exact.
 """
 
 import math
@@ -18,10 +18,10 @@ from jaxbounds.numerics.arrays import array_module, log, traced
 def log_covering_number(
     alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
 ) -> float:
-    """The bound on log N_inf(epsilon, L_G) <= log N_2(gamma epsilon, Theta) (proof of Lemma 2.4).
+    """Bound log N_inf(epsilon, L_G) <= log N_2(gamma epsilon, Theta) (proof of Lemma 2.4).
 
-    constant * floor(alpha^2 log p / (gamma epsilon)^2): the covering of an l1 ball of radius alpha
-    in p dimensions. The constant is hidden in the paper.
+    The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2), for a cover of an l1 ball of
+    radius alpha in p dimensions. The paper hides the constant.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     return constant * math.floor(alpha**2 * math.log(p) / (gamma * epsilon) ** 2)
@@ -30,7 +30,10 @@ def log_covering_number(
 def rademacher_bound(
     alpha: float, p: int, gamma: float, n: float, /, *, constant: float = 1.0
 ) -> float:
-    """Rad_{n,P}(L_G) <= C alpha log n sqrt(log p) / (gamma sqrt n) (Lemma 2.4; C hidden)."""
+    """Compute C alpha log n sqrt(log p) / (gamma sqrt n) >= Rad_{n,P}(L_G) (Lemma 2.4).
+
+    The paper hides C.
+    """
     _positive(alpha=alpha, gamma=gamma, n=n, p=p)
     return constant * alpha * math.log(n) * math.sqrt(math.log(p)) / (gamma * math.sqrt(n))
 
@@ -45,9 +48,9 @@ def sample_complexity(
     constant: ArrayLike = 1.0,
     log_power: ArrayLike = 0.0,
 ) -> Any:
-    """The n of Lemma 2.4: C (alpha^2 log p / gamma^2 + 1) / epsilon^2, times a power of its log.
+    """Compute the n of Lemma 2.4, C (alpha^2 log p / gamma^2 + 1) / epsilon^2 times a log factor.
 
-    The constant and the power of the logarithm that O-tilde hides are arguments.
+    The O-tilde hides the constant and the power of the logarithm; both are arguments.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     values = (alpha, p, gamma, epsilon, constant, log_power)
@@ -57,12 +60,13 @@ def sample_complexity(
 
 
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
-    """(1 - difference)^n / 2: how often, at least, some target is missed by n samples.
+    """Compute (1 - difference)^n / 2, the least probability that n samples miss some target.
 
     Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
-    sample falls on such a point the labelled data are the same, hence so is what any rule makes of
-    them; for one of the two it is wrong at least half of those times. (Definition 2.2 lets the
-    surrogate loss be any, so no argument about one of them refutes it.)
+    sample falls on such a point, the labelled data are equal for both targets. Any rule then
+    returns one answer for both. That answer is wrong at least half of the time for one of the
+    targets. (Definition 2.2 allows any surrogate loss, so an argument about one loss refutes
+    nothing.)
 
     Raises:
         ValueError: if the mass is not in [0, 1].
@@ -78,10 +82,10 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
 def solve_sample_complexity(
     alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
 ) -> float:
-    """The n at which the Rademacher bound equals epsilon, logarithm included.
+    """Return the n at which the Rademacher bound equals epsilon, logarithm included.
 
-    log n / sqrt n decreases from e^2 on, so the root is sought there; e^2 if the bound is below
-    epsilon already.
+    log n / sqrt n decreases from e^2 on, so the root is sought there. The result is e^2 if the
+    bound is below epsilon at e^2.
     """
     excess = lambda log_n: math.log(
         rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon
@@ -104,12 +108,11 @@ def margin_generalization_bound(
     constant: float = 1.0,
     low_order: float = 1.0,
 ) -> Float[Array, ""]:
-    """Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
+    """Compute Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
 
-    Here xi = C' (log(1/delta) + log n)/sqrt n; both constants are hidden in the paper.
-
-    Valid (for suitable constants) with the margins themselves or certified lower bounds on them;
-    with upper estimates from an attack it is optimistic.
+    Here xi = C' (log(1/delta) + log n)/sqrt n. The paper hides both constants. The bound is valid
+    (for suitable constants) with the margins themselves or certified lower bounds on them. It is
+    optimistic with upper estimates from an attack.
     """
     n = margins.shape[0]
     _positive(alpha=alpha, p=p, delta=delta)
@@ -119,15 +122,15 @@ def margin_generalization_bound(
 
 
 def vc_sample_complexity(parameters: int, depth: int, epsilon: float, /) -> float:
-    """The alternative the paper compares with: VC dimension p d log p, over epsilon^2 (C = 1)."""
+    """Compute the paper's first alternative: VC dimension p d log p, over epsilon^2 (C = 1)."""
     _positive(parameters=parameters, depth=depth, epsilon=epsilon)
     return parameters * depth * math.log(max(parameters, 2)) / epsilon**2
 
 
 def norm_product_sample_complexity(spectral_norms: list[float], epsilon: float, /) -> float:
-    """The other alternative: the squared product of spectral norms, over epsilon^2, as a logarithm.
+    """Compute log n of the second alternative: (product of spectral norms)^2 / epsilon^2.
 
-    Returned as log n, since the product overflows.
+    The function returns log n because the product overflows.
     """
     _positive(epsilon=epsilon)
     return 2.0 * sum(math.log(norm) for norm in spectral_norms) - 2.0 * math.log(epsilon)

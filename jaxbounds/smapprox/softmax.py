@@ -1,10 +1,11 @@
-"""Softmax attention in place of hard-max: how cold it must be for rounding to be exact.
+"""Softmax attention in place of hard-max: the inverse temperature at which rounding is exact.
 
 All values are binary, so an output coordinate is off by at most the attention mass outside the
-maximisers. The best score beats the next by 1. With a match, the null key is one below it and all
-other keys two: off-mass at most e^-b + T e^-2b. Without, up to T keys are one below the null key:
-off-mass at most T e^-b / (1 + T e^-b), which is tight. A correction of radius s restores the state
-exactly when the off-mass is below s.
+maximisers (the off-mass). The best score exceeds the next by 1. If a key matches, the null key is
+one below it and all other keys are two below it. The off-mass is then at most e^-b + T e^-2b. If no
+key matches, up to T keys are one below the null key. The off-mass is then at most T e^-b / (1 + T
+e^-b), which is tight. A correction of radius s restores the state exactly when the off-mass is
+below s.
 """
 
 import math
@@ -17,22 +18,22 @@ from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 
 
 def inverse_temperature(T: int, correction: Correction, /) -> float:
-    """An inverse temperature at which rounding is exact: ln(2T + 2) for thirds, ln(3T + 3) dyadic.
+    """Compute ln((T + 1)(1 - radius)/radius), an inverse temperature at which rounding is exact.
 
-    In general ln((T + 1)(1 - radius)/radius).
+    It is ln(2T + 2) for `THIRDS` and ln(3T + 3) for `DYADIC`.
     """
     return math.log((T + 1) * (1.0 - correction.radius) / correction.radius)
 
 
 def least_inverse_temperature(T: int, correction: Correction, /) -> float:
-    """The value below which some memory of T keys defeats the correction: ln(T (1 - s)/s)."""
+    """Compute ln(T (1 - s)/s); below it, some memory of T keys defeats the correction."""
     return math.log(T * (1.0 - correction.radius) / correction.radius)
 
 
 def off_mass(
     gaps: Float[Array, "n"], inverse_temperature: float | Float[Array, ""], /
 ) -> Float[Array, ""]:
-    """Softmax mass outside the best score, from the gaps (at least 1) of the others to it."""
+    """Compute the softmax mass outside the best score, from the gaps (at least 1) to that score."""
     weights = jnp.exp(-inverse_temperature * gaps)
     return weights.sum() / (1.0 + weights.sum())
 
@@ -40,7 +41,7 @@ def off_mass(
 def off_mass_bound(
     T: int, inverse_temperature: float | Float[Array, ""], /, *, match: bool
 ) -> Float[Array, ""]:
-    """The largest off-mass with T keys in memory, with or without a matching key."""
+    """Compute the largest off-mass with T keys in memory, with or without a matching key."""
     unit = jnp.exp(-jnp.asarray(inverse_temperature))
     rest = unit + T * unit**2 if match else T * unit
     return rest / (1.0 + rest)
@@ -52,6 +53,6 @@ def attention_error(
     inverse_temperature: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """The largest coordinate error of softmax against hard-max on given scores and values."""
+    """Compute the largest coordinate error of softmax against hard-max on these scores."""
     soft = soft_max(scores, jnp.ones(scores.shape, bool), inverse_temperature) @ values
     return jnp.abs(soft - hard_attention(scores, values)).max()

@@ -1,8 +1,8 @@
 """Activations with a surrogate derivative, for attacks on networks whose gradient is zero.
 
-Rounding saturates, hard-max is piecewise constant and many pre-activations are exactly 0, so the
-true gradient of a compiled network vanishes. The straight-through versions here have the true
-value and a useful derivative.
+Rounding saturates, hard-max is piecewise constant, and many pre-activations are exactly 0. The true
+gradient of a compiled network therefore vanishes. A straight-through function has the true value
+and a useful derivative.
 """
 
 import jax
@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float
 
 
 def relu(z: Float[Array, "*s"], /, *, straight_through: bool) -> Float[Array, "*s"]:
-    """The ReLU of z, with derivative 1 everywhere if `straight_through`."""
+    """Compute the ReLU of z, with derivative 1 everywhere if `straight_through`."""
     value = jnp.maximum(z, 0.0)
     return z + jax.lax.stop_gradient(value - z) if straight_through else value
 
@@ -19,7 +19,7 @@ def relu(z: Float[Array, "*s"], /, *, straight_through: bool) -> Float[Array, "*
 def maximisers(
     scores: Float[Array, "n"], allowed: Bool[Array, "n"], /, *, tie_tolerance: float = 0.0
 ) -> Bool[Array, "n"]:
-    """Tell where the allowed scores are within `tie_tolerance` of their maximum."""
+    """Tell which allowed scores are within `tie_tolerance` of their maximum."""
     masked = jnp.where(allowed, scores, -jnp.inf)
     return allowed & (masked >= masked.max() - tie_tolerance)
 
@@ -32,10 +32,11 @@ def hard_max(
     straight_through: bool = False,
     tie_tolerance: float = 0.0,
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-    """One for each maximiser, and how many there are: the attention weights are their quotient.
+    """Return one for each maximiser, and their number; the quotient is the attention weights.
 
-    They come apart because the mean of k equal values is exact only if the sum is divided by k:
-    k (1/k) is not 1 for k = 41, 49, ... With `straight_through` the derivative is softmax's.
+    The two values stay separate for exactness. The mean of k equal values is exact only if the sum
+    is divided by k, because k (1/k) is not 1 for k = 41, 49, ... The option `straight_through`
+    gives the derivative of softmax.
     """
     best = maximisers(scores, allowed, tie_tolerance=tie_tolerance).astype(scores.dtype)
     best, count = jax.lax.stop_gradient((best, best.sum()))
@@ -46,7 +47,7 @@ def hard_max(
 
 
 def hard_attention(scores: Float[Array, "n"], values: Float[Array, "n *d"], /) -> Array:
-    """The mean of the values over the maximisers of the scores (Section 4)."""
+    """Compute the mean of the values over the maximisers of the scores (Section 4)."""
     best, count = hard_max(scores, jnp.ones(scores.shape, bool))
     return best @ values / count
 
@@ -54,5 +55,5 @@ def hard_attention(scores: Float[Array, "n"], values: Float[Array, "n *d"], /) -
 def soft_max(
     scores: Float[Array, "n"], allowed: Bool[Array, "n"], inverse_temperature: float | Array, /
 ) -> Float[Array, "n"]:
-    """softmax(inverse_temperature * scores) over the allowed entries, exactly zero elsewhere."""
+    """Compute softmax(inverse_temperature * scores) over allowed entries, exactly 0 elsewhere."""
     return jax.nn.softmax(inverse_temperature * scores, where=allowed)

@@ -1,10 +1,10 @@
 """The nonzero structure of a compiled network: copies, small products, look-ups.
 
-Almost all weights of the construction are zero. A layer copies most groups of coordinates, computes
-a few from a few others, and attends, if at all, by matching position codes: with n key bits the
-score of a key is n where it agrees with the query and at most n - 2 elsewhere, the null key's is
-n - 1, so hard attention finds the matching keys or nothing. `read` recognises this in the weights
-and refuses what is anything else; `look_up` runs it.
+Almost all weights of the construction are zero. A layer copies most groups of coordinates and
+computes a few groups from a few others. It may also attend by matching position codes. If a code
+has n key bits, the score of a key is n if the key equals the query and at most n - 2 otherwise. The
+null key has score n - 1. Hard attention therefore finds the matching keys or nothing. `read`
+recognises this structure in the weights and refuses any other. `look_up` runs it.
 """
 
 from typing import Any, NamedTuple
@@ -16,21 +16,21 @@ from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.layout import Layout
 
 ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
-"""The groups that are not zero before the first layer and after the last."""
+"""The groups that are not zero before the first layer, and those after the last layer."""
 
 
 class LookUp(NamedTuple):
     """Hard attention that finds the keys with a given cell and leading bits of a timestep.
 
     Attributes:
-        past: whether the keys are past steps, pos2 and leading bits of pos1; else input positions.
+        past: whether the keys are past steps (pos2 and leading bits of pos1) or input positions.
         cell: the group that holds the cell asked for.
-        prefix: the group whose leading bits must be those of the timestep; "" if none must.
-        known: how many of them.
+        prefix: the group whose leading bits must equal those of the timestep; "" if no bit must.
+        known: the number of these leading bits.
         asks: whether the next bit of the timestep must be one, too.
-        flag: the coordinate of scr4 that gets a one where a key is found; -1 if none does.
-        copied: the group that is copied from where it was found; "" if none is.
-        target: the group that it is copied to.
+        flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
+        copied: the group that is copied from the key found; "" if no group is copied.
+        target: the group to which it is copied.
     """
 
     past: bool
@@ -44,13 +44,13 @@ class LookUp(NamedTuple):
 
 
 class SparseLayer(NamedTuple):
-    """A layer without its zeros; a group that is neither copied nor computed is cleared.
+    """A layer without its zeros; it clears a group that it neither copies nor computes.
 
     Attributes:
-        look_ups: its attentions, in order.
-        copies: the groups that it copies.
-        computed: the groups that it computes, together, as relu(W h + b) and the correction.
-        sources: the groups that these are computed from.
+        look_ups: the attentions of the layer, in order.
+        copies: the groups that the layer copies.
+        computed: the groups that the layer computes together, as relu(W h + b) and the correction.
+        sources: the groups from which they are computed.
     """
 
     look_ups: tuple[LookUp, ...]
@@ -64,7 +64,7 @@ class Structure(NamedTuple):
 
     Attributes:
         layout: the named coordinates.
-        layers: in order.
+        layers: the layers, in order.
         correction: the rounding after every layer, or None.
     """
 
@@ -74,21 +74,22 @@ class Structure(NamedTuple):
 
 
 class _Unlike(Exception):
-    """These weights are not those of the construction."""
+    """The error that these weights are not those of the construction."""
 
 
 def read(
     params: Any, layout: Layout, correction: Correction | None, /, *, T: int
 ) -> Structure | None:
-    """The structure of a network's weights, or None if they have another.
+    """Return the structure of a network's weights, or None if they have another structure.
 
-    None, too, where position codes repeat within T steps (`bits` too few): several keys match then.
+    The result is also None if position codes repeat within T steps (`bits` too few), because
+    several keys then match.
 
     Args:
         params: weights for `transformer.run`, NumPy.
-        layout: the coordinates that they are meant for.
-        correction: the rounding that they are meant to have after every layer, or None.
-        T: steps simulated.
+        layout: the coordinates of these weights.
+        correction: the rounding after every layer, or None.
+        T: the number of simulated steps.
     """
     try:
         _require(2**layout.bits > T)
@@ -117,7 +118,7 @@ def read(
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
-    """W (computed, sources) and b (computed, 1) of every layer, from dense weights."""
+    """Return W (computed, sources) and b (computed, 1) of every layer, from dense weights."""
     groups = structure.layout.groups
     places = lambda names: np.array([i for name in names for i in groups[name]], int)
     W1, b1 = params["layers"]["W1"], params["layers"]["b1"]
@@ -136,7 +137,7 @@ def _require(condition: bool | np.bool_) -> None:
 
 
 def _groups(layout: Layout, vector: np.ndarray) -> set[str]:
-    """The groups in which a vector is not zero."""
+    """Return the groups in which a vector is not zero."""
     _require(not vector[layout.live :].any())
     return {g for g, at in layout.groups.items() if vector[at.start : at.stop].any()}
 
@@ -148,7 +149,7 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """One layer and the groups that are not zero after it, from those that are not before."""
+    """Read one layer: return it and the groups that are not zero after it, from those before it."""
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
         for kind in ("dec", "enc")
@@ -177,7 +178,7 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
 
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
-    """The look-up that one attention is, if it is any; its weights are built again to compare."""
+    """Read one attention as a look-up, or None; compare its weights with weights built again."""
     if not any(w.any() for w in weights.values()):
         return None
     query, key = ([int(row.argmax()) for row in weights[n] if row.any()] for n in ("Wq", "Wk"))
@@ -203,7 +204,7 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """The group whose leading coordinates are these, in order; "" if there are none."""
+    """Return the group whose leading coordinates are these, in order; "" if there are none."""
     if not places:
         return ""
     for group, at in layout.groups.items():

@@ -1,9 +1,9 @@
-"""All steps of a run at once, each from the previous step of a given trace.
+"""All steps of a run at once, each started from the previous step of a given trace.
 
-The input of step i + 1 is the output of step i, so that a run is sequential. Where a trace is
-known, such as the machine's, every step can start from it, and T + 1 steps are one batch. If every
-step then gives the trace's next state, the network's own run is that trace, by induction over the
-steps: timestep 0 starts from the network's own state.
+The input of step i + 1 is the output of step i, so a run is sequential. If a trace is known, for
+example the machine's, every step can start from it, and T + 1 steps are one batch. Suppose that
+every step then gives the trace's next state. Timestep 0 starts from the network's own state. The
+network's own run is then that trace, by induction over the steps.
 """
 
 from collections.abc import Sequence
@@ -33,10 +33,10 @@ def every_step(
     *,
     attention: Attention = HARD,
 ) -> Float[Array, "T1 w"]:
-    """One pass of the full network over all steps: o_0 .. o_T from given o_0 .. o_(T-1).
+    """Make one pass of the full network over all steps: o_0 .. o_T from given o_0 .. o_(T-1).
 
-    The outputs of a run (`transformer.run`, same arguments) are what this maps to itself, and k
-    passes from any outputs give the first k of them.
+    The outputs of a run (`transformer.run` with these arguments) are a fixed point of this map. k
+    passes from any outputs give the first k outputs of the run.
     """
     T = outputs.shape[0] - 1
     encoded = tokens @ params["embedding"].T + encoder_codes
@@ -59,7 +59,7 @@ def every_step(
 
 
 def last_visits(here: Array, asked: Array, cells: int, /) -> Array:
-    """For each step (T1, n) the last one up to it that was at the cell asked for; 0 for none."""
+    """Return for each step (T1, n) the last step up to it at the cell asked for, or 0."""
     word = jnp.arange(here.shape[1])
 
     def step(table: Array, xs: Any) -> Any:
@@ -80,7 +80,10 @@ def every_step_by_look_up(
     states: dict[str, Float[Array, "T1 size n"]],
     /,
 ) -> look_up.Found:
-    """`every_step` on the structure of the weights, for a batch of words (see `look_up.run`)."""
+    """Compute `every_step` on the structure of the weights, for a batch of words.
+
+    `look_up.run` explains the structure.
+    """
     layout, weights = structure.layout, blocks(structure, params)
     groups, (steps, _, n) = layout.groups, states["st"].shape
     start = {g: params["start"][groups[g].start : groups[g].stop] for g in LEAVES}
@@ -106,7 +109,10 @@ def every_step_by_look_up(
 
 
 COLUMNS = 2**14
-"""States that go through the layers at once: more words are taken in chunks that stay in cache."""
+"""The number of states that go through the layers at once; a larger number leaves the cache.
+
+More words run in chunks.
+"""
 
 
 @cache
@@ -150,20 +156,20 @@ def verify(
     precision: str = "float32",
     params: Any = None,
 ) -> Float[np.ndarray, "n T1"]:
-    """How far every step, started from the trace, is from the trace's next state; 0 is exact.
+    """Compute the distance of every step, started from the trace, from the trace's next state.
 
-    All steps at once. Where a row is zero throughout, the network's own run on that word is the
-    trace.
+    All steps run at once. The distance 0 is exact. If a row is zero throughout, the network's own
+    run on that word is the trace.
 
     Args:
         compiled: the machine.
-        words: inputs; see `execute.encode` for what is refused.
-        trace: what the run is claimed to be, such as `execute.simulated(compiled, words)`.
+        words: inputs; `execute.encode` lists the words that it refuses.
+        trace: the claimed run, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".
-        params: other weights for the same network; they run densely.
+        params: other weights for this network; they run densely.
 
     Raises:
-        ValueError: if the trace is not one of T + 1 steps on each word.
+        ValueError: if the trace does not have T + 1 steps on each word.
     """
     n, T = len(words), compiled.T
     if np.shape(trace.states) != (n, T + 1):

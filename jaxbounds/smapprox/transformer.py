@@ -1,14 +1,16 @@
 """The encoder-decoder Transformer of Section 4: null keys, hard-max attention, shared weights.
 
-One layer maps h to
+One layer maps h in four steps:
+
     h + Attn_dec(h, (h_1 .. h_i)),  then  h + Attn_enc(h, (e_1 .. e_m)),
     then  relu(W1 h + b1),  and, with corrections,  relu(W3 relu(W2 h + b2) + b3).
-The same layers run at every timestep i = 0..T; timestep 0 has an empty decoder memory. The input
-of step i+1 is the output of step i plus the position code of i+1.
 
-Parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}, where
-`layers` has "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1, b1 and, in corrected
-networks, W2, b2, W3, b3.
+Every timestep i = 0..T runs these layers; timestep 0 has an empty decoder memory. The input of step
+i+1 is the output of step i plus the position code of i+1.
+
+Parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}.
+`layers` has "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and b1. Corrected
+networks also have W2, b2, W3, b3.
 """
 
 from collections.abc import Mapping
@@ -25,15 +27,15 @@ Params = Mapping[str, Any]
 
 
 class Segment(NamedTuple):
-    """Consecutive layers that are run alike; attention that is not listed is left out.
+    """Consecutive layers that run with equal attentions.
 
     Attributes:
         start: the first layer.
-        stop: one after the last.
-        decoder: whether they attend to past steps.
-        encoder: whether they attend to the input.
-        targets: the coordinates that decoder values may change; None for all of them. Only those
-            are kept for past steps.
+        stop: one after the last layer.
+        decoder: whether the layers attend to past steps.
+        encoder: whether the layers attend to the input.
+        targets: the coordinates that decoder values may change; None means all. The run keeps only
+            these coordinates for past steps.
     """
 
     start: int
@@ -45,12 +47,13 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True)
 class Attention:
-    """How scores become weights.
+    """The rule that turns scores into weights.
 
     Attributes:
-        kind: "hard" averages over the maximisers (the paper's), "soft" is softmax.
-        straight_through: same values, surrogate derivatives (see `straight_through`).
-        tie_tolerance: scores this close to the maximum count as tied; 0 for exact ties.
+        kind: "hard" averages over the maximisers (the paper's rule); "soft" is softmax.
+        straight_through: whether derivatives are surrogates (see `straight_through`); values stay.
+        tie_tolerance: the distance from the maximum within which scores count as tied; 0 means
+            exact ties.
     """
 
     kind: str = "hard"
@@ -76,7 +79,7 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Masses, zero where not allowed, and their sum: the weights are the quotient."""
+        """Return masses, zero where not allowed, and their sum; the weights are the quotient."""
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
         return hard_max(
@@ -96,10 +99,10 @@ class Record(NamedTuple):
 
     Attributes:
         hidden: the state after every layer of every timestep.
-        decoder_scores: for each step and layer, of (null, timestep 1 .. T).
-        decoder_weights: likewise.
-        encoder_scores: for each step and layer, of (null, input position 1 .. m).
-        encoder_weights: likewise.
+        decoder_scores: for each step and layer, the scores of (null, timestep 1 .. T).
+        decoder_weights: the weights for these scores.
+        encoder_scores: for each step and layer, the scores of (null, input position 1 .. m).
+        encoder_weights: the weights for these scores.
     """
 
     hidden: Float[Array, "T1 D w"]
@@ -126,7 +129,7 @@ class Run(NamedTuple):
 def feed_forward(
     p: Params, h: Float[Array, "w"], /, *, straight_through: bool = False
 ) -> Float[Array, "w"]:
-    """relu(W1 h + b1), then the correction if the layer has one."""
+    """Compute relu(W1 h + b1), then the correction if the layer has one."""
     activation = lambda z: relu(z, straight_through=straight_through)
     h = activation(p["W1"] @ h + p["b1"])
     if "W2" not in p:
@@ -141,7 +144,7 @@ def feed_forward(
 def keys_and_values(
     p: Params, h: Float[Array, "w"], /
 ) -> tuple[Float[Array, "k"], Float[Array, "v"]]:
-    """W_K h + b_K and W_V h + b_V: what one state is in a memory."""
+    """Compute W_K h + b_K and W_V h + b_V, the key and the value of one state."""
     return p["Wk"] @ h + p["bk"], p["Wv"] @ h + p["bv"]
 
 
@@ -157,17 +160,17 @@ def attend(
     own: tuple[Float[Array, "k"], Float[Array, "v"]] | None = None,
     targets: tuple[int, ...] | None = None,
 ) -> tuple[Float[Array, "w"], tuple[Float[Array, "n1"], Float[Array, "n1"]]]:
-    """Add attention over the null key and a memory to h (Section 4); with the scores and weights.
+    """Add attention over the null key and a memory to h (Section 4); return scores and weights too.
 
     Args:
         p: weights of one attention: Wq, bq, K0, V0.
         h: the state.
         memory: keys and values.
-        allowed: which of them count; -inf and zero stand at the others.
+        allowed: which keys count; the others have score -inf and weight zero.
         attention: hard or soft.
-        inverse_temperature: of softmax attention.
+        inverse_temperature: the inverse temperature of softmax attention.
         own: key and value of the current step, after the memory.
-        targets: the coordinates of h that the values are added to; None for all of them.
+        targets: the coordinates of h to which the values are added; None means all.
     """
     keys, values = memory
     query = p["Wq"] @ h + p["bq"]
@@ -199,24 +202,24 @@ def run(
     record: bool = False,
     stop: Int[Array, ""] | None = None,
 ) -> Run:
-    """T + 1 passes of the decoder over one input.
+    """Make T + 1 passes of the decoder over one input.
 
     Args:
         params: see the module.
         tokens: one-hot input symbols, padded.
-        present: which of them are there.
+        present: whether each symbol is present.
         encoder_codes: beta(1) .. beta(m) in their coordinates.
-        decoder_codes: beta(0) .. beta(T+1) in theirs; beta(0) is not read.
-        segments: which layers run with which attention. One segment with both is the full network.
+        decoder_codes: beta(0) .. beta(T+1) in their coordinates; beta(0) is not read.
+        segments: the layers with their attentions. One segment with both attentions is the full
+            network.
         attention: hard or soft.
-        inverse_temperature: of softmax attention.
-        record: return the inside of the run too.
-        stop: the last step that is run, T unless given; later outputs are zero. Such a run has no
-            reverse derivative and no record.
+        inverse_temperature: the inverse temperature of softmax attention.
+        record: also return the inside of the run.
+        stop: the last step that runs, T by default; later outputs are zero. A run with `stop` has
+            no reverse derivative and no record.
 
     Raises:
-        ValueError: if `record` is asked for with `stop`, or with segments that leave out an
-            attention.
+        ValueError: if `record` is asked for with `stop`, or with segments that omit an attention.
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise ValueError(
@@ -295,7 +298,7 @@ def run(
 
 
 def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D T1"]:
-    """Columns (null, t = 1..T) from columns (null, t = 0..T of the past, the current step)."""
+    """Turn columns (null, t = 0..T of the past, the current step) into columns (null, t = 1..T)."""
     here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
     past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
     return jnp.where(here[:, None, :], table[..., -1:], past)

@@ -141,10 +141,10 @@ def test_a_chunk_that_was_written_before_its_state_is_not_read(tmp_path):
     assert len(kept.load()[2]) == 1
     # One that a state is said to follow, and that is not there.
     written(kept, "state.npz", leaf000000=np.zeros(1), step=6, ended=True)
-    with pytest.raises(ValueError, match="from step 4 to 6 are missing"):
+    with pytest.raises(ValueError, match="lacks the metrics from step 4 to 6"):
         kept.load()
     written(kept, "chunk-000000005.npz", metric_loss=np.zeros((2, 1)), until=6)
-    with pytest.raises(ValueError, match="from step 4 on are missing"):
+    with pytest.raises(ValueError, match="lacks the metrics from step 4 on"):
         kept.load()
 
 

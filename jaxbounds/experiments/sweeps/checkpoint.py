@@ -1,6 +1,6 @@
-"""Checkpoints of a sweep: npz files and a fingerprint; written whole or not at all.
+"""Checkpoints of a sweep: npz files and a fingerprint, each file complete or absent.
 
-A sweep replaces and removes only files that it wrote, as `jaxbounds.ground.folders` knows them.
+A sweep replaces and removes only files that it wrote; `jaxbounds.ground.folders` recognises them.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ from jaxbounds.ground.folders import Marked, set_aside
 FORMAT = "jaxbounds-checkpoint-4"
 STATE, ABOUT = "state.npz", "sweep.json"
 METRIC = "metric/"
-"""Beginning of the names of entries that are metrics."""
+"""The prefix of the names of entries that are metrics."""
 NAMES = re.compile(r"state\.npz|chunk-\d{9,}\.npz|sweep\.json")
 """The names of files that a sweep writes into its folder."""
 
 
 def plain(leaf: Any) -> Any:
-    """Return the data of typed keys; any other array unchanged."""
+    """Return the data of typed keys; return any other array unchanged."""
     return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
 
 def leaves_of(state: Any, /) -> list[np.ndarray]:
-    """Return the leaves of a pytree as they are stored: on the host, keys as their data."""
+    """Return the leaves of a pytree in their stored form: on the host, keys as their data."""
     return [np.asarray(plain(leaf)) for leaf in jax.tree.leaves(state)]
 
 
@@ -50,14 +50,15 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
 class Checkpoints:
     """The folder of one sweep: `state.npz` (the latest) and `chunk-<first step>.npz` (metrics).
 
-    A chunk's metrics are written before the state that follows it. Each file is written whole and
-    then renamed. So a process killed at any moment leaves a folder that can be resumed.
+    The sweep writes a chunk's metrics before the state that follows it. It writes each file under a
+    temporary name and then renames it. A process killed at any moment therefore leaves a folder
+    that can be resumed.
 
     Args:
         folder: the folder; the first write makes it.
-        fingerprint: the fingerprint of all dependencies of the numbers; a folder with another one
-            is refused.
-        part: (first lane, end, lanes of the sweep) where only these lanes are kept.
+        fingerprint: a hash of all dependencies of the numbers; the class refuses a folder with
+            another hash.
+        part: (first lane, end, lanes of the sweep) if the folder holds only these lanes.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Checkpoints:
             ) from problem
         if fingerprint != self.fingerprint:
             raise Refused(
-                f"checkpoint {path} belongs to another run (its configuration, network, seed or "
+                f"checkpoint={path} belongs to another run (its configuration, network, seed or "
                 "version differ). Try another folder"
             )
         return arrays
@@ -92,19 +93,19 @@ class Checkpoints:
         return sorted(found)
 
     def refuse_foreign(self) -> None:
-        """Refuse a folder in which the user has files at the names of a sweep.
+        """Refuse a folder in which the user has files with the names of a sweep's files.
 
         Raises:
             Refused: naming the user's files.
         """
         if strangers := self.marked.foreign(self._there()):
             raise Refused(
-                f"{self.folder} holds {', '.join(strangers)}, which no sweep wrote. Try another "
-                "folder"
+                f"folder={self.folder} holds {', '.join(strangers)}, which no sweep wrote. Try "
+                "another folder"
             )
 
     def clear(self) -> None:
-        """Remove the files of an earlier sweep; only the first of several processes does so."""
+        """Remove an earlier sweep's files; only the first of several processes removes them."""
         if jax.process_index() > 0:
             return
         for name in self._there():
@@ -113,7 +114,7 @@ class Checkpoints:
             self.marked.tidy()
 
     def put_aside(self) -> None:
-        """Rename the files of an earlier sweep; only the first of several processes does so."""
+        """Rename an earlier sweep's files; only the first of several processes renames them."""
         if jax.process_index() > 0:
             return
         self.refuse_foreign()
@@ -131,7 +132,7 @@ class Checkpoints:
     ) -> None:
         """Store the metrics of steps `first` to `step`, then the state at `step`.
 
-        Only the first of several processes does so.
+        Only the first of several processes stores them.
 
         Args:
             step: the step that was reached.
@@ -153,7 +154,7 @@ class Checkpoints:
         """Return the step of the latest state, and whether no work was left; None without a state.
 
         Raises:
-            Refused: as `load`.
+            Refused: if a file is damaged (see `load`).
         """
         if not is_there(self.marked.place(STATE)):
             return None
@@ -164,7 +165,7 @@ class Checkpoints:
         """Return (step, leaves of the state, metrics of earlier chunks); None without a state.
 
         Raises:
-            Refused: if a file is damaged, missing or of another run.
+            Refused: if a file is damaged, missing or from another run.
             Unreachable: if the files are on an object store that did not answer.
         """
         if not is_there(self.marked.place(STATE)):
@@ -174,8 +175,8 @@ class Checkpoints:
         del stored["ended"]
         if (None if part is None else tuple(part.tolist())) != self.part:
             raise Refused(
-                f"{self.folder} holds other lanes than these (of another share): choose another "
-                "folder, or remove this one"
+                f"folder={self.folder} holds a checkpoint of other lanes, from another share. Try "
+                "another folder, or remove this one"
             )
         chunks, reached = [], 0
         for name in self._there():
@@ -185,17 +186,23 @@ class Checkpoints:
             if first >= step:
                 continue
             if first != reached:
-                raise Refused(f"the metrics from step {reached} on are missing in {self.folder}")
+                raise Refused(
+                    f"folder={self.folder} lacks the metrics from step {reached} on. Try "
+                    "fresh=True, which sets it aside, or another folder"
+                )
             metrics = self._read(name)
             reached = int(metrics.pop("until"))
             chunks.append({k.removeprefix(METRIC): values for k, values in metrics.items()})
         if reached != step:
-            raise Refused(f"the metrics from step {reached} to {step} are missing")
+            raise Refused(
+                f"folder={self.folder} lacks the metrics from step {reached} to {step}. Try "
+                "fresh=True, which sets it aside, or another folder"
+            )
         return step, [stored[name] for name in sorted(stored)], chunks
 
 
 def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
-    """Read the records of a sweep without the sweep, also where a resumption is refused.
+    """Read the records of a sweep from its folder, even if the sweep could not be resumed.
 
     Args:
         folder: the folder of the sweep.
@@ -208,7 +215,7 @@ def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
     """
     place = locate(folder)
     if not is_there(place / STATE):
-        raise Refused(f"{place} holds no sweep. Try the folder that was given to sweep")
+        raise Refused(f"folder={place} holds no sweep. Try the folder that was given to sweep")
     arrays, mark = load_arrays(place / STATE, form=FORMAT)
     part = arrays.get("part")
     lanes = None if part is None else tuple(part.tolist())

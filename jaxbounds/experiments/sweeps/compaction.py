@@ -6,13 +6,13 @@ import numpy as np
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
     """Choose the lane for each position, so that the fewest groups have work left.
 
-    A lane keeps its slot within a group, since only there the compiled program is certain to give
-    it the same bits. Groups with work come first, and are so dealt out evenly over the devices.
+    A lane keeps its slot within a group, because the compiled program gives it certainly equal bits
+    only there. Groups with work come first, so they are distributed evenly over the devices.
 
     Args:
         over: (positions,) whether the lane at each position is finished. Positions lie in groups of
-            `group`, of which number i is on device i modulo `devices`.
-        group: lanes in a group.
+            `group` lanes; group number i is on device i modulo `devices`.
+        group: the number of lanes in a group.
         devices: the number of devices.
 
     Returns:

@@ -5,16 +5,18 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 MOST = 32
-"""Compiled programs, shapes and sizes of groups that `kept` holds: four of a sweep. It lets go what
-was not used for longest; a larger number takes more memory."""
+"""The largest number of programs, shapes and group sizes that `kept` stores: four per sweep.
+
+`kept` drops the entry that was unused for longest. A larger number takes more memory.
+"""
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
-    """Return the program of a mark and name; compile it if it is not kept.
+    """Return the stored program of a mark and name; compile it if it is not stored.
 
     Args:
-        mark: a mark that only equal programs on equal devices share; None if that is not known.
+        mark: a mark that only equal programs on equal devices share; None if no such mark is known.
         name: the name of one of several programs of the mark.
         compile_: a function that compiles the program.
     """
@@ -30,5 +32,5 @@ def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
 
 
 def forget() -> None:
-    """Let go of all kept programs."""
+    """Drop all stored programs."""
     _programs.clear()

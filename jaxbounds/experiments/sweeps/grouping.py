@@ -4,21 +4,29 @@ from collections.abc import Callable
 from typing import Any
 
 ON_CPU = 4
-"""Lanes in a group on a CPU, unless given; a sweep of up to 32 lanes has such groups. A larger
-number lets more lanes run for nothing, a smaller one makes tiny lanes slow."""
+"""The default number of lanes in a group on a CPU, for sweeps of up to 32 lanes.
+
+A larger number steps more finished lanes in vain. A smaller number makes tiny lanes slow.
+"""
 PARTS = 8
-"""Groups of a sweep of more lanes on a CPU; so many devices share it. A larger number makes tiny
-lanes slow."""
+"""The number of groups on a CPU if a sweep has more lanes; this many devices can share the sweep.
+
+A larger number makes tiny lanes slow.
+"""
 AT_MOST = 256
-"""Lanes in a group on an accelerator at most, unless given, so that a few thousand lanes fill
-several groups. A larger number makes larger programs.
+"""The largest default number of lanes in a group on an accelerator.
+
+A few thousand lanes then fill several groups. A larger number makes larger programs.
 """
 SHARE = 0.8
-"""Share of an accelerator's memory that `available` gives one program; a larger share makes larger
-groups, and leaves less for other programs."""
+"""The share of an accelerator's memory that `available` gives one program.
+
+A larger share makes larger groups and leaves less memory for other programs.
+"""
 LIMIT = 8 * 2**30
-"""Bytes for one program where a device does not report its memory; a larger limit makes larger
-groups.
+"""The bytes for one program if a device does not report its memory.
+
+A larger limit makes larger groups.
 """
 
 
@@ -37,20 +45,20 @@ def needed(program: Any, /) -> int:
 
 
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
-    """Return the group of a sweep of `count` lanes that names none.
+    """Return the group size of a sweep of `count` lanes if the caller names none.
 
-    The result does not depend on the number of devices, so neither do the bits.
+    The result does not depend on the number of devices, so the bits do not depend on it either.
 
     Args:
         count: the number of all lanes.
         limit: the bytes on one device.
         device: one of the devices of the sweep.
-        need: a function from a number of lanes to the bytes of their group; called for accelerators
-            only.
+        need: a function from a number of lanes to the bytes of their group; called only for
+            accelerators.
 
     Returns:
-        `ON_CPU` on a CPU, or a `PARTS`th of the lanes if that is more; else the largest power of
-        two that fits, up to `AT_MOST` and `count`.
+        On a CPU: `ON_CPU`, or the `PARTS`th part of the lanes if that is more. Otherwise: the
+        largest power of two that fits, up to `AT_MOST` and `count`.
     """
     if device.platform == "cpu":
         return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))

@@ -1,8 +1,8 @@
-"""Lanes in groups of a fixed size: one program, which gives each device a group at a time.
+"""Lanes in groups of a fixed size: one program, which gives each device one group at a time.
 
-The program knows nothing of other groups, shares or processes, and each device runs it alone. Other
-groups, shares and processes only change who calls the program for which lanes. The program is
-compiled once for all devices.
+The program does not depend on other groups, shares or processes, and each device runs it alone.
+They only decide who calls the program for which lanes. The program is compiled once for all
+devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,18 +19,18 @@ from jaxbounds.ground.jax_internals import process_allgather
 Rounds = list[Any]
 """Values for the groups of this process, round by round; an axis holds the groups of a round."""
 AXIS = "jaxbounds_lanes"
-"""The axis of the mesh of devices."""
+"""The name of the axis of the mesh of devices."""
 
 
 class Groups:
-    """Groups dealt out over devices in turn: group i is on device i modulo their count.
+    """Groups distributed over devices in turn: group i is on device i modulo their number.
 
-    Each of several processes has the groups of its own devices.
+    Each process has the groups of its own devices.
 
     Args:
         count: the number of groups.
-        group: lanes in each group.
-        devices: the devices of all processes, in the same order in each.
+        group: the number of lanes in each group.
+        devices: the devices of all processes, in one order for all processes.
     """
 
     def __init__(self, count: int, group: int, devices: Sequence[Any]) -> None:
@@ -50,7 +50,7 @@ class Groups:
         self.local = tuple(self.devices[index] for index in here)
         rounds = max((-(-(count - index) // total) for index in here), default=0)
         self.rounds = [[index + turn * total for index in here] for turn in range(rounds)]
-        """The groups of each round, by device; one of number `count` or above is none."""
+        """The groups of each round, by device; a number `count` or above means no group."""
 
     def device(self, index: int, /) -> Any:
         """Return the device of a group."""
@@ -67,9 +67,9 @@ class Groups:
 
         Args:
             function: a function of the arguments of one group, and of the shared data.
-            shapes: the shapes of its arguments for one group.
+            shapes: the shapes of the arguments for one group.
             shared: the data that all groups share.
-            donate: the arguments that it may overwrite.
+            donate: the arguments that the program may overwrite.
         """
         each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
         own = [PartitionSpec(AXIS)] * len(shapes)
@@ -95,7 +95,7 @@ class Groups:
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """Put a whole number for each group on its device; 0 where there is no group."""
+        """Put a whole number for each group on its device; 0 if there is no group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]
@@ -121,7 +121,7 @@ class Groups:
 
         Args:
             rounds: values of the groups of this process.
-            like: the value of one group, as `jax.eval_shape` gives it.
+            like: the value of one group, as `jax.eval_shape` returns it.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)
         parts: dict[int, Any] = {}

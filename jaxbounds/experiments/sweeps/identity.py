@@ -1,7 +1,7 @@
-"""The identity of a sweep, to which its folder belongs: one program on one set of lanes.
+"""The identity of a sweep: one program on one set of lanes. A folder belongs to one identity.
 
-Programs are traced and hashed, with the values of the arrays that they close over. A function that
-a program calls on the host cannot be traced: `fingerprint` stands for it.
+The module traces and hashes programs, with the values of the arrays that they close over. It cannot
+trace a function that a program calls on the host. `fingerprint` represents such functions.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from jaxbounds.programs.traces import bytes_of, equations, program_text
 Identity = dict[str, str]
 """A digest or a text for each part of a sweep, by name: "lanes['rate'], values"."""
 SETTINGS = ("jax_threefry_partitionable", "jax_default_prng_impl", "jax_random_seed_offset")
-"""Settings of JAX that change draws, and that no trace shows."""
+"""Settings of JAX that change random draws but appear in no trace."""
 PACKAGES = ("jaxbounds", "jax", "jaxlib", "numpy", "machine")
 """Entries of `versions` that decide the bits of a program."""
 
@@ -38,7 +38,7 @@ def _sha(*parts: bytes) -> str:
 
 
 def _values(name: str, tree: Any) -> Identity:
-    """The leaves of a pytree: their types, their shapes, their values."""
+    """Describe the leaves of a pytree: types, shapes, and digests of values."""
     found = {}
     for path, leaf in by_path(tree).items():
         found[f"{name}{path}, type and shape"] = f"{leaf.dtype} {tuple(leaf.shape)}"
@@ -48,7 +48,7 @@ def _values(name: str, tree: Any) -> Identity:
 
 
 def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
-    """The program of a function, with the values that it closes over; and the shapes it returns."""
+    """Digest a function's program and the values that it closes over; return result shapes too."""
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
@@ -76,17 +76,17 @@ def identity_of(
     about: dict[str, Any],
     device: Any,
 ) -> tuple[Identity, str]:
-    """The identity of a sweep, and a mark that tells its programs from other programs.
+    """Compute the identity of a sweep, and a mark that distinguishes its programs from others.
 
     Args:
-        start: of one lane.
-        step: of one lane.
-        measure: of one lane, with metrics by name.
-        lanes: of the whole sweep.
-        shared: what all lanes share, in a tuple.
+        start: the start of one lane.
+        step: the step of one lane.
+        measure: the measurement of one lane, with metrics by name.
+        lanes: the lanes of the whole sweep.
+        shared: the data that all lanes share, in a tuple.
         deciding: further functions by name: of a state ("finished"), of a record ("enough").
         about: further words and numbers.
-        device: one of those that compute.
+        device: one of the devices that compute.
     """
     one = lambda tree: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), tree)
     lane, common = one(like(lanes, 1)), jax.tree.map(_shape, shared)
@@ -117,21 +117,21 @@ def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
 
 
 def digest_of(identity: Identity, /) -> str:
-    """One word for an identity."""
+    """Digest an identity into one word."""
     return _sha(json.dumps(identity, sort_keys=True).encode())
 
 
 def write_identity(marked: Marked, identity: Identity, group: int, /) -> None:
-    """Put an identity into its folder."""
+    """Write an identity into its folder."""
     about = {"identity": identity, "group": group}
     marked.write(ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
 def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
-    """The identity that a folder holds, and its lanes in a group; None without one.
+    """Read the identity in a folder, and its number of lanes in a group; None if there is none.
 
     Raises:
-        Damaged: if it is damaged.
+        Damaged: if the file is damaged.
     """
     path: Place = marked.place(ABOUT)
     if not is_there(path):
@@ -139,7 +139,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
     try:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
-            raise Refused("it has another structure")
+            raise Refused(f"keys={sorted(stored)} have other types. Try another folder")
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:
         raise Damaged(

@@ -12,7 +12,7 @@ from jaxbounds.ground.files import can_be_stored
 
 
 def canonical(leaf: Any, /) -> Any:
-    """Return a NumPy array in the type that JAX gives it (float32 for float64 without x64)."""
+    """Convert a NumPy array to the type that JAX gives it (float32 for float64 without x64)."""
     if not isinstance(leaf, np.ndarray):
         return leaf
     return leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype), copy=False)
@@ -24,7 +24,7 @@ def is_key(leaf: Any, /) -> bool:
 
 
 def impl_of(leaf: Any, /) -> Any:
-    """Return the generator of an array of typed keys, or of its shape alone."""
+    """Return the random generator of an array of typed keys, or of its shape alone."""
     found: list[Any] = []
 
     def look(keys: Any) -> Any:
@@ -52,7 +52,7 @@ def count_of(lanes: Any, /) -> int:
     """Return the number of lanes in a pytree.
 
     Raises:
-        Refused: if a leaf is no array with an axis of lanes, the leaves have different lengths,
+        Refused: if a leaf is not an array with an axis of lanes, the leaves have different lengths,
             there are no lanes, or a leaf is a single old-style key.
     """
     found = by_path(lanes)
@@ -64,21 +64,21 @@ def count_of(lanes: Any, /) -> int:
             )
         if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
             raise Refused(
-                f"lanes{path} has shape {leaf.shape}: a single old-style key, or that many seeds? "
+                f"lanes{path} has shape={leaf.shape}: a single old-style key, or that many seeds? "
                 "Try jax.random.split(jax.random.key(0), lanes)"
             )
     lengths = {path: leaf.shape[0] for path, leaf in found.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
-        said = ", ".join(f"lanes{path} has {length}" for path, length in lengths.items())
+        said = ", ".join(f"{path}: {length}" for path, length in lengths.items())
         raise Refused(
-            f"{said or 'there are no lanes'}; expected one number of lanes, at least 1. Try "
+            f"lanes={{{said}}}, expected one number of lanes in all leaves, at least 1. Try "
             "lanes_of for a product"
         )
     return next(iter(lengths.values()))
 
 
 def bits_of(dtype: Any, /) -> int:
-    """Return the bits of a number of a type; for typed keys as many as a byte has."""
+    """Return the bits of a number of a type; typed keys count as 8 bits."""
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return 8
     if jnp.issubdtype(dtype, jnp.integer):
@@ -100,15 +100,15 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:
             raise Refused(
-                f"{what}{path} has type {leaf.dtype}, which XLA does not hand from one program to "
-                "the next. Try int8, and convert inside of the step"
+                f"{what}{path} has type={leaf.dtype}, which XLA does not pass from one program to "
+                "the next. Try int8, and convert inside the step"
             )
         if stored and not is_key(leaf) and not can_be_stored(np.dtype(leaf.dtype)):
-            raise Refused(f"{what}{path} has type {leaf.dtype}, which no file holds. Try no folder")
+            raise Refused(f"{what}{path} has type={leaf.dtype}, which no file holds. Try no folder")
 
 
 def refuse_numbers(**numbers: int | None) -> None:
-    """Refuse counts that are no positive whole numbers.
+    """Refuse counts that are not positive whole numbers.
 
     Raises:
         Refused: naming the first such count.

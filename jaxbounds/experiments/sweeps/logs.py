@@ -1,4 +1,4 @@
-"""Records of a sweep on their way to a logger: any function, or a CSV file by its name."""
+"""Loggers of a sweep's records: any function, or a CSV file by its name."""
 
 import csv
 import io
@@ -20,10 +20,10 @@ OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
 class Csv:
     """A CSV file with a line for each lane and record: step, lane, metrics.
 
-    An array becomes a column for each of its entries, "w[0]", "w[1]", ...
+    An array becomes one column for each of its entries, "w[0]", "w[1]", ...
 
     Args:
-        path: the path of a file of this machine; a file that no sweep wrote is set aside.
+        path: the path of a file on this machine; a file that no sweep wrote is set aside.
 
     Raises:
         Refused: if the name does not end in .csv, or is an address.
@@ -74,13 +74,13 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
 
 
 def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, every: int) -> None:
-    """Hand records to a logger; only the first of several processes does so.
+    """Pass records to a logger; only the first of several processes does so.
 
     Args:
         log: the logger.
         metrics: (lanes, records, ...) by name.
         first: the step before the first record.
-        every: steps between records.
+        every: the number of steps between records.
     """
     if log is None or jax.process_index() > 0:
         return

@@ -1,4 +1,4 @@
-"""The merge of the checkpoints of a run's shares into those of the whole run."""
+"""The merge of the checkpoints of a run's shares into the checkpoints of the whole run."""
 
 import shutil
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class _Part(NamedTuple):
 
 
 def _read(folder: Place) -> _Part | None:
-    """Read a share; None where the state holds no lanes: a piece that one share computed whole."""
+    """Read a share; return None if one share computed the whole state."""
     arrays, mark = load_arrays(folder / "state.npz", form=FORMAT)
     if "part" not in arrays:
         return None
@@ -39,7 +39,7 @@ def _read(folder: Place) -> _Part | None:
 
 
 def _as_long_as(metrics: Metrics, records: int) -> Metrics:
-    """Repeat the last record of finished lanes, which rest and measure the same ever after."""
+    """Repeat the last record of finished lanes, whose measurements no longer change."""
     last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 
@@ -49,13 +49,19 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
-        raise Refused(f"{said}the shards are of different runs")
+        runs = sorted({part.mark for part in parts})
+        raise Refused(
+            f"{said}the shards are of different runs, marks={runs}. Try the shards of one run"
+        )
     reached, count = 0, parts[0].lanes
     for first, end in [*((part.first, part.end) for part in parts), (count, count)]:
         if first != reached:
             words = "are in two shards" if first < reached else "are in no shard"
             low, high = sorted((first, reached))
-            raise Refused(f"{said}lanes {low} to {high - 1} of {count} {words}")
+            raise Refused(
+                f"{said}lanes {low} to {high - 1} of {count} {words} (folders="
+                f"{[str(place) for place in found]}). Try the folder of each share once"
+            )
         reached = end
     step = max(part.step for part in parts)
     records = max(next(iter(part.metrics.values())).shape[1] for part in parts)
@@ -72,7 +78,10 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
     """Copy a piece that one share computed whole: a folder of checkpoints, or a file."""
     if len(found) > 1:
-        raise Refused(f"{name} is in two shards: {found[0]} and {found[1]}")
+        raise Refused(
+            f"piece={name} is in two shards: {found[0]} and {found[1]}. Try the folder of each "
+            "share once"
+        )
     if is_there(found[0]):
         _copy_files(found, (into / name).parent)
     else:
@@ -89,20 +98,20 @@ def _copy_files(files: Sequence[Place], into: Place) -> None:
 
 
 def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
-    """Put the shares of one `sweep(..., share="I/N", folder=...)` together in a folder.
+    """Join the shares of one `sweep(..., share="I/N", folder=...)` in a folder.
 
-    The same call of `sweep` with `resume=True`, that folder and no `share` returns all lanes.
+    A later call of `sweep` with `resume=True`, that folder and no `share` returns all lanes.
 
     Args:
         folders: the folder of each share.
-        into: the folder of the whole sweep; it holds no sweep yet.
+        into: the folder of the whole sweep; it must not hold a sweep yet.
 
     Returns:
         The step that the sweep reached.
 
     Raises:
-        Refused: if a folder holds no share, lanes are missing or in two shares, a file is
-            damaged, the shares are of different sweeps, or `into` holds a sweep.
+        Refused: if a folder holds no share, lanes are missing or in two shares, a file is damaged,
+            the shares are of different sweeps, or `into` holds a sweep.
     """
     found, place = list(map(locate, folders)), locate(into)
     if is_there(place / STATE):
@@ -112,7 +121,8 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
         part = _read(folder) if is_there(folder / STATE) else None
         if part is None:
             raise Refused(
-                f"{folder} holds no share of a sweep. Try the folders that sweep(..., share=) got"
+                f"folder={folder} holds no share of a sweep. Try the folders that "
+                "sweep(..., share=) got"
             )
         parts.append(part)
     _join("", parts, found, place)
@@ -120,7 +130,7 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
 
 
 def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
-    """Put the checkpoints of all shares of a run together, so that the run can be resumed there.
+    """Join the checkpoints of all shares of a run, so that the run can be resumed there.
 
     Args:
         shares: the folder of checkpoints of each share.

@@ -72,7 +72,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """Load the writer and reader of orbax late: loading takes a second."""
+    """Load orbax's writer and reader; the import is late because it takes a second."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 
@@ -82,5 +82,5 @@ def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
 
 
 def _plain(state: Any) -> Any:
-    """The state with host arrays as leaves, keys as their data."""
+    """Return the state with host arrays as leaves, keys as their data."""
     return jax.tree.unflatten(jax.tree.structure(state), map(np.asarray, leaves_of(state)))

@@ -1,8 +1,8 @@
 """The two programs of a sweep, for one group of lanes: the start, and the steps.
 
 The programs carry `(states, over)`. After a step they decide once whether each lane is finished,
-and keep the answer with the state. `over` is () in a sweep whose lanes never finish. Data that all
-lanes share come as a tuple of one value, or of none.
+and keep the answer with the state. `over` is () in a sweep whose lanes never finish. The data that
+all lanes share are a tuple of one value or of no value.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from jaxbounds.ground.exceptions import Refused
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name under which a record says which lanes are over; no user's metric begins with it."""
+"""The name under which a record stores which lanes are over; no metric of a user begins with it."""
 
 
 def starting(
@@ -43,15 +43,17 @@ def advancing(
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
     """Return the program of steps: (lanes, carry, records, shared) -> (carry, metrics).
 
-    The number of records is data, so that one program serves any rest, and any time of a second.
+    The number of records is data, so one program serves any number of remaining records and any
+    chunk.
 
     Args:
         step: the step of one lane.
         measure: the measurement of one lane.
         finished: a function of one state; a finished lane is frozen.
-        every: steps before each record.
-        most: records in one call; metrics have room for so many along their second axis.
-        enough: a function of one record; the lane of a good record is frozen from there on.
+        every: the number of steps before each record.
+        most: the largest number of records in one call; the second axis of the metrics has this
+            length.
+        enough: a function of one record; a lane is frozen from its first good record on.
     """
     freezes = finished is not None or enough is not None
 
@@ -98,30 +100,30 @@ def advancing(
 
 
 def named(metrics: Any, /) -> dict[str, jax.Array]:
-    """Metrics by name; dicts in dicts become names with "/" between.
+    """Return metrics by name; nested dicts become names with "/" between.
 
     Raises:
-        Refused: if they are no dict, or hold something else than numbers and arrays.
+        Refused: if the metrics are not a dict, or hold anything but numbers and arrays.
     """
     if not hasattr(metrics, "items"):
         raise Refused(
-            f"measure returns {type(metrics).__name__}, expected a dict of arrays by name. Try "
-            'returning {"loss": ...}'
+            f"measure returns type={type(metrics).__name__}, expected a dict of arrays by name. "
+            'Try returning {"loss": ...}'
         )
     found: dict[str, jax.Array] = {}
     for name, value in metrics.items():
         if not isinstance(name, str) or name == OVER:
-            raise Refused(f"measure returns the name {name!r}, expected a word. Try another")
+            raise Refused(f"measure returns name={name!r}, expected a word. Try another")
         if hasattr(value, "items"):
             inner = {f"{name}/{part}": one for part, one in named(value).items()}
         elif isinstance(value, list | tuple | str) or value is None:
             raise Refused(
-                f"measure returns {type(value).__name__} for {name!r}, expected an array. Try "
-                "jnp.stack"
+                f"measure returns type={type(value).__name__} for {name!r}, expected an array. "
+                "Try jnp.stack"
             )
         else:
             inner = {name: jnp.asarray(value)}
         if clash := found.keys() & inner.keys():
-            raise Refused(f"measure returns the name {min(clash)!r} twice. Try another name")
+            raise Refused(f"measure returns name={min(clash)!r} twice. Try another name")
         found |= inner
     return found

@@ -1,6 +1,6 @@
 """Progress of a long computation on standard error: a bar on a terminal, else a line a minute.
 
-A run tells its cost after the first chunk: the time that is left, at the pace of this machine.
+After the first chunk, a run reports its cost: the time that is left, at the pace of this machine.
 """
 
 import contextlib
@@ -20,22 +20,25 @@ Report = Callable[[float, str], None]
 """A function of (done, words): the amount done so far, and words about it."""
 
 BETWEEN_LINES = 60.0
-"""Seconds between two lines where there is no terminal; a larger number writes fewer lines."""
+"""Seconds between two lines without a terminal; a larger number writes fewer lines."""
 WORTH_TELLING = 20.0
-"""Seconds that have to be left for the first chunk to be told; a larger number tells it less."""
+"""The least remaining time, in seconds, that is reported after the first chunk.
+
+A larger number reports fewer runs.
+"""
 
 _later: ContextVar[float] = ContextVar("later", default=0.0)
-"""The cost of the parts of the run after this one, as a multiple of this one's."""
+"""The cost of the later parts of the run, as a multiple of the present part's cost."""
 
 
 def each_part(
     parts: Iterable[Part], /, cost: Callable[[Part], float] = lambda part: 1.0
 ) -> Iterator[Part]:
-    """Yield the parts of a run, so that progress within a part tells the time of the whole run.
+    """Yield the parts of a run, so that progress within a part reports the time of the whole run.
 
     Args:
-        parts: of the run, in their order; a part may have parts of its own.
-        cost: of a part, positive, in any unit.
+        parts: the parts of the run, in their order; a part may have parts of its own.
+        cost: a function from a part to its cost, positive, in any unit.
     """
     every = list(parts)
     costs, outer = [cost(part) for part in every], _later.get()
@@ -49,11 +52,11 @@ def each_part(
 
 
 class Pace:
-    """The time that is left, measured since all was compiled.
+    """The time that is left, measured after compilation.
 
     Args:
         total: the amount to do in this part.
-        begun: the amount done before, by an earlier process.
+        begun: the amount that an earlier process did.
     """
 
     def __init__(self, total: float, begun: float = 0.0) -> None:
@@ -71,7 +74,7 @@ class Pace:
 
 
 def duration(seconds: float, /) -> str:
-    """Say a time in its unit: "50 s", "12 min", "3.4 h"."""
+    """Write a time in a suitable unit: "50 s", "12 min", "3.4 h"."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
@@ -105,12 +108,12 @@ def progress(
     at_most: bool = False,
     show: bool = True,
 ) -> Iterator[Report]:
-    """Give a function that reports progress; only the first of several processes prints.
+    """Yield a function that reports progress; only the first of several processes prints.
 
     Args:
         total: the amount to do.
         unit: the unit of the amount, in the plural ("steps").
-        begun: the amount done before, where a run is continued.
+        begun: the amount done before, if a run is continued.
         at_most: whether the work may end before the total is done.
         show: whether to print at all.
     """

@@ -1,4 +1,4 @@
-"""The decision whether a sweep may begin, or go on, in a folder; and the state it finds there."""
+"""The decision whether a sweep may begin or continue in a folder, and the state in that folder."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,22 +21,22 @@ from jaxbounds.ground.files import Place, is_there, locate
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import Held, take
 
-CURE = "Try fresh=True, which sets it aside and begins anew, or another folder"
+CURE = "fresh=True, which sets it aside and begins anew, or another folder"
 SHOWN = 5
-"""Differences that a refusal names; a larger number makes longer messages."""
+"""The number of differences that a refusal names; a larger number makes longer messages."""
 
 
 @dataclass
 class Kept:
-    """The folder of a sweep that may go on.
+    """The folder of a sweep that may continue.
 
     Attributes:
         checkpoints: the writer of the folder.
-        done: the step that it reached.
-        ended: whether no work was left there.
-        state: the leaves of the lanes' carry then; None at the beginning.
+        done: the step that the sweep reached.
+        ended: whether no work was left.
+        state: the leaves of the lanes' carry at that step; None at the beginning.
         records: the metrics before that step.
-        held: the folder, for this sweep alone; None on an object store, which has no lock.
+        held: the lock on the folder; None on an object store, which has no lock.
     """
 
     checkpoints: Checkpoints
@@ -47,19 +47,19 @@ class Kept:
     held: Held | None = None
 
     def release(self) -> None:
-        """Let other sweeps have the folder."""
+        """Release the folder for other sweeps."""
         if self.held is not None:
             self.held.release()
 
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
-        """Keep the lanes' carry at a step, and the metrics since another step."""
+        """Store the lanes' carry at a step, and the metrics since another step."""
         over = OVER in metrics and bool(metrics[OVER][:, -1].all())
         leaves = jax.tree.leaves(carries)
         self.checkpoints.save(done, leaves, since, metrics, done >= steps or over)
 
 
 def stored_group(folder: str | Place, /) -> int | None:
-    """Return the lanes in a group of the sweep that a folder holds; None without a sweep."""
+    """Return the number of lanes in a group of the sweep in a folder; None without a sweep."""
     if not is_there(locate(folder) / STATE):
         return None
     found = read_identity(Marked(folder))
@@ -77,21 +77,21 @@ def opened(
     resume: bool,
     fresh: bool,
 ) -> Kept:
-    """A folder in which this sweep may write, and what it holds of it.
+    """Open a folder in which this sweep may write, and read its checkpoints there.
 
     Args:
-        folder: that was asked for.
-        identity: of the sweep.
-        part: its lanes, where it computes a share.
-        group: lanes in a group.
-        steps: that it shall reach.
-        resume: go on.
-        fresh: set aside what is there.
+        folder: the folder.
+        identity: the identity of the sweep.
+        part: the lanes of the sweep, if it computes a share.
+        group: the number of lanes in a group.
+        steps: the step that the sweep shall reach.
+        resume: whether to continue.
+        fresh: whether to set aside the files of an earlier sweep.
 
     Raises:
-        Refused: if another sweep is at work in the folder, or it holds another sweep, an
-            unfinished one that shall not go on, more steps than these, damaged files, or files of
-            the user's at the names of a sweep.
+        Refused: if another sweep is at work in the folder, or files are damaged. The function also
+            refuses a folder with another sweep, an unfinished sweep that shall not continue, more
+            steps than `steps`, or files of the user with a sweep's names.
     """
     kept = Kept(Checkpoints(folder, digest_of(identity), part))
     checkpoints, place = kept.checkpoints, kept.checkpoints.folder
@@ -105,11 +105,12 @@ def opened(
     elif is_there(checkpoints.marked.place(STATE)):
         stored = read_identity(checkpoints.marked)
         if stored is None:
-            raise Refused(f"{place} holds a sweep without {ABOUT}. {CURE}")
+            raise Refused(f"folder={place} holds a sweep without {ABOUT}. Try {CURE}")
         if other := differences(stored[0], identity):
             more = f"; and {len(other) - SHOWN} more" if len(other) > SHOWN else ""
             raise Refused(
-                f"{place} belongs to another run: {'; '.join(other[:SHOWN])}{more}. {CURE}"
+                f"folder={place} belongs to another run: {'; '.join(other[:SHOWN])}{more}. "
+                f"Try {CURE}"
             )
         done, ended = checkpoints.reached() or (0, True)
         if not (resume or ended):

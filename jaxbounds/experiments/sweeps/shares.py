@@ -1,7 +1,7 @@
-"""A share of a run: the lanes and other pieces that are computed here.
+"""A share of a run: the lanes and other pieces that this process computes.
 
-The run deals out the lanes of its sweeps in the order in which it needs them. So the shares of a
-run agree on their lanes without talking to each other.
+The run distributes the lanes of its sweeps in the order in which it needs them. The shares of a run
+therefore agree on their lanes without communication.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """The share is computed; the numbers of the other shares are not here."""
+    """The exception that ends a share, whose process lacks the numbers of the other shares."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ _deal: ContextVar[_Deal | None] = ContextVar("deal", default=None)
 
 @contextlib.contextmanager
 def only(share: Share, /) -> Iterator[None]:
-    """Let a run compute one share, and end with `OnlyAShare`, for the length of a `with` block."""
+    """Let a run inside a `with` block compute one share and end with `OnlyAShare`."""
     token = _deal.set(_Deal(share))
     try:
         yield
@@ -64,7 +64,7 @@ def only(share: Share, /) -> Iterator[None]:
 
 
 def dealt() -> bool:
-    """Tell whether only a share is computed."""
+    """Tell whether this run computes only a share."""
     return _deal.get() is not None
 
 
@@ -80,18 +80,21 @@ def own(count: int, /) -> range:
 
 
 def mine() -> bool:
-    """Tell whether the next piece of the run that is no lane of a sweep is computed here.
+    """Tell whether the next piece of the run that is not a lane of a sweep is computed here.
 
     Raises:
-        Refused: if several processes share the run: only lanes can be spread over them.
+        Refused: if several processes share the run, because only lanes can be spread over them.
     """
     if jax.process_count() > 1:
-        raise Refused("this run has no lanes to share among processes: cut it by --shards")
+        raise Refused(
+            f"processes={jax.process_count()} share this run, which has no lanes to share. Try to "
+            "cut it by --shards"
+        )
     return len(own(1)) == 1
 
 
 def whole() -> None:
-    """End a share, called by a run when its pieces are done, before it looks at their numbers.
+    """End a share after its pieces are done; a run calls this before it reads all numbers.
 
     Raises:
         OnlyAShare: if the numbers of other shares are not here.

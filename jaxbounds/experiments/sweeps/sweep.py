@@ -1,9 +1,9 @@
 """Many independent runs (lanes) of one pure step: one program, called for each group of lanes.
 
-The program is that of a group of a fixed number of vmapped lanes and of any number of steps. It
-depends on the job alone: not on how many lanes, devices, shares or processes there are, nor on
-where a run was cut. A lane keeps its slot in whatever group it is in. Its bits are therefore the
-same wherever it is computed on machines of one kind.
+The program works on a group of a fixed number of vmapped lanes and for any number of steps. It
+depends on the job alone. It does not depend on the number of lanes, devices, shares or processes,
+or on the steps at which a run was cut. A lane keeps its slot in any group. Its bits are therefore
+equal on all machines of one kind.
 """
 
 import contextlib
@@ -45,7 +45,10 @@ State = Any
 Metrics = Mapping[str, jax.Array]
 
 ROUND = 1.0
-"""Seconds between two looks at whether the sweep was asked to stop, as far as a record allows."""
+"""Seconds between two checks for a request to stop; a larger number reacts later.
+
+A check comes only between records.
+"""
 
 
 def sweep(
@@ -71,53 +74,57 @@ def sweep(
     on_record: OnRecord | str | Path | None = None,
     share: str | None = None,
 ) -> Swept:
-    """Run every lane for `steps` steps; within `shares.only`, the lanes of that share.
+    """Run every lane for `steps` steps.
 
-    The lanes of other shares are zeros then. The guide's page `sweeps` has an example.
+    Inside `shares.only`, the sweep runs only the lanes of that share, and the other lanes are
+    zeros. The guide's page `sweeps` has an example.
 
     Args:
-        start: the initial state of a lane.
-        step: one step of a lane. Pure; learning rates and other numbers that vary belong into the
-            lane, so that one program serves all.
-        measure: a dict of numbers or small arrays, taken every `every` steps.
+        start: a function from a lane to its initial state.
+        step: one step of a lane. It must be pure. Put learning rates and other numbers that vary
+            into the lane, so that one program serves all lanes.
+        measure: a function that returns a dict of numbers or small arrays, called every `every`
+            steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
-        steps: in all; a multiple of `every`.
-        every: steps between records.
-        chunk: steps between checkpoints, and between looks at which lanes are finished. Rounded up
-            to a multiple of `every`.
-        group: lanes vmapped together. On a CPU (4 unless given, an eighth of more than 32 lanes):
-            four or more where a lane's matrices are tiny, as XLA's code for one lane at a time can
-            be ten times slower; one where the matrices of a lane keep a core busy
-            (`benchmarks/roberta_lanes.py` measures both). On an accelerator, unless given: as many
-            as `memory_limit` allows, up to 256.
-        finished: whether a state needs no more steps; it is then frozen, and the sweep ends when
-            all are. Between chunks the unfinished lanes are moved together, and groups whose lanes
-            are all finished are measured but not stepped.
-        enough: whether a record of a lane is good enough; its lane is frozen from there on.
-        shared: data that all lanes share, the last argument of `start`, `step` and `measure`. What
-            these close over instead is built into the program, and slows its compilation down.
-        folder: where to keep checkpoints; none without it. It belongs to one program on one set of
-            lanes, and may hold files of the user's.
-        fingerprint: of what the numbers depend on and no trace shows: functions on the host.
-        resume: continue what the folder holds.
-        fresh: set aside what the folder holds of an earlier sweep, and begin anew.
-        memory_limit: bytes that the program may need on one device: 8 GiB on a CPU, four fifths of
-            an accelerator's memory unless given.
-        devices: to spread over; all unless given.
-        show: the metric shown with the progress, with the memory that a device needs; nothing is
-            shown without it.
-        on_record: called as on_record(step, metrics) for each record, metrics (lanes, ...) by
-            name; or the name of a CSV file. A resumed sweep calls it for what is new alone, and
-            writes the whole CSV file.
-        share: "I/N" computes the I-th of N shares of the lanes, for machines without a common
-            disk; the other lanes are zeros. `jaxbounds merge FOLDERS --out FOLDER` joins the
-            folders of all shares.
+        steps: the number of all steps, a multiple of `every`.
+        every: the number of steps between records.
+        chunk: the number of steps between checkpoints, and between checks for finished lanes. It is
+            rounded up to a multiple of `every`.
+        group: the number of lanes vmapped together. The default on a CPU is 4, or an eighth of the
+            lanes if there are more than 32. Use four or more if a lane's matrices are tiny, because
+            XLA's code for one lane at a time can be ten times slower. Use one if the matrices of a
+            lane keep a core busy (`benchmarks/roberta_lanes.py` measures both). The default on an
+            accelerator is as many as `memory_limit` allows, up to 256.
+        finished: a function that tells whether a state needs no more steps. The sweep freezes such
+            a state, and ends when all lanes are finished. Between chunks it moves the unfinished
+            lanes together. It measures groups of finished lanes but does not step them.
+        enough: a function that tells whether a record of a lane is good enough; the lane is frozen
+            from this record on.
+        shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
+            that these functions close over are built into the program instead, and slow its
+            compilation.
+        folder: the folder of the checkpoints; None keeps no checkpoints. It belongs to one program
+            on one set of lanes, and may hold files of the user.
+        fingerprint: a text for dependencies of the numbers that no trace shows: functions on the
+            host.
+        resume: continue from the folder's checkpoints.
+        fresh: set aside the folder's files of an earlier sweep, and begin again.
+        memory_limit: the bytes that the program may need on one device. The default is 8 GiB on a
+            CPU and four fifths of an accelerator's memory.
+        devices: the devices of the sweep; by default all.
+        show: the metric shown with the progress and the memory need; None shows nothing.
+        on_record: a function, called as on_record(step, metrics) for each record, metrics (lanes,
+            ...) by name; or the name of a CSV file. A resumed sweep calls the function only for new
+            records, and writes the whole CSV file.
+        share: "I/N" computes the I-th of N shares of the lanes, for machines without a common disk;
+            the other lanes are zeros. `jaxbounds merge FOLDERS --out FOLDER` joins the folders of
+            all shares.
 
     Raises:
-        Refused: if an argument makes no sense, the memory is over the limit (nothing has been
-            run then), the folder holds an unfinished sweep and neither `resume` nor `fresh` is
-            given, or its sweep is damaged or has another program, other lanes, another kind of
-            device or another version; the message names what differs.
+        Refused: if an argument makes no sense, or the memory is over the limit (before anything
+            runs). The sweep refuses a folder with an unfinished sweep unless `resume` or `fresh` is
+            given. It refuses a folder whose sweep is damaged, or has another program, other lanes,
+            another kind of device or another version; the message names the difference.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and was asked to stop.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))
@@ -156,12 +163,15 @@ def _sweep(
     again: bool,
 ) -> Swept:
     if not isinstance(steps, int | np.integer) or steps < 1 or every < 1 or steps % every:
-        raise Refused(f"steps must be a positive multiple of every, got {steps} and {every}")
+        raise Refused(
+            f"steps={steps} and every={every}, expected steps to be a positive multiple of every. "
+            "Try every=1"
+        )
     refuse_numbers(every=every, chunk=chunk, group=group)
     if shares.dealt() and jax.process_count() > 1:
         raise Refused(
-            f"share is for processes that do not know each other, and {jax.process_count()} share "
-            "this sweep. Try it without jax.distributed.initialize(), or without share"
+            f"processes={jax.process_count()} share this sweep, expected separate processes for "
+            "share. Try it without jax.distributed.initialize(), or without share"
         )
     if resume and fresh:
         raise Refused("resume=True and fresh=True exclude each other. Try one of them")
@@ -170,7 +180,10 @@ def _sweep(
     common: tuple = () if shared is None else (jax.tree.map(_array, shared),)
     state, metrics = _shapes(start, measure, lanes, common, stored=folder is not None)
     if show is not None and show not in metrics:
-        raise Refused(f"show={show!r}, expected one of the metrics: {', '.join(metrics)}")
+        raise Refused(
+            f"show={show!r}, expected one of the metrics: {', '.join(metrics)}. Try "
+            f"show={next(iter(metrics), None)!r}"
+        )
     own = shares.own(count)
     if not own:
         alone = lambda function: lambda *lane: function(*lane, *common)
@@ -221,7 +234,7 @@ def _sweep(
             report(done, f"a device needs {shown_bytes(need)}")
 
     def carried() -> list[np.ndarray]:
-        """The leaves of what the lanes carry, or carried when they ended."""
+        """Return the leaves of the lanes' carry, now or at the end."""
         if kept is not None and kept.state is not None and done == kept.done:
             return kept.state
         return jax.tree.leaves(work.carries())
@@ -281,10 +294,10 @@ def _array(leaf: Any) -> Any:
 def _shapes(
     start: Callable, measure: Callable, lanes: Lane, common: tuple, *, stored: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """The shapes of the states and metrics of all lanes.
+    """Return the shapes of the states and metrics of all lanes.
 
     Raises:
-        Refused: if a type cannot be taken along, or cannot be stored.
+        Refused: if a sweep cannot carry or store a type.
     """
 
     def first(lane: Any, shared: tuple) -> tuple[Any, dict]:

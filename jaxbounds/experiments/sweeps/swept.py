@@ -22,12 +22,12 @@ class Swept(NamedTuple):
     """The results of a sweep, on the host.
 
     Attributes:
-        state: the final states, stacked over lanes; typed keys are typed.
+        state: the final states, stacked over lanes; typed keys stay typed.
         metrics: for each name an array (lanes, records, ...).
-        steps: the number of steps done when each record was taken, (records,).
+        steps: the number of steps done at each record, (records,).
         diverged: for each lane the first recorded step with a metric that is not finite, or -1.
-        stopped: for each lane the first recorded step from which it was frozen, or -1; None where
-            nothing freezes lanes.
+        stopped: for each lane the first recorded step from which it was frozen, or -1; None if the
+            sweep never freezes lanes.
     """
 
     state: Any
@@ -39,14 +39,14 @@ class Swept(NamedTuple):
     def to_xarray(
         self, lanes: Any = None, lengths: Mapping[str, int] | None = None, /
     ) -> "xarray.Dataset":
-        """Return the metrics over (lane, step, ...) as labelled data, with `diverged`, `stopped`.
+        """Return metrics over (lane, step, ...) as labelled data, with `diverged` and `stopped`.
 
         Args:
-            lanes: a dict whose numbers become coordinates, as `lanes_of` gives it.
-            lengths: the axes that take the place of "lane", as `lanes_of` gives them.
+            lanes: a dict whose numbers become coordinates, as `lanes_of` returns it.
+            lengths: the axes that replace "lane", as `lanes_of` returns them.
 
         Raises:
-            Refused: if the axes do not make up the lanes.
+            Refused: if the product of the axes is not the number of lanes.
         """
         require("xarray", why="labelled results")
         import xarray
@@ -82,7 +82,7 @@ class Swept(NamedTuple):
 
 
 def _special(dtype: np.dtype) -> bool:
-    """Tell whether a type is one that NumPy itself does not know."""
+    """Tell whether NumPy itself does not know a type."""
     return dtype.isbuiltin == 2
 
 
@@ -94,24 +94,25 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         **grid: values by name, each (count,).
 
     Returns:
-        Lanes {"key", **names}, all of one length with the seed varying fastest, and the lengths of
-        the axes, slowest first: `array.reshape(*lengths.values(), ...)` undoes the flattening.
+        Lanes {"key", **names}, all of one length, in which the seed varies fastest, and the lengths
+        of the axes, slowest first. `array.reshape(*lengths.values(), ...)` undoes the flattening.
 
     Raises:
         Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its
-            values are no row.
+            values are not one-dimensional.
     """
     if getattr(keys, "ndim", 0) == 0 or is_one_old_key(keys):
         raise Refused(
-            "keys is a single key, expected one for each seed. Try jax.random.split(key, seeds)"
+            f"keys.shape={getattr(keys, 'shape', ())} is a single key, expected one for each seed. "
+            "Try jax.random.split(key, seeds)"
         )
     for name, values in grid.items():
         if name in ("key", "seed"):
-            raise Refused(
-                f"the grid has the name {name!r}, which lanes_of uses itself. Try {name}_"
-            )
+            raise Refused(f"the grid has name={name!r}, which lanes_of uses itself. Try {name}_")
         if np.ndim(values) != 1 or not len(values):
-            raise Refused(f"{name} has shape {np.shape(values)}, expected a row. Try [{name}]")
+            raise Refused(
+                f"{name}.shape={np.shape(values)}, expected one axis. Try {name}=[{name}]"
+            )
     lengths = {name: len(values) for name, values in grid.items()} | {"seed": len(keys)}
     index = np.unravel_index(np.arange(math.prod(lengths.values())), tuple(lengths.values()))
     lanes = {name: jnp.asarray(grid[name])[i] for name, i in zip(grid, index)}
@@ -138,7 +139,7 @@ def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until: int, /) -> Swept:
-    """Return the result of a sweep from its last states and its records, which reach a step."""
+    """Return the result of a sweep from its last states and its records up to step `until`."""
     metrics, steps = joined(records), np.arange(every, until + 1, every)
     lanes = len(jax.tree.leaves(state)[0])
     over = metrics.pop(OVER, None)
@@ -150,7 +151,7 @@ def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until
 
 
 def among(swept: Swept, own: range, count: int, /) -> Swept:
-    """Put the lanes of a share among zeros."""
+    """Put the lanes of a share into arrays of zeros for all lanes."""
 
     def one(part: Any) -> Any:
         data = np.asarray(plain(part))

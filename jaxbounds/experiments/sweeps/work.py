@@ -1,4 +1,4 @@
-"""The lanes of a sweep on the devices, in the middle of it."""
+"""The lanes of a running sweep on the devices."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -18,9 +18,10 @@ ONE = np.int32(1)
 
 
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position of each own lane, and the lane at each position; the last one fills up.
+    """Return the position of each own lane, and the lane at each position.
 
-    A lane has the slot within its group that it has in the whole sweep.
+    A lane has the slot within its group that it has in the whole sweep. The last lane fills
+    positions without a lane.
     """
     turn = np.arange(len(own))
     place = turn // group * group + (own.start + turn) % group
@@ -43,11 +44,11 @@ class Work:
         advance: the program from `advancing`.
         lanes: the lanes of the whole sweep.
         own: the indices of the lanes that are computed here.
-        group: lanes in a group.
+        group: the number of lanes in a group.
         devices: the devices of all processes.
         shared: the data that all lanes share, in a tuple.
-        mark: a mark that tells these programs from others, so that they are compiled once; None
-            where that is not known.
+        mark: a mark that distinguishes these programs from others, so that they are compiled once;
+            None if no such mark is known.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Work:
             The bytes that a device needs.
 
         Raises:
-            Refused: if these bytes, with all that stays on a device beside them, exceed `limit`.
+            Refused: if these bytes, and all other data of the sweep on a device, exceed `limit`.
         """
         groups = self._groups
         if not groups.local:
@@ -140,7 +141,7 @@ class Work:
         return jax.tree.map(lambda leaf: leaf[self._place], every)
 
     def typed(self, tree: Any, /) -> Any:
-        """Return states of `carries`, with the original types of keys."""
+        """Return states of `carries` with the original types of keys."""
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
@@ -189,7 +190,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """The number of records of each group, on its device: mostly that of the call before."""
+        """Return each group's number of records, on its device; reuse the last call's."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)

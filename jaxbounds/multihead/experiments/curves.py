@@ -1,8 +1,8 @@
-"""Training recorded along the way: what Figures 2 to 5 have in common.
+"""Training with records along the way, the common part of Figures 2 to 5.
 
-The paper's heads start at zero and therefore stay equal: the module `EqualHeads` stands for H
+The paper's heads start at zero and therefore stay equal. The module `EqualHeads` represents H
 heads, so that a curve costs the same at every H. H and the step size are data of a lane (one trial
-at one H), and one compiled program serves all lanes.
+at one H). One compiled program therefore serves all lanes.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class Panel:
     """An optimiser and its step size as a function of H.
 
     Attributes:
-        rule: "gd", "momentum" (coefficient 0.9, which the paper does not state), "adam", "adamw".
+        rule: "gd", "momentum" (coefficient 0.9, which the paper does not state), "adam" or "adamw".
         step_size: eta at H = 1.
         exponent: eta is `step_size` H^exponent.
     """
@@ -52,7 +52,7 @@ class Panel:
         """Refuse an unknown rule.
 
         Raises:
-            ValueError: naming the rules there are.
+            ValueError: naming the known rules.
         """
         if self.rule not in get_args(Rule):
             raise ValueError(
@@ -62,7 +62,7 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """For axes and tables: "GD, eta = sqrt(H)"."""
+        """The name for axes and tables, for example "GD, eta = sqrt(H)"."""
         power = "sqrt(H)" if self.exponent == 0.5 else f"H^{self.exponent:g}"
         parts = [f"{self.step_size:g}"] * (self.step_size != 1 or not self.exponent)
         return f"{RULE_NAMES[self.rule]}, eta = {' '.join(parts + [power] * (self.exponent != 0))}"
@@ -73,14 +73,14 @@ class Curves:
     """The configuration of the curves: networks, length of training, and records.
 
     Attributes:
-        panels: optimisers, one column of the figure each.
-        heads: H, increasing. The paper's list is not stated.
-        trials: runs with data of their own (5 in the paper).
-        steps: of the optimiser. Not stated.
-        every: steps between records; a divisor of `steps`.
-        opening: so many first steps are recorded one by one.
-        n: training samples.
-        test: test samples.
+        panels: the optimisers, each with a column of the figure.
+        heads: H, increasing. The paper does not state its list.
+        trials: the number of runs, each with its own data (5 in the paper).
+        steps: the number of steps of the optimiser. The paper does not state it.
+        every: the number of steps between records; a divisor of `steps`.
+        opening: the number of first steps that are recorded one by one.
+        n: the number of training samples.
+        test: the number of test samples.
         dtype: "float32" or "float64"; the data are drawn in float32 either way.
         student: "equal-heads" (the paper's model, from zero), "all-heads" (the paper's model with
             all heads written out), or a name from `students.register`.
@@ -98,10 +98,10 @@ class Curves:
     student: str = EQUAL_HEADS
 
     def __post_init__(self) -> None:
-        """Refuse settings that no run could have.
+        """Refuse settings that are impossible.
 
         Raises:
-            ValueError: naming what is wrong.
+            ValueError: naming the wrong setting.
         """
         if not self.panels:
             raise ValueError("panels=() is empty, expected at least one. Try panels=(Panel(),)")
@@ -123,7 +123,10 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Few idle lanes in the last group, but never a single lane: XLA's CPU code is slow for one."""
+    """Choose a group of 4 to 8 lanes on a CPU with the fewest idle lanes, else None.
+
+    XLA's CPU code is slow for a single lane.
+    """
     count = len(lanes["step_size"])
     few = min(range(8, 3, -1), key=lambda size: -count % size)
     return few if jax.default_backend() == "cpu" else None
@@ -143,19 +146,20 @@ def run_curves(
 
     Args:
         config: the settings.
-        key: of all draws; a trial's data do not depend on H or the panel.
-        draw: from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": likewise} and
-            whatever `measure` needs, in float32.
-        measure: further quantities of the equal heads, from the lane and the parameters of one
-            head (leading axis 1); another student has the losses, the accuracy and the margins.
-        folder: where progress is kept.
-        resume: continue what the folder holds, instead of clearing it.
+        key: the key of all draws; a trial's data do not depend on H or the panel.
+        draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": of
+            this form} and further data for `measure`, in float32.
+        measure: a function from the lane and the parameters of one head (leading axis 1) to further
+            quantities of the equal heads. Another student has the losses, the accuracy and the
+            margins.
+        folder: the folder of the progress.
+        resume: continue from the folder instead of clearing it.
 
     Returns:
         Quantities over (panel, H, trial, step).
 
     Raises:
-        ValueError: if the folder to resume from is damaged or of another configuration or key.
+        ValueError: if the folder to resume from is damaged or has another configuration or key.
     """
     wide = config.dtype == "float64"
     parts = []
@@ -198,7 +202,7 @@ def _recorded(
     key: Array,
     resume: bool,
 ) -> xr.Dataset:
-    """The opening steps one by one, then every so many."""
+    """Record the opening steps one by one, then the others at intervals."""
     pieces = []
     runs = (
         ("opening", config.opening, 1, 0),
@@ -228,7 +232,7 @@ def _recorded(
 
 
 def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
-    """The records of all lessons over (H, trial, step)."""
+    """Label the records of all lessons over (H, trial, step)."""
     shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
     data = {
         name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))

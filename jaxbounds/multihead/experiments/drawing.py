@@ -1,4 +1,4 @@
-"""Figures 2 to 5 drawn: one row of panels for each optimiser, one curve for each H.
+"""The drawing of Figures 2 to 5: one row of panels for each optimiser, one curve for each H.
 
 Thick lines are the means over trials that decide the claims (`ordering`).
 """
@@ -9,21 +9,24 @@ import numpy as np
 import xarray as xr
 
 DEEP = 16
-"""Below 1e-16 the axis of a loss is compressed."""
+"""Decimal digits below which the axis of a loss is compressed; a larger number compresses less."""
 SHORT = 30.0
-"""A logarithmic axis over a smaller factor has ticks between the powers of ten."""
+"""The factor of a logarithmic axis below which it has ticks between the powers of ten.
+
+A larger factor puts such ticks on longer axes.
+"""
 
 
 class Quantity(NamedTuple):
     """A column of the figure.
 
     Attributes:
-        name: in the data set; "log10_..." is drawn on a logarithmic axis.
-        label: of the axis.
+        name: the variable of the data set; "log10_..." is drawn on a logarithmic axis.
+        label: the label of the axis.
         line: a reference value, or NaN.
-        line_label: what it is.
+        line_label: the label of the reference value.
         log: whether the axis is logarithmic.
-        guide: draws `guide` / k, dotted, where positive.
+        guide: if positive, the factor of a dotted line `guide` / k.
     """
 
     name: str
@@ -42,13 +45,13 @@ def draw_curves(
     apart: np.ndarray | None = None,
     apart_label: str = "",
 ):
-    """Means over trials, geometric of losses, with every trial as a thin line.
+    """Draw means over trials (geometric means of losses) and every trial as a thin line.
 
     Args:
-        dataset: of `run_curves`.
-        quantities: the columns; a quantity that the data set lacks is left out.
+        dataset: the result of `run_curves`.
+        quantities: the columns; a quantity that the data set lacks is omitted.
         apart: (panel, H, trial), the trials whose thin lines are dashed.
-        apart_label: what sets them apart.
+        apart_label: the property of these trials, in words.
     """
     import matplotlib.pyplot as plt
 
@@ -144,7 +147,7 @@ def _draw(
 
 
 def _compress(axis, values: np.ndarray) -> None:
-    """An axis of decimal logarithms, themselves on a logarithmic scale below -16."""
+    """Set an axis of decimal logarithms that is itself logarithmic below -16."""
     least, most = float(values.min()), float(values.max())
     axis.set_yscale("symlog", linthresh=DEEP, linscale=1.6)
     axis.set_ylim(1.1 * least, max(most + 1, 1.0))

@@ -1,7 +1,7 @@
 """The training of Figures 2 to 5 in one program: a student, its lanes, its measurements.
 
-The equal heads are one lesson for all H, as H and the step size are data of a lane. Another student
-has its H in the shapes of its parameters, so each H is a lesson of its own.
+The equal heads are one lesson for all H, because H and the step size are data of a lane. Another
+student has its H in the shapes of its parameters, so each H has its own lesson.
 """
 
 import zlib
@@ -35,12 +35,12 @@ class Lesson(NamedTuple):
     """A student on the lanes that one program serves.
 
     Attributes:
-        name: of the folder of its progress; "" for the only lesson.
+        name: the name of the folder of its progress; "" for the only lesson.
         lanes: {"train", "test", "heads", "step_size", ...}, stacked.
-        start: the parameters of a lane before the first step.
-        margins: (parameters, lane, "train" or "test") to y_i f(X_i).
-        rule: the optimiser of a lane.
-        measure: the records of a lane.
+        start: a function from a lane to its parameters before the first step.
+        margins: a function from (parameters, lane, "train" or "test") to y_i f(X_i).
+        rule: a function from a lane to its optimiser.
+        measure: a function from a lane and parameters to the records.
     """
 
     name: str
@@ -51,25 +51,25 @@ class Lesson(NamedTuple):
     measure: Measure
 
     def begin(self, lane: Lane, /) -> Training:
-        """The state before the first step."""
+        """Return the state before the first step."""
         return begin(self.start(lane), self.rule(lane))
 
     def step(self, lane: Lane, state: Training, /) -> Training:
-        """One step along the gradient of the mean logistic loss on the train samples."""
+        """Take one step along the gradient of the mean logistic loss on the train samples."""
         loss = lambda params: jnp.mean(logistic(self.margins(params, lane, "train")))
         return train_step(loss, self.rule(lane), state)
 
     def record(self, lane: Lane, state: Training, /) -> dict[str, Array]:
-        """The measurements of a state."""
+        """Return the measurements of a state."""
         return self.measure(lane, state.params)
 
 
 def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
-    """The paper's model from zero, at every H in one program.
+    """Return the lesson of the paper's model from zero, at every H in one program.
 
     Args:
         rule: the name of the optimiser.
-        lanes: of all H and trials.
+        lanes: the lanes of all H and trials.
         measure: further records, from the lane and the parameters of one head.
     """
     module, key = EqualHeads(), jax.random.key(0)  # the key counts for nothing: the start is zero
@@ -85,7 +85,7 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 
 
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
-    """A student on the lanes of one H, whose samples come first."""
+    """Return the lesson of a student on the lanes of one H, whose samples come first."""
 
     def outputs(params: Any, lane: Lane, part: str) -> Array:
         return lane[part]["y"] * student.apply(params, lane[part]["X"])
@@ -105,14 +105,14 @@ def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
 def lessons(
     student: str, rule: Rule, heads: Sequence[int], lanes: Lane, keys: Array, measure: Measure, /
 ) -> Iterator[Lesson]:
-    """The lessons of one optimiser, in the order of the lanes.
+    """Yield the lessons of one optimiser, in the order of the lanes.
 
     Args:
-        student: its name.
+        student: the name of the student.
         rule: the name of the optimiser.
         heads: H.
-        lanes: of all H and, within an H, of all trials, with samples last.
-        keys: of the lanes' data; another student draws its start from keys made of them.
+        lanes: the lanes of all H and, within an H, of all trials, with samples last.
+        keys: the keys of the lanes' data; another student draws its start from keys made of them.
         measure: further records of the equal heads.
     """
     if student == EQUAL_HEADS:

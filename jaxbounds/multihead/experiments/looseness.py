@@ -1,7 +1,7 @@
-"""How loose Section 3's bounds are, against H, T, d, R and training time.
+"""The looseness of Section 3's bounds against H, T, d, R and training time.
 
-One size varies at a time around a base point. Left sides are autograd's. A factor of a bound is
-needed if the left side grows by it along one family of networks; a factor is not needed if a
+One size varies at a time around a base point. Autograd gives the left sides. A factor of a bound is
+needed if the left side grows by it along one family of networks. A factor is not needed if a
 sharpened bound, which holds at all networks, lacks it.
 """
 
@@ -40,11 +40,11 @@ class Looseness:
         tokens: T, even; the second one is the base point's.
         dimensions: d; the second one is the base point's.
         radii: R, the norm of every token; the second one is the base point's.
-        size: ||U_h|| of every head, and ||W_h|| of random ones.
-        n: samples of random networks and of the run.
-        samples: so many of them measure the Hessian of the model, the first ones.
-        seeds: random networks at each point, and runs.
-        steps: of the run of Figure 2 (GD, eta = 1, T = 10, d = 4, from zero) at which it is
+        size: ||U_h|| of every head, and ||W_h|| of random heads.
+        n: the number of samples of random networks and of the run.
+        samples: the number of first samples that measure the Hessian of the model.
+        seeds: the number of random networks at each point, and of runs.
+        steps: the steps at which the run of Figure 2 (GD, eta = 1, T = 10, d = 4, from zero) is
             measured; 0 is the start.
         run_heads: H of the run.
     """
@@ -88,7 +88,7 @@ class Looseness:
             )
 
     def points(self) -> list[tuple[str, dict[str, Any]]]:
-        """Each axis with the sizes of its points; the base point is on all axes."""
+        """Return each axis with the sizes of its points; the base point is on all axes."""
         grids = (self.heads, self.tokens, self.dimensions, self.radii)
         base = {axis: grid[1] for axis, grid in zip(AXES, grids)}
         return [(axis, base | {axis: size}) for axis, grid in zip(AXES, grids) for size in grid]
@@ -103,7 +103,7 @@ def _network(config: Looseness, family: Family, at: dict[str, Any], key: jax.Arr
 
 
 def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]:
-    """The parameters of all heads and the data, at each of the steps."""
+    """Return the parameters of all heads and the data, at each of the steps."""
     with enable_x64(False):  # the data of the figure, which are float32
         drawn = draw(FIGURE_2, key, config.n)
     part = {name: jnp.asarray(np.asarray(leaf), float) for name, leaf in drawn.items()}
@@ -122,9 +122,9 @@ def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]
 
 
 def run(config: Looseness, key: jax.Array, /) -> xr.Dataset:
-    """Both sides over (family, point, seed, quantity), and over (step, seed, quantity) of the run.
+    """Measure both sides over (family, point, seed, quantity), and along the run.
 
-    Everything is in float64.
+    The run has the axes (step, seed, quantity). Everything is in float64.
     """
     with enable_x64(True), jax.default_matmul_precision("highest"):
         return _run(config, key)
@@ -157,7 +157,7 @@ def _run(config: Looseness, key: jax.Array) -> xr.Dataset:
 
 
 def _labelled(config: Looseness, points: list, rows: list, along: list) -> xr.Dataset:
-    """The data set of what was measured."""
+    """Label the measurements as a data set."""
     data: dict[str, Any] = {}
     names = ("left", "printed", "sharp", "error")
     for name in names:
@@ -208,4 +208,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     controls=CONTROLS,
 )  # fmt: skip
-"""The question is ours: the paper states the bounds and measures none of them."""
+"""The experiment; its question is ours, because the paper measures none of its bounds."""

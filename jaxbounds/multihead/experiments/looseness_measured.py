@@ -1,7 +1,7 @@
 """The left sides of Section 3's bounds by autograd, beside the printed and the sharpened bounds.
 
 The Hessian of the loss is blockdiag(blocks) + F F^T with a block for each head. Autograd gives the
-blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs); the
+blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs). The
 inertia counts of `structured_extremes` then certify both ends of the spectrum at any H.
 """
 
@@ -25,16 +25,16 @@ from jaxbounds.networks.curvature import structured_extremes
 from jaxbounds.numerics.norms import max_row_norm
 
 QUANTITIES = ("|grad Phi|", "|Hess Phi|", "|grad L| / L", "max Hess L", "-min Hess L / L")
-"""Left sides: Lemma 6's gradient and Hessian of the model, and Corollary 1 (1), (2), (3)."""
+"""The left sides: Lemma 6's gradient and Hessian of the model, and Corollary 1 (1), (2), (3)."""
 
 
 class Measured(NamedTuple):
-    """The sides of every quantity at one network.
+    """Both sides of every quantity at one network.
 
     Attributes:
-        left: by autograd, in the order of `QUANTITIES`.
+        left: the left sides by autograd, in the order of `QUANTITIES`.
         printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
-        sharp: their sharpened forms.
+        sharp: the sharpened bounds.
         error: the width of the certified brackets over the left sides; 0 without a bracket.
         certified: whether both brackets are proved.
         loss: L.
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
 
 def _head(flat: Float[Array, " p"], tokens: Float[Array, "T d"]) -> Float[Array, ""]:
-    """A head's output from its parameters in one vector: U, then W."""
+    """Compute a head's output from its parameters in one vector: U, then W."""
     length, d = tokens.shape
     outer = length * d
     return head_output(flat[:outer].reshape(length, d), flat[outer:].reshape(d, d), tokens)
@@ -61,7 +61,7 @@ def _rows(params: Params) -> Float[Array, "H p"]:
 
 
 def loss_parts(params: Params, data: Data, /) -> tuple[Array, Array]:
-    """The blocks (H, p, p) and the factor (H, p, n) of the loss Hessian, by autograd."""
+    """Compute the blocks (H, p, p) and the factor (H, p, n) of the loss Hessian, by autograd."""
     rows, n = _rows(params), data["X"].shape[0]
     root = rows.shape[0] ** 0.5
     margin = margins(params, data)
@@ -76,7 +76,7 @@ def loss_parts(params: Params, data: Data, /) -> tuple[Array, Array]:
 
 
 def _model_norms(params: Params, tokens: Float[Array, "n T d"]) -> tuple[Array, Array]:
-    """The largest ||grad Phi|| and ||Hess Phi|| over the samples, by autograd through `apply`."""
+    """Compute the largest ||grad Phi|| and ||Hess Phi|| over the samples, by autograd."""
     heads = params["U"].shape[0]
     apply = lambda p, x: MultiHeadAttention(heads).apply({"params": p}, x)
     slopes = jax.vmap(jax.grad(apply), in_axes=(None, 0))(params, tokens)
@@ -90,12 +90,12 @@ def _model_norms(params: Params, tokens: Float[Array, "n T d"]) -> tuple[Array, 
 
 
 def measured(params: Params, data: Data, samples: int, /) -> Measured:
-    """Every quantity with its bounds at one network.
+    """Measure every quantity with its bounds at one network.
 
     Args:
         params: (H, T, d) and (H, d, d).
         data: {"X": (n, T, d), "y": (n,)}.
-        samples: the first samples, at which the Hessian of the model is measured.
+        samples: the number of first samples at which the Hessian of the model is measured.
     """
     heads, length, d = params["U"].shape
     loss, slope = jax.value_and_grad(empirical_risk)(params, data)

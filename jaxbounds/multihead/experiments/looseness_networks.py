@@ -1,10 +1,10 @@
 """The networks at which looseness is measured: random ones, aligned ones, and a run of Figure 2.
 
-Aligned networks show that a factor is needed. Their tokens are R e_1 and -R e_1, half each. Every
-second head has the attention at which the third cumulant of these two points is largest, c* R^3
-(sharpening S3), and U along e_1 with one sign of that cumulant at all queries. The other heads
-attend to the query's own sign and outweigh the former, so that the margin is positive and
-|l'| / l is near 1.
+Aligned networks show that a factor is needed. Half of their tokens are R e_1, and half are -R e_1.
+Every second head has the attention at which the third cumulant of these two points is largest, c*
+R^3 (sharpening S3). The U of these heads is along e_1, with one sign of the cumulant at all
+queries. The other heads attend to the query's own sign. They outweigh the former heads, so that the
+margin is positive and |l'| / l is near 1.
 """
 
 import math
@@ -23,19 +23,24 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 SKEW = math.log((1 + 1 / math.sqrt(3)) / (1 - 1 / math.sqrt(3)))
 """The log odds of two points at which 8 p (1 - p) (2 p - 1) is c* = 4 / (3 sqrt(3))."""
 SHARE = 6.0
-"""The log odds of the heads that make the margin; larger odds raise ||W||, which only the printed
-bounds read."""
+"""The log odds, in nats, of the heads that make the margin.
+
+Larger odds raise ||W||, which only the printed bounds read.
+"""
 
 
 def _of_norm(leaf: Array, norm: float, axes: tuple[int, ...]) -> Array:
-    """`leaf` scaled so that the norm along `axes` is `norm`."""
+    """Scale `leaf` so that its norm along `axes` is `norm`."""
     return norm * leaf / jnp.sqrt(jnp.sum(leaf**2, axes, keepdims=True))
 
 
 def random_network(
     key: Array, radius: Float[Array, ""], size: float, /, *, H: int, T: int, d: int, n: int
 ) -> tuple[Params, Data]:
-    """Normal directions: tokens of norm R, ||U_h|| = ||W_h|| = size, labels by coin."""
+    """Draw a network of normal directions: token norms R, ||U_h|| = ||W_h|| = size.
+
+    Labels are random signs.
+    """
     X_key, y_key, U_key, W_key = jax.random.split(key, 4)
     draw = jax.random.normal
     params = {
@@ -49,7 +54,7 @@ def random_network(
 def aligned_network(
     radius: Float[Array, ""], size: float, /, *, H: int, T: int, d: int, n: int
 ) -> tuple[Params, Data]:
-    """The network of this module's first lines, on n copies of one sequence; T and H are even."""
+    """Return the aligned network of this module, on n copies of one sequence; T and H are even."""
     sign = jnp.where(jnp.arange(T) % 2 == 0, 1.0, -1.0)
     first = jnp.zeros(d).at[0].set(1.0)
     along = sign[:, None] * first[None, :]

@@ -9,7 +9,10 @@ from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 from jaxbounds.experiments.settings import default_settings
 
 NEAR = 0.1
-"""An exponent is that of a factor within so much; a larger number accepts slower growth."""
+"""The largest distance of an exponent from a factor's exponent that counts as equal.
+
+A larger number accepts slower growth.
+"""
 HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
 SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
 """The rows of the picture: Corollary 1 (1), (2), (3)."""
@@ -20,11 +23,11 @@ SETTINGS = default_settings(
     others="The question is ours: an exponent is asked of the sizes of the default or larger ones. "
     "Lemma 6, Corollary 1 and the sharpened bounds speak of every network, at any size.",
 )
-"""The sizes over which exponents and the looseness along a run are asked."""
+"""The sizes at which exponents and the looseness along a run are decided."""
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Left sides that grow along an axis by another exponent."""
+    """Return a control whose left sides grow along an axis by another exponent."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -34,7 +37,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Left sides that are so much of a bound, and without an error."""
+    """Return a control whose left sides are a share of a bound, without an error."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -52,11 +55,14 @@ CONTROLS: dict[str, Control] = {
     "tight within a factor 2": _at(0.4, "sharp"),
     "looser along training": turned("step", "run_left", "run_sharp"),
 }
-"""Other exponents, other shares of the bounds, a run backwards."""
+"""False variants: other exponents, other shares of the bounds, a run backwards."""
 
 
 def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
-    """The least-squares slope of log values against log sizes, of the `last` sizes unless 0."""
+    """Compute the least-squares slope of log values against log sizes.
+
+    `last` > 0 uses only the last sizes.
+    """
     values, sizes = values[-last:], sizes[-last:]
     if not np.all(values > 0):
         return float("nan")
@@ -67,15 +73,15 @@ def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
 def exponent(
     dataset: xr.Dataset, side: str, family: str, axis: str, quantity: str, /, *, last: int = 0
 ) -> float:
-    """The exponent of a side along an axis, of the means over seeds.
+    """Compute the exponent of a side along an axis, from the means over seeds.
 
     Args:
-        dataset: of `looseness.run`.
+        dataset: the result of `looseness.run`.
         side: "left", "printed" or "sharp".
         family: "random" or "aligned".
         axis: "H", "T", "d" or "R".
-        quantity: from `looseness_measured.QUANTITIES`.
-        last: so many of the largest sizes; all for 0.
+        quantity: a name from `looseness_measured.QUANTITIES`.
+        last: the number of largest sizes that count; 0 counts all.
     """
     part = dataset[side].sel(family=family, quantity=quantity)
     part = part.isel(point=np.flatnonzero(dataset.axis.values == axis)).mean("seed")
@@ -83,7 +89,7 @@ def exponent(
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """Exponents of every quantity along every axis, left sides beside their bounds."""
+    """Write exponents of every quantity along every axis, left sides beside their bounds."""
     lines = [
         dataset.attrs["settings"],
         "exponents:        axis   random  aligned  printed    sharp",
@@ -127,7 +133,7 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """The largest left side, less its error, over a bound; and the place of that network."""
+    """Return the largest left side, minus its error, over a bound, and that network's place."""
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
         left, error = dataset[f"{start}left"], dataset[f"{start}error"]
@@ -196,7 +202,7 @@ def _along_the_run(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The factors that are needed and those that are not, and the looseness along training."""
+    """Decide which factors are needed and which are not, and the looseness along training."""
     exponents = (
         _needed(dataset, "H", CONVEXITY, "1 / sqrt(H)", -0.5),
         _needed(dataset, "T", HESSIAN, "sqrt(T)", 0.5),
@@ -218,7 +224,7 @@ def _draw(axes, ratios: xr.DataArray, sizes: np.ndarray, color: str, style: str)
 
 
 def figure(dataset: xr.Dataset, /):
-    """Left side over bound against each size: dashed the printed bound, solid the sharpened one."""
+    """Draw the left side over the bound against each size: dashed printed, solid sharpened."""
     import matplotlib.pyplot as plt
 
     fig, grid = plt.subplots(

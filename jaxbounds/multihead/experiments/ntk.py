@@ -1,10 +1,10 @@
-"""Section 7's first open question: is random initialisation NTK separable, and with what margin?
+"""Section 7's first open question: whether random starts are NTK separable, and their margin.
 
-On DM1 the best NTK margin is computed, with a certificate, at random starts of several scales and
-head counts, at theta^(1) and at zero, for growing n. A margin on n samples may be memorisation (a
-head has T d + d^2 parameters); so the direction that attains it is tried on held-out samples, and
-what counts is whether the margin levels off. Margins grow with the size of the start, which
-Definition 1 charges for in B_2: compare them at equal `head_norm`.
+The experiment computes the best NTK margin on DM1, with a certificate. The starts are random ones
+of several scales and head counts, theta^(1), and zero; n grows. A margin on n samples may be
+memorisation, because a head has T d + d^2 parameters. The experiment therefore tries the best
+direction on held-out samples, and tests whether the margin levels off. Margins grow with the size
+of the start, which Definition 1 counts in B_2. Compare margins at equal `head_norm`.
 """
 
 import itertools
@@ -37,13 +37,13 @@ class NTK:
         relevant: zeta T.
         distractors: M; d = M + 2.
         signal: S.
-        noise: bound of every noise coordinate, uniform.
-        samples: n, nested in each other.
+        noise: the bound of every noise coordinate, uniform.
+        samples: n; smaller sets are parts of larger ones.
         heads: H of the random starts.
         scales: standard deviations of all entries of the random starts.
         first_samples: n1 of the first phase.
-        held_out: fresh samples.
-        seeds: repetitions.
+        held_out: the number of fresh samples.
+        seeds: the number of repetitions.
     """
 
     tokens: int = 10
@@ -92,7 +92,7 @@ def _starts(key: jax.Array, config: NTK, model: SparseContext) -> dict:
 
 
 def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
-    """Margins and held-out fractions over (start, n, seed)."""
+    """Compute margins and held-out fractions over (start, n, seed)."""
     with enable_x64(True):
         return _run(config, key)
 
@@ -100,7 +100,7 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
 def _one_seed(
     key: jax.Array, config: NTK, model: SparseContext
 ) -> Iterator[tuple[str, list[tuple]]]:
-    """For each start the rows (margin, its upper end, held out share and least, norm) over n."""
+    """Yield for each start the rows (margin, upper end, held-out share and least, norm) over n."""
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))
     test = model.sample(test_key, config.held_out)

@@ -1,4 +1,4 @@
-"""The claims about NTK margins of random starts, and their figure: the worst seed decides."""
+"""The claims about NTK margins of random starts, and their figure; the worst seed decides."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 from jaxbounds.experiments.settings import default_settings
 
 SEPARATED = 0.999
-"""The share of held-out samples that a direction has to separate."""
+"""The share of held-out samples that a direction must separate; a larger share is stricter."""
 
 SETTINGS = default_settings(
     least={"samples": 400, "heads": 64, "scales": 1.0, "held_out": 2000, "seeds": 2},
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
 )
-"""The sizes at which Section 7's question is asked."""
+"""The sizes at which Section 7's question is decided."""
 
 _RANDOM = lambda start: start.str.startswith("random")
 
@@ -29,7 +29,10 @@ CONTROLS: dict[str, Control] = {
     "larger NTK margin": scaled(1e-3, "margin", start=_RANDOM),
     "beat the linear oracle": scaled(1e-3, "margin", start=_RANDOM),
 }
-"""Margins that vanish, or are small at random starts, or halve at the largest n; memorised data."""
+"""False variants of the margins, and memorised data.
+
+The margins vanish, are small at random starts, or halve at the largest n.
+"""
 
 
 def _heads(name: str) -> int:
@@ -37,7 +40,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """The least of the values over starts and seeds, where it is, and how many are below."""
+    """Describe the least of the values over starts and seeds, its place, and how many are below."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"
@@ -47,9 +50,9 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Separability of random starts, its persistence in n, and comparisons.
+    """Decide the separability of random starts, its persistence in n, and comparisons.
 
-    All are about every seed: the least over seeds decides.
+    The claims are about every seed, so the least value over seeds decides.
     """
     is_random = [name for name in dataset.start.values.tolist() if name.startswith("random")]
     part = dataset.sel(start=is_random)
@@ -98,9 +101,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /):
-    """The margin and the share not separated against n: the worst seed, and all as a band.
+    """Draw the margin and the share not separated against n: the worst seed, and all as a band.
 
-    A colour for each H, dashes for the scale of a random start; the other starts are grey.
+    Each H has a colour, and each scale of a random start has a dash pattern. The other starts are
+    grey.
     """
     import matplotlib.pyplot as plt
 
@@ -144,7 +148,7 @@ def figure(dataset: xr.Dataset, /):
 
 
 def _looks(names: list[str]) -> Iterator[dict]:
-    """How each start is drawn."""
+    """Yield the style of each start."""
     random = [name for name in names if name.startswith("random")]
     heads = sorted({_heads(name) for name in random})
     scales = sorted({name.rsplit(" ", 1)[1] for name in random}, key=float)

@@ -1,7 +1,7 @@
-"""Whether a quantity rises or falls along the heads: differences paired within each trial.
+"""Decisions whether a quantity rises or falls along the heads, by differences within each trial.
 
-What decides is the mean over trials and its 95% Student interval; of losses the mean of their
-decimal logarithms, hence geometric means. The figures draw the same means.
+The mean over trials and its 95% Student interval decide. For losses, the mean is of decimal
+logarithms, hence a geometric mean. The figures draw the same means.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""So many trials at most are said to be enough."""
+"""The largest number of trials that a message calls enough; a larger number names more trials."""
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """The mean over trials, geometric for decimal logarithms."""
+    """Write the mean over trials, geometric for decimal logarithms."""
     mean = float(np.mean(values))
     return _power(mean) if log10 else f"{mean:.3g}"
 
@@ -28,10 +28,10 @@ def _power(log10: float) -> str:
 
 
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """How far trials (the last axis) lie apart, in words.
+    """Write the spread over trials (the last axis).
 
-    The largest standard deviation, a factor for logarithms; where that is more than ten, the least
-    and the largest trial.
+    The spread is the largest standard deviation, as a factor for logarithms. If this factor is more
+    than ten, the text gives the least and the largest trial.
     """
     if values.shape[-1] < 2:
         return "one trial"
@@ -55,7 +55,7 @@ def half_width(change: np.ndarray, /) -> float:
 
 
 def interval(change: np.ndarray, /) -> str:
-    """The mean over trials and its 95% interval."""
+    """Write the mean over trials and its 95% interval."""
     mean = float(np.mean(change))
     if change.size < 2:
         return f"{mean:+.3f} (one trial)"
@@ -63,7 +63,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """So many trials, if they are like those at hand."""
+    """Write the number of trials that would decide, if they are like the present trials."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -76,10 +76,10 @@ def what_would_decide(change: np.ndarray, /) -> str:
 
 
 def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | None:
-    """Whether `second` lies above (below) `first`, paired.
+    """Decide whether `second` lies above (below) `first`, paired.
 
-    True or False where the 95% Student interval of the mean difference excludes zero, None where it
-    does not or where there are fewer than two trials.
+    The decision is True or False if the 95% Student interval of the mean difference excludes zero.
+    It is None otherwise, or if there are fewer than two trials.
     """
     change = (second - first) if rising else (first - second)
     mean = np.mean(change)
@@ -89,7 +89,7 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Why a paired change did not decide as claimed, and what would decide; "" where it did."""
+    """Write why a paired change did not decide as claimed, and what would decide; "" if it did."""
     if decision:
         return ""
     unit = " in log10" if log10 else ""
@@ -100,7 +100,7 @@ def why_not(
 
 
 def combine(decisions: Sequence[bool | None], /) -> bool | None:
-    """False if one is, else None if one is (or there is none), else True."""
+    """Return False if any decision is False, else None if any is None or none exists, else True."""
     if any(d is False for d in decisions):
         return False
     return True if decisions and all(decisions) else None
@@ -117,20 +117,19 @@ def along_heads(
     rising: bool,
     heads: tuple[float, float] = (1, np.inf),
 ) -> Finding | None:
-    """The claim that a quantity is ordered along neighbouring H at each of the steps.
+    """Decide the claim that a quantity is ordered along neighbouring H at each of the steps.
 
     Args:
-        dataset: of `run_curves`.
+        dataset: the result of `run_curves`.
         name: the quantity.
-        text: of the claim.
-        panel: its index.
-        steps: those that were recorded count.
-        rising: or falling.
-        heads: least and largest H that count.
+        text: the text of the claim.
+        panel: the index of the panel.
+        steps: the steps of the claim; only recorded steps count.
+        rising: whether the claim is a rise; False means a fall.
+        heads: the least and largest H that count.
 
     Returns:
-        None where the data set lacks the quantity, or holds fewer than two such H or none of the
-        steps.
+        None if the data set lacks the quantity, or has fewer than two such H or none of the steps.
     """
     if name not in dataset:
         return None

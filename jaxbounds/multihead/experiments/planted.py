@@ -1,7 +1,7 @@
 """Figures 4 and 5: a planted single-head teacher (DM2) at the settings of Appendix G.
 
-The paper fixes "some" W* and U*. Here every trial draws its own, standard normal, unless
-`shared_teacher`: what is found then holds for more than one lucky teacher.
+The paper fixes "some" W* and U*. Here every trial draws its own standard normal teacher, unless
+`shared_teacher` is set. The findings then hold for more than one lucky teacher.
 """
 
 from dataclasses import dataclass, replace
@@ -28,8 +28,8 @@ class PlantedCurves(Curves):
     Attributes:
         tokens: T.
         dimension: d.
-        threshold: samples whose teacher output is at most this are dropped (gamma_attn = 0.2).
-        shared_teacher: one teacher for all trials.
+        threshold: the teacher output below or at which samples are dropped (gamma_attn = 0.2).
+        shared_teacher: whether all trials have one teacher.
     """
 
     heads: tuple[int, ...] = (1, 4, 16, 64, 1024)
@@ -51,13 +51,13 @@ class PlantedCurves(Curves):
 
 
 def _cosine(a: Array, b: Array) -> Array:
-    """<a, b> / (||a|| ||b||), 0 where one is zero."""
+    """Compute <a, b> / (||a|| ||b||), and 0 if one of them is zero."""
     squares = jnp.sum(a**2) * jnp.sum(b**2)
     return jnp.sum(a * b) / jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
 
 
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
-    """The alignment of (W_h), (U_h) with H copies of the teacher, Figure 4's caption."""
+    """Compute the alignment of (W_h), (U_h) with H copies of the teacher (Figure 4's caption)."""
     return {f"alignment_{name}": _cosine(params[name][0], teacher[name]) for name in ("W", "U")}
 
 
@@ -69,7 +69,7 @@ def run(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train every (panel, H, trial); the alignments with the teacher are recorded too."""
+    """Train every (panel, H, trial), and record the alignments with the teacher too."""
     model = PlantedAttention(
         tokens=config.tokens, dimension=config.dimension, threshold=config.threshold
     )
@@ -99,7 +99,7 @@ def run(
 
 
 def figure(dataset: xr.Dataset, /):
-    """Losses, alignments, norms and margin against the step, one colour for each H."""
+    """Draw losses, alignments, norms and margin against the step, one colour for each H."""
     measured = "alignment_W" in dataset
     teacher = float(dataset.teacher_margin.mean()) if measured else float("nan")
     quantities = (
@@ -148,7 +148,7 @@ EXPERIMENTS = tuple(
     )
     for number, config in ((4, FIGURE_4), (5, FIGURE_5))
 )
-"""Figures 4 and 5; the defaults are the published settings, as far as they are stated.
+"""Figures 4 and 5; the defaults are the published settings, as far as the paper states them.
 
-Figure 5 repeats plain GD, which momentum and Adam are compared with.
+Figure 5 repeats plain GD, which is compared with momentum and Adam.
 """

@@ -12,9 +12,15 @@ from jaxbounds.multihead.experiments.ordering import along_heads, combine, decid
 from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 
 FOUND = 0.9
-"""A run has found the teacher's attention when the alignment of W with W* is above this."""
+"""The alignment of W with W* above which a run has found the teacher's attention.
+
+The alignment is a cosine ratio; a larger number finds the teacher in fewer runs.
+"""
 SETTLED = 0.02
-"""... and has settled when that changes by less over the second half of the steps."""
+"""The change of the alignment over the second half of the steps below which a run has settled.
+
+The change is in units of a cosine ratio; a larger number calls more runs settled.
+"""
 
 SETTINGS = Settings(
     exact={"tokens": 10, "dimension": 5, "threshold": 0.2, "n": 1000},
@@ -22,10 +28,13 @@ SETTINGS = Settings(
     "leaves its claim open. No claim reads the test samples. The 95% interval over trials decides "
     "an order, and one run that has settled elsewhere refutes that all find the teacher.",
 )
-"""Appendix G on DM2. A head of 75 parameters overfits a fifth of the samples, and misses W*."""
+"""The settings of Appendix G on DM2.
+
+A head of 75 parameters overfits a fifth of the samples, and misses W*.
+"""
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")
-"""Any two heads exchange their order, and any two panels: the sign of each difference turns."""
+"""A false variant: the sign of each difference turns, so heads and panels exchange their order."""
 
 CONTROLS: dict[str, Control] = {
     "the larger H": EXCHANGED,
@@ -36,17 +45,17 @@ CONTROLS: dict[str, Control] = {
     ),
     "converges faster than plain GD": EXCHANGED,
 }
-"""Heads or panels exchanged, runs that settle away from the teacher, half the margin."""
+"""False variants: heads or panels exchanged, runs that settle elsewhere, half the margin."""
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """(H, trial): whether the run ends near the teacher."""
+    """Tell (H, trial) whether the run ends near the teacher."""
     last = dataset.alignment_W.isel(panel=panel, step=-1).transpose("H", "trial")
     return last.values > FOUND
 
 
 def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """(H, trial): whether the alignment of W hardly changed over the second half of the steps."""
+    """Tell (H, trial) whether W's alignment hardly changed over the second half of the steps."""
     curve = dataset.alignment_W.isel(panel=panel).transpose("step", "H", "trial").values
     steps = dataset.step.values
     half = int(np.argmin(np.abs(steps - steps[-1] / 2)))
@@ -54,7 +63,7 @@ def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The text of Appendix G on DM2, panel by panel."""
+    """Decide the claims of Appendix G on DM2, panel by panel."""
     found: list[Finding] = []
     measured = "alignment_W" in dataset  # of the paper's model; another student has no W
     names, rules = dataset.panel.values.tolist(), dataset.rule.values.tolist()
@@ -72,9 +81,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def at_one_of(findings: Sequence[Finding | None], /) -> Finding | None:
-    """Merge a claim over the step sizes of one rule, of which the paper states none.
+    """Merge a claim over the step sizes of one rule, which the paper does not state.
 
-    Yes, where one step size shows it; no, where every one shows the opposite.
+    The answer is yes if one step size shows the claim. It is no if every step size shows the
+    opposite.
     """
     there = [one for one in findings if one is not None]
     if len(there) < 2:
@@ -99,7 +109,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """The order of the losses among the trials that find W* at each H, if those are not all."""
+    """Decide the order of the losses among the trials that find W* at each H, if some do not."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None
@@ -110,9 +120,10 @@ def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding 
 
 
 def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
-    """Whether all runs of a panel end near their teacher, with the frequency of failure.
+    """Decide whether all runs of a panel end near their teacher, with the frequency of failure.
 
-    No, where a run has settled elsewhere; open, where those that miss it are still on their way.
+    The answer is no if a run has settled elsewhere. It is open if the failing runs have not
+    settled.
     """
     dataset = dataset.sel(H=dataset.H <= 64)
     found = found_teacher(dataset, panel)
@@ -136,7 +147,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
-    """The least alignments among some runs, "" for none."""
+    """Write the least alignments among some runs, "" for no run."""
     rows = {k: part[f"alignment_{k}"].transpose("H", "trial").values[which] for k in ("W", "U")}
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 
@@ -166,7 +177,7 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
 
 
 def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
-    """Whether one panel ends with less train loss than another, at every H, paired by trial."""
+    """Decide whether one panel ends with less train loss than another at every H, by trial."""
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values
     decisions = [decide(np.zeros_like(row), row, rising=True) for row in gain]

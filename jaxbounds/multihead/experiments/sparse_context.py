@@ -1,7 +1,7 @@
 """Figures 2 and 3: sparse context (DM1) at the settings of Appendix G.
 
-Gaussian noise, as in the figures, violates Assumption 3 (bounded noise); where a theory needs a
-bound the text of a result uses three standard deviations, which is generous to the theory.
+Gaussian noise, as in the figures, violates Assumption 3 (bounded noise). If a theory needs a bound,
+the text of a result uses three standard deviations. This is generous to the theory.
 """
 
 from dataclasses import dataclass, replace
@@ -33,8 +33,8 @@ class SparseContextCurves(Curves):
         relevant: zeta T.
         signal: S.
         deviation: the standard deviation of the noise on irrelevant tokens.
-        positions: of the relevant tokens: "fixed" (the first ones) or "random" in every sample.
-            Not stated.
+        positions: the positions of the relevant tokens: "fixed" (the first ones) or "random" in
+            every sample. The paper does not state them.
     """
 
     tokens: int = 10
@@ -52,7 +52,7 @@ class SparseContextCurves(Curves):
         )
 
     def model(self) -> SparseContext:
-        """The patterns and sizes, with the noise cut at three standard deviations."""
+        """Return the patterns and sizes, with the noise cut at three standard deviations."""
         bound = 3 * self.deviation * self.signal
         return SparseContext(
             tokens=self.tokens,
@@ -66,7 +66,7 @@ class SparseContextCurves(Curves):
 
 
 def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]:
-    """{"X": (T, d, n), "y": (n,), "relevant": (T, n)}: DM1 with Gaussian noise."""
+    """Draw {"X": (T, d, n), "y": (n,), "relevant": (T, n)}: DM1 with Gaussian noise."""
     label_key, place_key, distractor_key, noise_key = jax.random.split(key, 4)
     patterns, shape = config.model().patterns(), (config.tokens, n)
     labels = jax.random.rademacher(label_key, (n,), dtype=jnp.float32)
@@ -138,7 +138,7 @@ def run(
 
 
 def figure(dataset: xr.Dataset, /):
-    """Losses, attention, norms and margin against the step, one colour for each H."""
+    """Draw losses, attention, norms and margin against the step, one colour for each H."""
     limit = dataset.attrs["hypotheses"]["gamma_attn"]
     guide = 0.02 if dataset.panel.size == 1 else 0.0
     quantities = (
@@ -180,4 +180,4 @@ EXPERIMENTS = tuple(
     )
     for number, config in ((2, FIGURE_2), (3, FIGURE_3))
 )
-"""Figures 2 and 3; the defaults are the published settings, as far as they are stated."""
+"""Figures 2 and 3; the defaults are the published settings, as far as the paper states them."""

@@ -17,18 +17,18 @@ SETTINGS = Settings(
     others="Appendix G states neither H nor the steps nor the positions: a claim names its H and "
     "its step. The 95% interval over trials decides, so that few trials leave a claim open.",
 )
-"""Appendix G on DM1."""
+"""The settings of Appendix G on DM1."""
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
-"""Constant step sizes of the paper, as names of panels; the factor of sqrt(H) is not stated."""
+"""Constant step sizes of the paper, as names of panels; it does not state the factor of sqrt(H)."""
 RANGE = 10
-"""Factor between the first and the last step that tells a rate 1/k; a larger one asks for more."""
+"""The factor between the first and the last step that a rate 1/k needs; a larger one needs more."""
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
-"""Any two heads exchange their order, and any two panels: the sign of each difference turns."""
+"""A false variant: the sign of each difference turns, so heads and panels exchange their order."""
 
 
 def _faster_than_one_over_k(dataset: xr.Dataset) -> xr.Dataset:
-    """The losses of a run whose loss falls like k^-2."""
+    """Make the losses of a run whose loss falls like k^-2."""
     return dataset.assign(log10_train_loss=dataset.log10_train_loss - np.log10(dataset.step))
 
 
@@ -39,11 +39,11 @@ CONTROLS: dict[str, Control] = {
     "achieves gamma_attn": scaled(0.5, "margin"),
     "speed-up is larger with Adam": EXCHANGED,
 }
-"""Heads or panels exchanged, another rate, half the margin."""
+"""False variants: heads or panels exchanged, another rate, half the margin."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The text of Appendix G on DM1, panel by panel."""
+    """Decide the claims of Appendix G on DM1, panel by panel."""
     found: list[Finding | None] = []
     for index, rule in enumerate(dataset.rule.values.tolist()):
         constant = float(dataset.exponent[index]) == 0
@@ -59,7 +59,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _step_sizes(dataset: xr.Dataset) -> list[str]:
-    """Constant step sizes that are not the paper's, in words."""
+    """List the constant step sizes that are not the paper's, in words."""
     names = dataset.panel.values.tolist()
     return [
         f"panel {name!r}, not the paper's {wanted[0]!r}"
@@ -70,7 +70,7 @@ def _step_sizes(dataset: xr.Dataset) -> list[str]:
 
 
 def at_steps(steps: list[int], /) -> str:
-    """Name steps in words: "at steps 200, 400 and 1000"."""
+    """Write steps in words: "at steps 200, 400 and 1000"."""
     *first, last = map(str, steps)
     return f"at steps {', '.join(first)} and {last}" if first else f"at step {last}"
 

@@ -1,8 +1,8 @@
-"""The module that Figures 2 to 5 train, H equal heads with samples last, and their measurements.
+"""The model of Figures 2 to 5: H equal heads, with the sample axis last, and its measurements.
 
 All heads start at zero and therefore stay equal. `EqualHeads` is the fast path of
-`MultiHeadAttention`: its parameters are those of one head with a leading axis of length one, which
-`tie` takes from the parameters of H equal heads and `untie` writes out again. The arrangement
+`MultiHeadAttention`. Its parameters are those of one head with a leading axis of length one. `tie`
+takes them from the parameters of H equal heads, and `untie` writes the H heads out again. The order
 (tokens, coordinates, samples) makes the tiny matrices of these models fast on a CPU.
 """
 
@@ -27,7 +27,7 @@ Params = dict
 def attention_logits(
     weights: Float[Array, "d d"], tokens: Float[Array, "T d n"], /
 ) -> Float[Array, "T T n"]:
-    """X_i W X_i^T for all samples: query, key, sample."""
+    """Compute X_i W X_i^T for all samples: query, key, sample."""
     axes = range(tokens.shape[1])
     add = functools.partial(functools.reduce, operator.add)
     queries = [add(weights[i, j] * tokens[:, i] for i in axes) for j in axes]
@@ -35,7 +35,7 @@ def attention_logits(
 
 
 def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
-    """The softmax over keys up to its normaliser, safe from overflow."""
+    """Compute the softmax over keys up to its normaliser, safe from overflow."""
     logits = attention_logits(weights, tokens)
     return jnp.exp(logits - jax.lax.stop_gradient(jnp.max(logits, axis=1, keepdims=True)))
 
@@ -43,10 +43,10 @@ def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
 def attention_mass(
     weights: Float[Array, "d d"], tokens: Float[Array, "T d n"], mask: Float[Array, "T n"], /
 ) -> Float[Array, ""]:
-    """The attention on the masked tokens, averaged over queries and samples.
+    """Compute the attention on the masked tokens, averaged over queries and samples.
 
     Raises:
-        AssertionError: if the mask is not (T, n).
+        AssertionError: if the mask does not have shape (T, n).
     """
     import chex  # slow to import
 
@@ -59,14 +59,14 @@ class EqualHeads(nn.Module):
     """Eq. (2) with H equal heads, over n sequences at once; H is data.
 
     Attributes:
-        scale: standard deviation of the initial parameters; 0 is the paper's theta^(0).
+        scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).
     """
 
     scale: float = 0.0
 
     @nn.compact
     def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
-        """U and W alone, so that `init(..., method="parameters")` traces no forward pass."""
+        """Return U and W alone, so that `init(..., method="parameters")` traces no forward pass."""
         length, d, _ = tokens.shape
         drawn = entries(self.scale)
         W = self.param("W", drawn, (1, d, d), tokens.dtype)
@@ -76,10 +76,10 @@ class EqualHeads(nn.Module):
     def __call__(
         self, tokens: Float[Array, "T d n"], heads: Float[Array, ""]
     ) -> Float[Array, " n"]:
-        """Phi(X_i; theta), as `MultiHeadAttention(heads=H)` has it at H copies of the head.
+        """Compute Phi(X_i; theta), like `MultiHeadAttention(heads=H)` at H copies of the head.
 
         Args:
-            tokens: samples last.
+            tokens: the tokens, with the sample axis last.
             heads: H as a float.
         """
         params = self.parameters(tokens)
@@ -92,10 +92,10 @@ class EqualHeads(nn.Module):
 def margins(
     params: Params, heads: Float[Array, ""], data: dict[str, Array], /
 ) -> Float[Array, " n"]:
-    """y_i Phi(X_i; theta) of H equal heads on data with samples last.
+    """Compute y_i Phi(X_i; theta) of H equal heads on data with the sample axis last.
 
     Raises:
-        AssertionError: if y is not (n,).
+        AssertionError: if y does not have shape (n,).
     """
     import chex  # slow to import
 
@@ -105,7 +105,7 @@ def margins(
 
 
 def log10_risk(margin: Float[Array, " n"], /) -> Float[Array, ""]:
-    """log10 of the mean logistic loss, also where the loss itself underflows."""
+    """Compute log10 of the mean logistic loss, even if the loss itself underflows."""
     far = margin > 15
     near = jnp.log(logistic(jnp.where(far, jnp.zeros_like(margin), margin)))
     # log(log(1 + e^-z)) = -z - e^-z / 2 + O(e^-2z)
@@ -118,7 +118,7 @@ def _norm(leaf: Array) -> Array:
 
 
 def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, Array]:
-    """The quantities of any network, from its margins y_i f(X_i) on the train and test samples."""
+    """Compute any network's quantities from its margins y_i f(X_i) on train and test samples."""
     return {
         "log10_train_loss": log10_risk(train),
         "log10_test_loss": log10_risk(test),
@@ -128,10 +128,10 @@ def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, A
 
 
 def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
-    """The quantities that Figures 2 to 5 share.
+    """Compute the quantities that Figures 2 to 5 share.
 
-    The captions' averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||; the margin
-    min_i y_i Phi(X_i) over the latter, which is what compares with gamma_attn.
+    These include the captions' averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||. The margin
+    is min_i y_i Phi(X_i) over the second average, which is comparable to gamma_attn.
     """
     heads = lane["heads"]
     found = risks(*(margins(params, heads, lane[part]) for part in ("train", "test")))
@@ -141,5 +141,5 @@ def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
 
 
 def last_axis(data: Mapping[str, Array], /) -> dict[str, Array]:
-    """{"X": (n, T, d), "y": (n,)} with samples last and labels as floats."""
+    """Turn {"X": (n, T, d), "y": (n,)} into data with the sample axis last and labels as floats."""
     return {"X": jnp.moveaxis(data["X"], 0, -1), "y": data["y"].astype(data["X"].dtype)}

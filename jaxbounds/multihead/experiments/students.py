@@ -1,9 +1,9 @@
 """The networks that Figures 2 to 5 can train, by name, and the place to add one.
 
-A student is two pure functions: `init(key, tokens)` gives a pytree of parameters, and
-`apply(params, tokens)` gives the outputs (n,) of the tokens (n, T, d). A Flax (linen) module of
-that shape is a student as it is. A file of your own registers another one, and
-`jaxbounds run multihead.fig2 --import FILE --student NAME` trains it.
+A student is two pure functions. `init(key, tokens)` returns a pytree of parameters. `apply(params,
+tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen) module with these shapes
+is a student without changes. A file of your own registers another student, and `jaxbounds run
+multihead.fig2 --import FILE --student NAME` trains it.
 """
 
 import difflib
@@ -18,15 +18,16 @@ from jaxbounds.experiments.experiment import Finding
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
-"""The paper's model with equal heads (`student.EqualHeads`), where H is data of a lane."""
+"""The name of the paper's model with equal heads (`student.EqualHeads`); H is data of a lane."""
 
 
 class Student(NamedTuple):
     """A network as two pure functions.
 
     Attributes:
-        init: (key, tokens (n, T, d)) to a pytree of parameters.
-        apply: (parameters, tokens (n, T, d)) to the outputs (n,), whose signs are the labels.
+        init: a function from (key, tokens (n, T, d)) to a pytree of parameters.
+        apply: a function from (parameters, tokens (n, T, d)) to the outputs (n,), whose signs are
+            the labels.
     """
 
     init: Callable[[Array, Array], Any]
@@ -37,7 +38,7 @@ Factory = Callable[[int], Student | nn.Module]
 
 
 def of_module(module: nn.Module, /) -> Student:
-    """A Flax (linen) module over n sequences, through its `init` and `apply`."""
+    """Make a student from a Flax (linen) module over n sequences, by its `init` and `apply`."""
     return Student(
         lambda key, tokens: module.init(key, tokens)["params"],
         lambda params, tokens: cast(Array, module.apply({"params": params}, tokens)),
@@ -45,7 +46,7 @@ def of_module(module: nn.Module, /) -> Student:
 
 
 def all_heads(heads: int, /) -> Student:
-    """The paper's model with all heads written out, from zero."""
+    """Return the paper's model with all heads written out, from zero."""
     module = MultiHeadAttention(heads)
     one = lambda params, X: cast(Array, module.apply({"params": params}, X))
     every = jax.vmap(one, in_axes=(None, 0))
@@ -53,7 +54,7 @@ def all_heads(heads: int, /) -> Student:
 
 
 STUDENTS: dict[str, Factory] = {"all-heads": all_heads}
-"""The students besides `EQUAL_HEADS`; a factory makes one from H."""
+"""The students besides `EQUAL_HEADS`; a factory makes a student from H."""
 
 
 def register(name: str, factory: Factory, /) -> None:
@@ -61,7 +62,7 @@ def register(name: str, factory: Factory, /) -> None:
 
     Args:
         name: the value of the field `student`.
-        factory: from H to a `Student` or a Flax (linen) module.
+        factory: a function from H to a `Student` or a Flax (linen) module.
 
     Raises:
         ValueError: if the name is taken.
@@ -74,10 +75,10 @@ def register(name: str, factory: Factory, /) -> None:
 
 
 def refuse_unknown(name: str, /) -> None:
-    """Check that there is a student of this name.
+    """Check that a student of this name exists.
 
     Raises:
-        ValueError: if there is none, with the nearest one or those there are.
+        ValueError: if there is no such student; the message names the nearest one or all of them.
     """
     if name not in STUDENTS and name != EQUAL_HEADS:
         names = (EQUAL_HEADS, *STUDENTS)
@@ -90,15 +91,15 @@ def refuse_unknown(name: str, /) -> None:
 
 
 def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
-    """The student of that name with so many heads, checked on the shape of the tokens.
+    """Build the student of a name with H heads, and check it on the shape of the tokens.
 
     Args:
-        name: from `STUDENTS`.
+        name: a name from `STUDENTS`.
         heads: H.
         tokens: (n, T, d).
 
     Raises:
-        ValueError: if the factory makes no student, or its outputs are not (n,).
+        ValueError: if the factory makes no student, or its outputs do not have shape (n,).
     """
     made = STUDENTS[name](heads)
     student = of_module(made) if isinstance(made, nn.Module) else made
@@ -120,11 +121,11 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
 
 
 def attributed(student: str, claims: Iterable[Finding], /) -> tuple[Finding, ...]:
-    """The claims with the name of the student, unless it is the paper's: the paper owns them.
+    """Add the name of the student to the claims, unless it is the paper's model.
 
     Args:
         student: the value of the field.
-        claims: decided on what the student did.
+        claims: the claims decided on the student's run.
     """
     whose = "" if student == EQUAL_HEADS else f"asked of student {student!r}: "
     return tuple(claim._replace(text=whose + claim.text) for claim in claims)

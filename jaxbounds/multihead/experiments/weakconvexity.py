@@ -1,14 +1,16 @@
-"""Is a real network self-bounded weakly convex, and does its constant fall as 1/sqrt(H)?
+"""Measure whether a real network is self-bounded weakly convex, with a constant like 1/sqrt(H).
 
-The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. Here -lambda_min / L is
-measured on a pre-LN Transformer (residuals, layer norms, a GELU layer) at initialisation and along
-training, on all parameters and on the attention's alone, in two arms: heads split from the width,
-and heads of a fixed width whose sum is divided by sqrt(H) as in the paper. All ratios are lower
-estimates, since Lanczos gives upper estimates of lambda_min.
+The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. This experiment measures
+-lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). It measures at
+initialisation and along training, on all parameters and on the attention's alone. There are two
+arms: heads split from the width, and heads of a fixed width. In the second arm, the sum of the
+heads is divided by sqrt(H), as in the paper. All ratios are lower estimates, since Lanczos gives
+upper estimates of lambda_min.
 
-Where the output is linear in the heads (preset "linear"), the second derivatives of the heads enter
-divided by sqrt(H). What follows the attention adds J^T (Hess of the rest) J with the Jacobian J of
-the heads' sum, and J J^T does not shrink with H: a floor below which the ratio cannot fall.
+If the output is linear in the heads (preset "linear"), the second derivatives of the heads enter
+divided by sqrt(H). The layers after the attention add J^T (Hess of the rest) J, where J is the
+Jacobian of the heads' sum. J J^T does not shrink with H. This gives a floor below which the ratio
+cannot fall.
 """
 
 from dataclasses import dataclass
@@ -42,7 +44,7 @@ _OTHERS = (
 )
 AT_THE_START = default_settings(least=_SIZES, others=_OTHERS)
 ALONG_TRAINING = default_settings(least=_SIZES | {"records": 300}, others=_OTHERS)
-"""The network and the steps of which the claims are asked."""
+"""The network and the steps at which the claims are decided."""
 
 _BAND = (-0.65, -0.35)
 _NAMES = ("ratio", "minimum", "maximum", "residual", "loss")
@@ -56,15 +58,15 @@ class WeakConvexityCurves:
         heads: H, divisors of the dimension.
         arms: "split", "fixed".
         dimension: d.
-        layers: blocks.
+        layers: the number of blocks.
         nonlinear: whether GELU layers and a last norm follow the attention.
         tokens: T of the data (DM1).
         distractors: M of the data.
-        n: samples, all of them in each step and in each Hessian.
-        step_size: of Adam.
-        records: steps at which the curvature is measured, rising.
-        iterations: products of Lanczos at most.
-        seeds: repetitions, each with data and a start of its own.
+        n: the number of samples; each step and each Hessian uses all of them.
+        step_size: the step size of Adam.
+        records: the steps at which the curvature is measured, rising.
+        iterations: the largest number of Lanczos products.
+        seeds: the number of repetitions, each with its own data and start.
     """
 
     heads: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
@@ -82,7 +84,7 @@ class WeakConvexityCurves:
 
 
 def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
-    """The numbers of `_NAMES` over (seed, record, block); one compiled program for all seeds."""
+    """Compute the numbers of `_NAMES` over (seed, record, block); seeds share a program."""
     encoder = Encoder(heads, arm, config.dimension, config.layers, nonlinear=config.nonlinear)
     model = SparseContext(
         tokens=config.tokens,
@@ -128,10 +130,12 @@ def run(
     folder: str | Place | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Ratios over (arm, H, seed, step, block); each arm and H is kept in the folder when done.
+    """Compute ratios over (arm, H, seed, step, block).
+
+    The folder keeps each finished arm and H.
 
     Raises:
-        ValueError: if the records do not rise from 0 on, or a kept file is damaged or of another
+        ValueError: if the records do not rise from 0 on, or a kept file is damaged or from another
             run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
@@ -176,7 +180,10 @@ def run(
 
 
 def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
-    """For each seed the slope of log ratio against log H at a record, the first unless given."""
+    """Compute for each seed the slope of log ratio against log H at a record.
+
+    The default is the first record.
+    """
     ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=record).transpose("seed", "H").values
     x = np.log(dataset.H.values.astype(float))
     x = x - x.mean()
@@ -225,14 +232,14 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The exponents in H of both arms, and boundedness along training."""
+    """Decide the exponents in H of both arms, and boundedness along training."""
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
     bounded = (_bounded_claim(dataset),)
     return (*AT_THE_START.judged(dataset, found), *ALONG_TRAINING.judged(dataset, bounded))
 
 
 def _law(power: float) -> Control:
-    """Ratios that follow a power of H."""
+    """Return a control whose ratios follow a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
@@ -246,11 +253,11 @@ CONTROLS: dict[str, Control] = {
     "arm 'fixed'": _law(0.0),
     "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
 }
-"""The exponents of the other arm, and a ratio that grows along training."""
+"""False variants: the exponents of the other arm, and a ratio that grows along training."""
 
 
 def figure(dataset: xr.Dataset, /):
-    """The attention's ratio at initialisation against H, and the network's against the loss."""
+    """Draw the attention's ratio at the start against H, and the network's against the loss."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -18,7 +18,7 @@ class HeadSum(nn.Module):
         arm: "split": heads of width d / H, summed (the standard layer: their outputs side by side
             and projected). "fixed": heads of width `width`, summed and divided by sqrt(H), as in
             eq. (2) of the paper.
-        width: of each head in the arm "fixed".
+        width: the width of each head in the arm "fixed".
     """
 
     heads: int
@@ -27,7 +27,7 @@ class HeadSum(nn.Module):
 
     @nn.compact
     def __call__(self, x: Float[Array, "*n T d"]) -> Float[Array, "*n T d"]:
-        """The sum of the heads' outputs.
+        """Compute the sum of the heads' outputs.
 
         Raises:
             ValueError: if the arm is unknown, or H does not divide d in the arm "split".
@@ -69,9 +69,9 @@ class Encoder(nn.Module):
         heads: H.
         arm: see `HeadSum`.
         dimension: d.
-        layers: blocks.
-        width: of each head in the arm "fixed".
-        nonlinear: whether GELU layers and a last norm follow the attention; without them, and with
+        layers: the number of blocks.
+        width: the width of each head in the arm "fixed".
+        nonlinear: whether GELU layers and a last norm follow the attention. Without them, and with
             one block, the output is linear in the heads, as in the paper's model.
     """
 
@@ -84,7 +84,7 @@ class Encoder(nn.Module):
 
     @nn.compact
     def __call__(self, tokens: Float[Array, "*n T c"]) -> Float[Array, "*n"]:
-        """The classifier's output; its sign is the label."""
+        """Compute the classifier's output; its sign is the label."""
         d = self.dimension
         place = self.param("place", nn.initializers.normal(0.1), (tokens.shape[-2], d))
         embedded = nn.Dense(d, name="embed")(tokens)

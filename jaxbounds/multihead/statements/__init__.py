@@ -1,10 +1,9 @@
-"""The statements of the paper, in its order: `SECTIONS` says which module judges which section.
+"""The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
 
-`errata.toml` says what is wrong in the paper and what else is worth knowing; `items` goes through
-everything that has a number; `reference` says where the paper is found. Instances are drawn in
-`instances` (heads, data sets, segments), `run_instances` (problems for gradient descent),
-`realizable_starts` (Definition 1, eq. (98)) and `contexts` (DM1); `common` holds settings that
-statements share.
+`errata.toml` lists the paper's errors and further remarks. `items` lists everything that has a
+number. `reference` holds the paper's address. Four modules draw instances: `instances` (heads, data
+sets, segments), `run_instances` (problems for gradient descent), `realizable_starts` (Definition 1,
+eq. (98)) and `contexts` (DM1). `common` holds settings that statements share.
 """
 
 from pathlib import Path

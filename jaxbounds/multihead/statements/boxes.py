@@ -7,14 +7,14 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """One datum on each axis and U = (t_1, .., t_n): the margins are the coordinates."""
+    """Return one datum on each axis and U = (t_1, .., t_n): margins are the coordinates."""
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}
     return datum | {"U": point.reshape(1, 1, n), "W": jnp.zeros((1, n, n))}
 
 
 def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") -> Domain:
-    """One datum whose margin is anything up to `largest` in size; or two, independently."""
+    """Return the domain of one datum with any margin up to `largest` in size, or of n such data."""
     return Domain(
         name=f"n = {n}, {'margin t, |t|' if n == 1 else 'margins t_1, t_2, |t_i|'} <= {largest:g}",
         chart=_margins,
@@ -27,7 +27,7 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """kappa_3 at A = B = (1, -1, .., -1) and any law with logits within 6, or 4, of the last."""
+    """Return kappa_3's domain at A = B = (1, -1, .., -1), logits within 6 or 4 of the last."""
     largest = 6.0 if outcomes == 2 else 4.0
 
     def chart(point: jax.Array, size: Size) -> Instance:
@@ -45,20 +45,20 @@ def signs(outcomes: int, /, *, slack: float) -> Domain:
 
 
 def heads(point: jax.Array, size: Size) -> Instance:
-    """Proposition 7 at B_Phi = g_0 = 1 and epsilon = .01; B_2 and R vary."""
+    """Return an instance of Proposition 7 at B_Phi = g_0 = 1 and epsilon = .01; B_2 and R vary."""
     one = jnp.ones(())
     return {"B": point[0], "b": one, "R": point[1], "g": one, "eps": 0.01 * one}
 
 
 def scores(point: jax.Array, size: Size) -> Instance:
-    """Lemma 18 for three tokens of relevance 2 + a, b, 0; epsilon = e^-2, L = 1."""
+    """Return Lemma 18's instance: tokens of relevance 2 + a, b, 0; epsilon = e^-2, L = 1."""
     relevance = jnp.stack([2.0 + point[0], point[1], 0.0 * point[0]])
     at = jnp.asarray(-2.0)
     return {"r": relevance, "L": jnp.asarray(1), "log_eps": at, "extra": point[2]}
 
 
 def two_logits(*, slack: float) -> Domain:
-    """The softmax map at logits (t, 0)."""
+    """Return the domain of the softmax map at logits (t, 0)."""
     return Domain(
         name="T = 2, logits (t, 0), |t| <= 8",
         chart=lambda point, size: {"v": jnp.append(point, 0.0)},
@@ -71,7 +71,7 @@ def two_logits(*, slack: float) -> Domain:
 
 
 def two_tokens(*, slack: float = 0.0) -> Domain:
-    """Two tokens on a line, 1 and b, u = 1, and any scores within 6 of another."""
+    """Return the domain of two tokens on a line, 1 and b, with u = 1 and |W| <= 3."""
 
     def chart(point: jax.Array, size: Size) -> Instance:
         tokens = jnp.stack([1.0, point[0]])[:, None]

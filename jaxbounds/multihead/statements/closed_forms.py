@@ -22,9 +22,9 @@ from jaxbounds.multihead.tied import per_head, tied_distance, tied_norm, tied_ri
 from jaxbounds.numerics.norms import vector_norm
 
 WIDTH = 2e-9
-"""Relative: `structured_extremes` brackets both ends by 1e-9, and states no more."""
+"""The relative width of brackets from `structured_extremes`; a larger width is less exact."""
 COPIES = (1, 3)
-"""How many heads each of two groups stands for."""
+"""The number of heads in each of two groups."""
 
 
 def _logistic_derivatives(instance: Instance, size: Size) -> Sides:
@@ -106,7 +106,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """One at a time: loops that end at a bracket take the time of the slowest of a batch."""
+    """Measure one instance at a time; a batched loop takes the time of its slowest instance."""
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 

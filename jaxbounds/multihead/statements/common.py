@@ -25,7 +25,7 @@ ON_MODEL: dict[str, Any] = {
     "hypotheses": radius_at_least_one,
     "assumptions": "R = max_t ||x_t|| >= 1",
 }
-"""A bound on one head and one sequence."""
+"""Settings of a bound on one head and one sequence."""
 
 ON_TOKENS: dict[str, Any] = ON_MODEL | {
     "over": {"X": Reals(("T", "d")), "U": Reals(("T", "d")), "W": Reals(("d", "d"))},
@@ -34,7 +34,7 @@ ON_TOKENS: dict[str, Any] = ON_MODEL | {
     "hypotheses": None,
     "assumptions": "none: any tokens, of any norm",
 }
-"""A bound on one head and one sequence that needs no Assumption 1."""
+"""Settings of a bound on one head and one sequence that needs no Assumption 1."""
 
 ON_LOSS: dict[str, Any] = {
     "kind": "inequality",
@@ -45,26 +45,26 @@ ON_LOSS: dict[str, Any] = {
     "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}",
     "budget": Budget(samples=128, restarts=6, steps=120),
 }
-"""A bound on the training loss."""
+"""Settings of a bound on the training loss."""
 
 
 def token_radius(instance: Instance) -> Float[Array, ""]:
-    """R = max ||x_t||, the least that the data allow."""
+    """Return R = max ||x_t||, the least R that the data allow."""
     return max_row_norm(instance["X"].reshape(-1, instance["X"].shape[-1]))
 
 
 def params_of(instance: Instance) -> Params:
-    """The heads of an instance."""
+    """Return the heads of an instance."""
     return {"U": instance["U"], "W": instance["W"]}
 
 
 def sizes_of(params: Params) -> tuple[Float[Array, ""], ...]:
-    """||theta||_{2,inf}, max_h ||U_h||_F and the mean of ||U_h||_F^2."""
+    """Return ||theta||_{2,inf}, max_h ||U_h||_F and the mean of ||U_h||_F^2."""
     return head_sizes(params, jnp.ones(params["U"].shape[0]))
 
 
 def on_data(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 1 for stored sequences, with R = max ||x_t||."""
+    """Check Assumption 1 for stored sequences, with R = max ||x_t||."""
     bounded = token_radius(instance) >= 1 - 1e-12
     found: dict[str, ArrayLike] = {"R = max ||x_t|| >= 1 (Assumption 1, Section 3)": bounded}
     if "y" in instance:
@@ -74,11 +74,11 @@ def on_data(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """For claims about any numbers: nothing is assumed but that they are finite."""
+    """Check claims about any numbers: they assume only that the numbers are finite."""
     finite = [jnp.all(jnp.isfinite(jnp.asarray(leaf, float))) for leaf in instance.values()]
     return {"no hypothesis: any finite numbers": jnp.all(jnp.stack(finite))}
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
-    """Both sides, with 0.9 times the last of the forms as the control."""
+    """Return both sides, with 0.9 times the last form as the control."""
     return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

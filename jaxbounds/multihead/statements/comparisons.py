@@ -1,6 +1,7 @@
-"""Section 5.3: which head counts a scaling of the oracle satisfies.
+"""Section 5.3: the head counts that a scaling of the oracle satisfies.
 
-None satisfies eq. (12), nor Theorem 3; the condition (3) of Theorem 1 some do (E27).
+No scaling satisfies eq. (12) or Theorem 3. Some scalings satisfy the condition (3) of Theorem 1
+(E27).
 """
 
 from typing import Any
@@ -49,7 +50,7 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _keep_candidate(instance: Instance, size: Size) -> Instance:
-    """Within what floats tell apart: S, H, C and n of up to e^40, where E27 shows."""
+    """Clip an instance to numbers that floats distinguish: S, C and n up to e^40, H to e^80."""
     low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
     high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
@@ -74,10 +75,10 @@ def _no_target(instance: Instance, size: Size) -> Sides:
 
 
 def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Section 5.3's target on noise-free DM1 with T = 10, zeta = 1/10, M = 1, d = 4, epsilon = 1/n.
+    """Check Section 5.3's target on noise-free DM1: T = 10, zeta = 1/10, M = 1, d = 4.
 
-    Two sequences, one of each label, with every constant of Proposition 3 and the factor d sqrt(T)
-    R^5 of (3); their margins are computed from the model.
+    The tolerance is epsilon = 1/n. The check has two sequences, one of each label. It uses every
+    constant of Proposition 3 and the factor d sqrt(T) R^5 of (3). The model gives the margins.
     """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
     drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}

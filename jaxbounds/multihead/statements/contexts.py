@@ -1,9 +1,9 @@
 """Instances of DM1 for Section 5 and Appendices D, E: one sequence, or n that share S and zeta.
 
-Noise is drawn at independent scales along mu, along nu and outside the patterns' span: uniform, at
-plus and minus the scale, or none. The constants Z_mu, Z_nu and Z of Assumption 3 are the least that
-an instance's noise allows, which is where every bound is strongest. Of d dimensions M = d - 3 are
-distractors, so that one is outside the span.
+Noise is drawn at independent scales along mu, along nu and outside the patterns' span. It is
+uniform, at plus and minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption 3 are
+the least that an instance's noise allows. Every bound is strongest there. M = d - 3 of the d
+dimensions are distractors, so one dimension is outside the span.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,15 @@ from jaxbounds.numerics.norms import vector_norm
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
-"""S^4 - 4 S^2 Z - 4 Z^2 > 0 means Z < .2071 S^2 (S14); Proposition 3 asks for Z <= S^2 / 8."""
+"""The largest Z / S^2 of S14, from S^4 - 4 S^2 Z - 4 Z^2 > 0; a larger limit allows more noise.
+
+The number is .2071, a factor of S^2. Proposition 3 asks for Z <= S^2 / 8.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Assumption3):
-    """The unfolded instance: the constants of Assumption 3, and the sequences.
+    """An unfolded instance: the constants of Assumption 3, and the sequences.
 
     Attributes:
         X: tokens, (T, d), or (n, T, d).
@@ -55,11 +58,11 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on the rounding of a margin: of the size of the terms that cancel in it."""
+        """A bound on the rounding of a margin, of the size of the terms that cancel in it."""
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:
-        """The NTK margins of U* and of W*, for each sequence, where U = 1_T row^T and W = 0."""
+        """Return the NTK margins of U* and of W* for each sequence, at U = 1_T row^T and W = 0."""
         start = equal_rows(row, jnp.ones(1), self.T)
         one = jax.tree.map(lambda leaf: leaf[None], self.direction)
         outer, inner = ({**jax.tree.map(jnp.zeros_like, one), name: one[name]} for name in "UW")
@@ -67,7 +70,7 @@ class Context(Assumption3):
 
 
 def _scales(key: Array, d: int) -> Array:
-    """One scale for mu_+, mu_-, one for each nu, one for the rest, relative to S."""
+    """Draw one scale for mu_+ and mu_-, one for all nu, one for the rest, relative to S."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
@@ -95,17 +98,17 @@ def _draw(key: Array, size: Size, shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 def sequence(key: Array, size: Size) -> Instance:
-    """One sequence, and the deviation p of the first phase."""
+    """Draw one sequence, and the deviation p of the first phase."""
     return _draw(key, size, ())
 
 
 def sequences(key: Array, size: Size) -> Instance:
-    """A data set of n sequences, and the deviation p of the first phase."""
+    """Draw a data set of n sequences, and the deviation p of the first phase."""
     return _draw(key, size, (size["n"],))
 
 
 def quieter(*, p: float) -> Sampler:
-    """Draws data sets with a twentieth of the noise and p times the deviation."""
+    """Return a sampler of data sets with a twentieth of the noise and p times the deviation."""
 
     def sample(key: Array, size: Size) -> Instance:
         instance = sequences(key, size)
@@ -123,7 +126,7 @@ def by_hand(
     p: Any = 0.0,
     **more: Any,
 ) -> dict[str, Any]:
-    """An instance with one distractor in d = 4; there is no noise and p = 0 unless given."""
+    """Return an instance with one distractor in d = 4; by default without noise and with p = 0."""
     shape = np.shape(relevant)
     along = lambda values, shape: np.broadcast_to(np.asarray(values, float), (*shape, 4))
     choice = np.zeros(shape, int)
@@ -148,9 +151,9 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 
 
 def quiet_sequence(key: Array, size: Size) -> Instance:
-    """A sequence within the limit of `keep_quiet`, log epsilon, and what Gamma is above the least.
+    """Draw a sequence within the limit of `keep_quiet`, log epsilon, and Gamma's excess.
 
-    Half of the draws are at the least Gamma.
+    The excess is the distance of Gamma above the least Gamma. Half of the draws have no excess.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)
@@ -159,7 +162,7 @@ def quiet_sequence(key: Array, size: Size) -> Instance:
 
 
 def unfold(instance: Instance) -> Context:
-    """The sequence, or sequences, that an instance describes."""
+    """Build the sequence, or sequences, that an instance describes."""
     signal, relevant, noise = instance["S"], instance["relevant"], instance["z"]
     T, d = noise.shape[-2:]
     M = d - 3
@@ -202,7 +205,7 @@ def assumption_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 3 and the hypotheses of Proposition 3."""
+    """Return Assumption 3 and the hypotheses of Proposition 3."""
     c = unfold(instance)
     return {
         **assumption_3(instance, size),
@@ -213,13 +216,13 @@ def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def noise_eighth(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """The condition of Proposition 3."""
+    """Return the condition of Proposition 3."""
     c = unfold(instance)
     return {"Z_mu = Z_nu <= S^2 / 8": c.noise <= c.S**2 / 8}
 
 
 def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """The condition of S14."""
+    """Return the condition of S14."""
     c = unfold(instance)
     return {"S^4 - 4 S^2 Z - 4 Z^2 > 0": c.noise < NOISE_LIMIT * c.S**2}
 
@@ -229,16 +232,16 @@ ON_SEQUENCE: dict[str, Any] = {
     "sizes": SIZES,
     "assumptions": "DM1, Assumption 3",
 }
-"""One sequence."""
+"""Settings for one sequence."""
 SEARCHED: dict[str, Any] = {
     "kind": "inequality",
     "project": keep_context,
     "budget": Budget(samples=128, restarts=4, steps=80),
 }
-"""An inequality, searched from few starting points."""
+"""Settings of an inequality that is searched from few starting points."""
 SEARCHED_SEQUENCE = ON_SEQUENCE | SEARCHED
 ON_DATA = ON_SEQUENCE | {"sample": sequences, "sizes": DATA_SIZES}
-"""A data set."""
+"""Settings for a data set."""
 ON_QUIET: dict[str, Any] = {
     "kind": "inequality",
     "sample": quiet_sequence,
@@ -249,5 +252,5 @@ ON_QUIET: dict[str, Any] = {
     "to 1.6, any Gamma from the least on",
     "budget": Budget(samples=256, restarts=4, steps=100),
 }
-"""A sequence with little noise, for Appendix E."""
+"""Settings for a sequence with little noise, for Appendix E."""
 DRAWS = Budget(samples=256, restarts=0)

@@ -38,19 +38,26 @@ from jaxbounds.multihead.statements.run_instances import (
 from jaxbounds.multihead.tied import tied_risk
 
 GRID = 5
-"""Points on a segment where the maximum of the loss is taken: a lower estimate, so that the right
-side of Lemma 8 is judged by less than it claims."""
+"""The number of points on a segment at which the maximum of the loss is taken.
+
+A larger number gives a better lower estimate of the maximum. The lower estimate makes the test of
+Lemma 8's right side stricter than its claim.
+"""
 
 MEASURABLE = 1e5
-"""A step is judged if what it promises is so many times the rounding of the losses: then no error
-bar is wider than 1e-4, whatever the ratio, and none can reach one from far below."""
+"""The least ratio of a step's promised decrease to the rounding of losses at which it is judged.
+
+Then no error bar is wider than 1e-4 at any ratio. No error bar can reach one from far below. A
+larger factor judges fewer steps.
+"""
 
 
 def rounding_of_losses(instance: Instance, run: Run) -> Array:
-    """How far rounding moves L(theta_k) and the step to theta_{k+1}, for every k.
+    """Bound the effect of rounding on L(theta_k) and on the step to theta_{k+1}, for every k.
 
-    A margin is a sum over H heads, each in error by eps times its terms, over sqrt(H); the groups
-    may cancel, so that the error is that of sqrt(H) max_h sum_t |u_t| |x_t| and not of the margin.
+    A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times its
+    terms. The groups may cancel, so the error is that of sqrt(H) max_h sum_t |u_t| |x_t| and not of
+    the margin.
     """
     _, largest, _ = sizes_along(run, instance["copies"])
     s = setting(instance)
@@ -60,7 +67,7 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """For k < STEPS whether eta <= 1 / rho_k, printed and sharpened, and the step is measurable."""
+    """Tell for k < STEPS whether eta <= 1 / rho_k and the step is measurable, for both forms."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)
@@ -121,7 +128,7 @@ LEMMA_7 = Statement(
 
 @jax.jit
 def descends(instance: Instance, size: Size) -> dict[str, Array]:
-    """Step-wise descent (68) for k = 0, ..., K - 1, as measured; and Assumption 1."""
+    """Check step-wise descent (68) for k = 0, ..., K - 1, as measured, and Assumption 1."""
     run = descend(instance)
     drop = run.losses[:-1] - run.losses[1:] + 1e-14 * run.losses[:-1]
     kept = drop >= instance["step"] / 2 * run.slopes[:-1] ** 2
@@ -131,7 +138,10 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 
 @jax.jit
 def _penalties(instance: Instance) -> dict[str, Array]:
-    """For each k: (beta_3(theta) v beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H), both betas."""
+    """Compute (beta_3(theta) v beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
+
+    The two forms have the printed and the sharpened beta_3.
+    """
     run, copies, s = descend(instance), instance["copies"], setting(instance)
     norms, largest, _ = sizes_along(run, copies)
     scaled = distances(run, target_of(instance), copies) ** 2 / jnp.sqrt(s.heads)
@@ -142,7 +152,7 @@ def _penalties(instance: Instance) -> dict[str, Array]:
 
 
 def _segment_maxima(instance: Instance) -> Array:
-    """For each k the largest loss on a grid of [theta_k, theta]."""
+    """Compute for each k the largest loss on a grid of [theta_k, theta]."""
     run, target = descend(instance), target_of(instance)
     risk = lambda params: tied_risk(params, instance["copies"], training_set(instance))
 
@@ -154,7 +164,10 @@ def _segment_maxima(instance: Instance) -> Array:
 
 
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
-    """Eq. (70) at its worst k < K; what is added on the right is the least of the left."""
+    """Return both sides of eq. (70) at its worst k < K.
+
+    A negative change of the distance moves to the right side, so that no term is negative.
+    """
     run, s, step = descend(instance), setting(instance), instance["step"]
     away = distances(run, target_of(instance), instance["copies"]) ** 2
     gone = (away[1:] - away[:-1]) / (2 * step)
@@ -181,10 +194,11 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
 
 
 def around_descent(size: Size) -> Instance:
-    """One step from zero on three equal sequences, one with another label, just within (68).
+    """Return one step from zero on n equal sequences, one with the other label, around (68).
 
-    And just beyond: with a = eta T ||x||^2 the step is to z = a / 6 on (2 l(z) + l(-z)) / 3, and
-    (68) asks that this is at most log 2 - a / 72: up to a = 4.0760.
+    The first instance is just within (68) and the second just beyond it. Let a = eta T ||x||^2. The
+    step leads to z = a / 6 on (2 l(z) + l(-z)) / 3. (68) asks that this loss is at most log 2 - a /
+    72, which holds up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

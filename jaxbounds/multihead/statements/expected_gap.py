@@ -34,7 +34,7 @@ SHARP = "sharpened S2, S6, S9, S10"
 
 
 def _phases(key: jax.Array, size: Size) -> Instance:
-    """First phase, second phase and fresh sequences of the population that is separable at zero."""
+    """Draw both phases and fresh sequences of the population that is separable at zero."""
     keys = jax.random.split(key, 3)
     names = {"first": size["n1"], "second": size["n"], "fresh": size["n"]}
     return {name: REALIZABLE.sample(k, n) for k, (name, n) in zip(keys, names.items())}
@@ -42,7 +42,7 @@ def _phases(key: jax.Array, size: Size) -> Instance:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _gap(K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data):
-    """L(theta_K) on fresh data, and by how much it exceeds the training loss."""
+    """Return L(theta_K) on fresh data minus the training loss, and L(theta_K) itself."""
     copies = jnp.full(2, heads / 2)
 
     def advance(params: Params, _: None) -> tuple[Params, None]:
@@ -55,10 +55,10 @@ def _gap(K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, f
 
 
 def _everywhere() -> GoodInitialisation:
-    """Constants of Definition 1 that hold on every training set of this population.
+    """Return constants of Definition 1 that hold on every training set of this population.
 
-    ||theta_h|| <= sqrt(T) / 2 after the first phase, Phi(theta^(1)) = 0 for the signs balance, and
-    gamma is sqrt(2) times the class direction's margin, for W = 0.
+    Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because the
+    signs balance. gamma is sqrt(2) times the class direction's margin, because W = 0.
     """
     return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 
@@ -87,7 +87,7 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 @functools.lru_cache
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
-    """Heads, step and bound of each form; they depend on no training set."""
+    """Return heads, step and bound of each form; they depend on no training set."""
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {
         name: corollary5_gap(good, 1.0, K, n, **at, corrected=name == "corrected")
@@ -161,7 +161,7 @@ _POPULATIONS = {
     "T": Integers(2, 16), "d": Integers(2, 8), "K": Integers(2, 31), "R": Box(1, 1.5),
     "B": Box(1, 2), "b": Box(1, 2), "part": Box(0.1, 0.5),
 }  # fmt: skip
-"""B_2, B_Phi and gamma of Definition 1, this as a part of sqrt(2 T) R, the most it can be."""
+"""Ranges of B_2, B_Phi and gamma of Definition 1; gamma is a share of its maximum sqrt(2 T) R."""
 
 
 def _realizable(size: Size) -> Instance:
@@ -170,7 +170,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """At each count the claim holds, at one sample or two heads less it does not."""
+    """Check that the claim holds at each count, and fails at one sample or two heads less."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

@@ -1,4 +1,4 @@
-"""Section 5.1 and Appendix D.3: the first gradient step, where it lands and how far off."""
+"""Section 5.1 and Appendix D.3: the first gradient step, its endpoint and its deviation."""
 
 import functools
 import math
@@ -42,7 +42,7 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
-"""The n1 over which the rate of the first phase is fitted."""
+"""The numbers n1 of samples over which the rate of the first phase is fitted."""
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -73,7 +73,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 3, and the step sizes of the first phase."""
+    """Return Assumption 3, and the condition on the step sizes of the first phase."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 
@@ -116,7 +116,10 @@ LEMMA_16 = Statement(
 
 
 def _four_sequences(size: Size) -> Instance:
-    """Laws: either label, the irrelevant token's noise at +-S/10 along an axis, or along all."""
+    """Return laws of four sequences: either label, noise +-S/10 along one axis or along all axes.
+
+    The noise is on the irrelevant token.
+    """
     signs = 0.1 * np.array([1, -1, 1, -1])[:, None, None]
     along = [signs * np.broadcast_to(axes, (4, 2, 4)) for axes in (np.ones(4), *np.eye(4))]
     laws = [by_hand([[True, False]] * 4, y=[1, 1, -1, -1], z=noise) for noise in along]
@@ -125,7 +128,7 @@ def _four_sequences(size: Size) -> Instance:
 
 @functools.cache
 def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often each of four sequences occurs in a data set, and with what probability it does."""
+    """Return all data sets from four sequences, as counts, with their probabilities."""
     three = np.indices((count + 1,) * 3).reshape(3, -1).T
     three = three[np.sum(three, axis=1) <= count]
     often = np.column_stack([three, count - np.sum(three, axis=1)]).astype(float)
@@ -138,7 +141,10 @@ def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _root_mean_squares(
     instance: Instance, weights: Array, probability: ArrayLike
 ) -> dict[str, Array]:
-    """How far the first direction is from either centre, over data sets of these weights."""
+    """Compute the root mean square distance of the first direction from either centre.
+
+    The mean is over data sets with these weights.
+    """
     c = unfold(instance)
 
     def away(weights: Array) -> dict[str, Array]:
@@ -200,7 +206,7 @@ LEMMA_2 = Statement(
 
 
 def _many(key: jax.Array, size: Size) -> Instance:
-    """DM1; or the same without noise and with one relevant token, where p is nearly largest."""
+    """Draw DM1, or DM1 without noise and with one relevant token, where p is nearly largest."""
     drawn = {**sequences(key, size), "delta": 0.1 * jnp.ones(())}
     if size["noise"]:
         return drawn

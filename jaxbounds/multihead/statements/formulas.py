@@ -28,7 +28,7 @@ ON_HEAD: dict[str, Any] = {
     "sample": single_generic,
     "sizes": ({"T": 4, "d": 3},),
 }
-"""An identity for one head and one sequence."""
+"""Settings of an identity for one head and one sequence."""
 
 
 ON_VECTORS = ON_HEAD | {"over": {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}}
@@ -36,7 +36,7 @@ ON_VECTORS = ON_HEAD | {"over": {"a": Reals("T"), "b": Reals("d"), "c": Reals("d
 
 
 def _potential(point: Array, tokens: Array) -> Array:
-    """K(a) = log sum_s exp(x_s . a)."""
+    """Return K(a) = log sum_s exp(x_s . a)."""
     return jax.nn.logsumexp(tokens @ point)
 
 

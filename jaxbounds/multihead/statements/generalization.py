@@ -40,7 +40,7 @@ ON_POPULATION: dict[str, Any] = ON_REALIZABLE | {
     "kind": "expectation",
     "budget": Budget(samples=768, restarts=0, steps=0, batch=128),
 }
-"""On average over training sets."""
+"""Settings of statements about averages over training sets."""
 
 
 ALMOST_NOTHING = (
@@ -50,7 +50,7 @@ ALMOST_NOTHING = (
 
 
 def _worst_sample(instance: Instance) -> tuple[Array, Array]:
-    """For the worst i: ||theta_K - theta_K^{-i}|| and the sum of l_i(theta_k) over k < K."""
+    """Return ||theta_K - theta_K^{-i}|| and the sum of l_i(theta_k) over k < K, for the worst i."""
     full, copies = descend(instance), instance["copies"]
     apart = deviations(full, leave_one_out(instance), copies)[:, instance["K"]]
     alone = jax.vmap(sample_losses, in_axes=(0, None, None))(
@@ -117,9 +117,10 @@ LEMMA_11 = Statement(
 
 
 def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
-    """The gap, loss on fresh data minus training loss, at theta_K; the control says there is none.
+    """Compare the gap (loss on fresh data minus training loss) at theta_K with bounds.
 
-    The former bounds the gap without any theory: losses are positive.
+    The control says that there is no gap. The loss on fresh data bounds the gap without any theory,
+    because losses are positive.
     """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)
@@ -136,7 +137,7 @@ def _lemma3(instance: Instance, size: Size) -> Sides:
 
 @jax.jit
 def _visited(instance: Instance, size: Size) -> dict[str, Array]:
-    """The iterates of all runs are where G is a Lipschitz constant."""
+    """Check that the iterates of all runs stay where G is a Lipschitz constant."""
     s, copies = setting(instance), instance["copies"]
 
     def furthest(run: Run) -> Array:

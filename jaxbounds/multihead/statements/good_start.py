@@ -50,11 +50,14 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 MOST_HEADS = 12
-"""Up to this H the law of sum_h alpha_h is summed exactly."""
+"""The largest number of heads for which the law of sum_h alpha_h is summed exactly.
+
+A larger number takes more terms.
+"""
 
 
 def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
-    """|sum_h alpha_h| and its probability, for k = 0, ..., MOST_HEADS plus signs."""
+    """Return |sum_h alpha_h| and its probability, for k = 0, ..., MOST_HEADS plus signs."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     logs = gammaln(heads + 1.0) - gammaln(k + 1.0) - gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
     probability = jnp.where(k <= heads, jnp.exp(logs - heads * jnp.log(2.0)), 0.0)
@@ -62,7 +65,7 @@ def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
 
 
 def _interval_sum_tail(heads: Array, least: Array) -> Array:
-    """P(|sum_h alpha_h| > least) for alpha_h uniform on [-1, 1]: the law of Irwin and Hall."""
+    """Compute P(|sum_h alpha_h| > least), alpha_h uniform on [-1, 1] (Irwin and Hall's law)."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     left = jnp.maximum((heads - least) / 2 - k, 0.0)
     logs = gammaln(k + 1.0) + gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
@@ -93,7 +96,7 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
 
 
 def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Fact 2 on IID signs, from all 2^H vectors of signs of equal probability: B = 1, mu = 0."""
+    """Check Fact 2 for IID signs over all 2^H equally likely vectors of signs: B = 1, mu = 0."""
     heads, plus = (jnp.asarray(instance[name]).astype(float) for name in ("H", "plus"))
     count = int(instance["H"])
     signs = np.asarray(list(itertools.product((-1.0, 1.0), repeat=count)))
@@ -211,7 +214,7 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses that a search may break.
 
-    Every sequence has as many relevant tokens, some and not all.
+    Every sequence has the same number of relevant tokens, at least one and less than T.
     """
     counts = jnp.sum(instance["relevant"].reshape(-1, size["T"]), axis=1)
     proper = (counts[0] > 0) & (counts[0] < size["T"])
@@ -227,7 +230,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
     sums, probability = _sign_sum_law(heads)
 
     def largest(start: Array) -> Array:
-        """|<U, phi(0) X>| for alpha = 1: Phi is this times the sum of the alpha_h over sqrt(H)."""
+        """Return |<U, phi(0) X>| for alpha = 1; Phi is this times sum_h alpha_h / sqrt(H)."""
         return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
 
     at_half, at_true = (largest(f(c.classifier, c.zeta)) for f in (printed_centre, centre))
@@ -252,7 +255,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
 
 
 def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 3, and p as the first phase leaves it from one sample of each label."""
+    """Check Assumption 3, and that p comes from a first phase with a sample of each label."""
     c = unfold(instance)
     pairs = jnp.asarray([[0, 2], [1, 2]])
     first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}
@@ -362,7 +365,7 @@ PROPOSITION_2_P2 = Statement(
 
 
 def _balanced(instance: Instance, size: Size) -> Sides:
-    """The output at theta^(1) with one head of each sign, and with both of the same sign."""
+    """Compute the output at theta^(1) for one head of each sign, and two heads of one sign."""
     c, signs = unfold(instance), balanced_signs(2)
     row = centre(c.classifier, c.zeta) + instance["p"]
     output = lambda signs: model_output(equal_rows(row, signs, c.T), c.X)

@@ -78,7 +78,7 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """The forms for the loss and for the distance, with their own head count and step size."""
+    """Return the forms for the loss and the distance, with their own head count and step."""
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
     distance = Form(name=f"{name}, distance", cites=cites, hypotheses=kept, note=moved)
@@ -202,7 +202,7 @@ ASSUMPTION_2 = Statement(
 
 
 def at_level(instance: Instance) -> descent.Setting:
-    """The setting of Corollaries 3 and 4: g_0(1/K), g(1/K), 1/K for D, ||theta||, L(theta)."""
+    """Return Corollaries 3 and 4's setting: g_0(1/K), g(1/K), 1/K for D, ||theta||, L(theta)."""
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"]
     distance = realizing_distance(level, slack)
     size = realizing_size(level, s.heads, slack)
@@ -210,7 +210,10 @@ def at_level(instance: Instance) -> descent.Setting:
 
 
 def corollary_conditions(number: int, equation: str) -> Hypotheses:
-    """(81) or (95), and the step size of Corollaries 3 and 4: also g_0(1)^2 ^ g_0(1)^2 / L_0."""
+    """Return (81) or (95), and the step size of Corollaries 3 and 4.
+
+    The step size is also at most g_0(1)^2 and g_0(1)^2 / L(theta_0).
+    """
 
     def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         s, unit = at_level(instance), realizing_distance(1.0, instance["slack"]) ** 2
@@ -278,7 +281,7 @@ COROLLARY_3 = Statement(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The least heads of (74) and of the sharpened constants; print has no closed form."""
+"""The least heads of (74) and of the sharpened constants; the paper prints no closed form."""
 
 
 def _least_heads(instance: Instance, size: Size) -> Sides:

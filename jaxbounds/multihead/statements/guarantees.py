@@ -1,6 +1,6 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders in K, n, S and R, as rates.
 
-Powers of a logarithm are told from a power of K at K up to 10^300, where log K is 690.
+K goes up to 10^300, where log K is 690. There powers of a logarithm differ from a power of K.
 """
 
 import math
@@ -22,7 +22,7 @@ ON_ORDERS: dict[str, Any] = {
     "sizes": ({"C": 1},),
     "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
 }
-"""A rate in one number, at given constants."""
+"""Settings of a rate in one number, at given constants."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 at P = 0: no noise, T = 2, M = 1, S = 1."""
@@ -30,12 +30,15 @@ DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 
 @jax.jit
 def _section_5_1(failure: Real) -> tuple[Real, ...]:
-    """B_Phi, gamma* and R of this population."""
+    """Return B_Phi, gamma* and R of this population."""
     return model_bound(DATA, 0.0, failure), gamma_star(DATA, 0.0), DATA.R
 
 
 def _polylogarithmic(instance: Instance, size: Size) -> Sides:
-    """Corollary 5 at its least H and largest eta, printed: B_2 = B_Phi = gamma = R = 1, n = K."""
+    """Compute Corollary 5 at its least H and largest eta as printed.
+
+    Here B_2 = B_Phi = gamma = R = 1 and n = K.
+    """
     K, shape = float(instance["K"]), {"T": 3, "d": 2}
     log = math.log(K)
     good = GoodInitialisation(1.0, 1.0, 1.0)
@@ -125,7 +128,10 @@ POLYLOGARITHMIC = Statement(
 
 
 def _large_signal(instance: Instance, size: Size) -> Sides:
-    """Z = Z_mu = S at T = 4, M = 2, zeta = 1/2, d = 4; n1 = S^2 d, delta = 1/10, C = 1/sqrt(2)."""
+    """Compare at Z = Z_mu = S, T = 4, M = 2, zeta = 1/2, d = 4; n1 = S^2 d, delta = 1/10.
+
+    The constant C is 1 / sqrt(2).
+    """
     S, d = instance["S"], 4
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     P = deviation_bound_dimension(S, S, d, S**2 * d, 0.1)
@@ -174,7 +180,10 @@ SIGNAL = Statement(
 
 
 def _good_heads(instance: Instance, size: Size) -> Sides:
-    """Equal tokens R e_1, d = 1, T = R: gamma = sqrt(2 T) R at zero, so g_0 -> 0; K = 10."""
+    """Compare for equal tokens R e_1, d = 1, T = R, K = 10, where g_0 -> 0.
+
+    gamma is sqrt(2 T) R at zero.
+    """
     R = float(instance["R"])
     good = GoodInitialisation(1.0, 1.0, math.sqrt(2.0 * R) * R)
     heads = corollary5(good, R, 10, T=int(R), d=1, corrected=False).heads

@@ -1,4 +1,4 @@
-"""Section 2: the induced norms that the notation names, and the variance of the model."""
+"""Section 2: the induced norms of the notation, and the variance of the model."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ _NORMS = "Section 2, Notation: 'the induced matrix norm ||A||_{p,q} = max_{||v||
 
 
 def _induced(i, size):
-    """||A v||_q at the v that attains each norm."""
+    """Compute ||A v||_q at the v that attains each norm."""
     A = i["A"]
     rows, vertices = vector_norm(A), jnp.eye(A.shape[1])
     row = A[jnp.argmax(rows)]
@@ -66,7 +66,7 @@ INDUCED = Statement(
 
 
 def _variance(i, size):
-    """E Phi^2 over all signs U_h, one by one."""
+    """Compute E Phi^2 over all signs U_h, one by one."""
     H, T, d = size["H"], size["T"], size["d"]
     signs = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=H * T * d)))
     outputs = jax.vmap(lambda s: model_output({"U": s.reshape(H, T, d), "W": i["W"]}, i["X"]))(

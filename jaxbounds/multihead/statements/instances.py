@@ -1,7 +1,7 @@
-"""Instances of Sections 2 and 3: generic, extremal, iterates of actual training, and segments.
+"""Instances of Sections 2 and 3: generic, extremal, iterates of training runs, and segments.
 
-Samplers take (key, size) with size = {"T", "d"} for one head and one sequence, or
-{"n", "T", "d", "H"} for a data set and H heads.
+Samplers take (key, size). size is {"T", "d"} for one head and one sequence, or {"n", "T", "d", "H"}
+for a data set and H heads.
 """
 
 import math
@@ -23,10 +23,13 @@ if TYPE_CHECKING:  # slow to import
     import optax
 
 STEPS = 100
-"""Length of the training runs that statements are checked along."""
+"""The number of steps of the training runs along which statements are checked.
+
+A larger number takes more time.
+"""
 
 TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))
-"""log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, where the third cumulant is extremal (S3)."""
+"""The logit log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, where kappa_3 is extremal (S3)."""
 
 
 def _log_uniform(key: jax.Array, low: float, high: float) -> Array:
@@ -34,7 +37,7 @@ def _log_uniform(key: jax.Array, low: float, high: float) -> Array:
 
 
 def _tokens(key: jax.Array, shape: tuple[int, ...]) -> Array:
-    """Tokens in a ball of radius R in [1, 3], many of them on its boundary."""
+    """Draw tokens in a ball of radius R in [1, 3], many of them on its boundary."""
     direction_key, radius_key = jax.random.split(key)
     radius = jax.random.uniform(radius_key, (), minval=1.0, maxval=3.0)
     normal = 2 * jax.random.normal(direction_key, shape)
@@ -42,7 +45,7 @@ def _tokens(key: jax.Array, shape: tuple[int, ...]) -> Array:
 
 
 def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
-    """U and W of one head at independent scales from e^-4 to e^3."""
+    """Draw U and W of one head at independent scales from e^-4 to e^3."""
     shape = (T + d + 1, d)
     normal = jax.random.normal(key, shape)
     scales = jnp.exp(7 * ndtr(normal[-1, :2]) - 4)
@@ -50,7 +53,10 @@ def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
 
 
 def single_generic(key: jax.Array, size: Size) -> Instance:
-    """One head: scales of U and W vary over e^-4 to e^3, since every bound is worst at its own."""
+    """Draw one head, with scales of U and W from e^-4 to e^3.
+
+    Each bound is worst at its own scale.
+    """
     token_key, head_key = jax.random.split(key)
     T, d = size["T"], size["d"]
     tokens = _tokens(token_key, (T, d))
@@ -58,7 +64,7 @@ def single_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def single_extremal(key: jax.Array, size: Size) -> Instance:
-    """One head at the known equality cases: antipodal, identical, and one-hot attended tokens."""
+    """Draw one head at known equality cases: antipodal, identical, one-hot attended tokens."""
     keys = jax.random.split(key, 5)
     T, d = size["T"], size["d"]
     direction = jax.random.normal(keys[0], (d,))
@@ -81,20 +87,20 @@ def single_extremal(key: jax.Array, size: Size) -> Instance:
 
 
 def keep_radius(instance: Instance, size: Size) -> Instance:
-    """Project tokens of a search: R = max ||x_t|| stays between 1 and 3."""
+    """Project tokens of a search so that R = max ||x_t|| stays between 1 and 3."""
     tokens = project_rows(instance["X"], 3.0)
     radius = jnp.max(vector_norm(tokens))
     return {**instance, "X": tokens / jnp.minimum(jnp.maximum(radius, 1e-3), 1.0)}
 
 
 def radius_at_least_one(instance: Instance, size: Size) -> dict[str, jax.Array]:
-    """Assumption 1 with R = max ||x_t||, the least R that the data allow."""
+    """Return Assumption 1 with R = max ||x_t||, the least R that the data allow."""
     tokens = jnp.asarray(instance["X"])  # NumPy's, where a statement runs on the host
     return {"R >= 1": jnp.max(vector_norm(tokens)) >= 1 - 1e-12}
 
 
 def loss_generic(key: jax.Array, size: Size) -> Instance:
-    """A data set with random labels and heads of very different scales."""
+    """Draw a data set with random labels and heads of very different scales."""
     data_key, label_key, head_key = jax.random.split(key, 3)
     n, T, d = size["n"], size["T"], size["d"]
     tokens = _tokens(data_key, (n, T, d))
@@ -104,7 +110,7 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
-    """Every head and every sequence at a single-head equality case; labels as they fall."""
+    """Draw heads and sequences that all are at a single-head equality case, with random labels."""
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)
     repeat = lambda leaf, times: jnp.broadcast_to(leaf[None], (times, *leaf.shape))
@@ -119,7 +125,7 @@ def loss_extremal(key: jax.Array, size: Size) -> Instance:
 def _trained(
     key: jax.Array, size: Size, data: Data, rule: "optax.GradientTransformation"
 ) -> Instance:
-    """An iterate, early or late, of a run from zero or from a random start."""
+    """Return an iterate, early or late, of a run from zero or from a random start."""
     start_key, scale_key, zero_key, time_key = jax.random.split(key, 4)
     heads, T, d = size["H"], size["T"], size["d"]
     scale = _log_uniform(scale_key, -3.0, 1.0) * jax.random.bernoulli(zero_key).astype(float)
@@ -134,7 +140,7 @@ def _trained(
 
 
 def sparse_context(size: Size, *, signal: float = 2.0, noise: float = 0.1) -> SparseContext:
-    """DM1 with one relevant token and d - 2 distractors; `noise` is Z_mu and Z_nu."""
+    """Return DM1 with one relevant token and d - 2 distractors; `noise` is Z_mu and Z_nu."""
     return SparseContext(
         tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2,
         signal=signal, noise_mu=noise, noise_nu=noise,
@@ -152,11 +158,11 @@ def _dm2(key: jax.Array, size: Size) -> Data:
 
 
 POPULATIONS: dict[str, Callable[[jax.Array, Size], Data]] = {"DM1": _dm1, "DM2": _dm2}
-"""Data sets of n sequences, by the name of their law."""
+"""Samplers of data sets with n sequences, by the name of their law."""
 
 
 def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:
-    """Iterates of `rule` on data of `population`, at learning rates between e^low and e^high."""
+    """Return a sampler of iterates of `rule` on `population`, at rates between e^low and e^high."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, rate_key, run_key = jax.random.split(key, 3)
@@ -169,7 +175,7 @@ def _training(population: Callable, rule: Rule, low: float, high: float) -> Samp
 def paired(
     sampler: Sampler, finish: Callable[[Instance, Size], Instance] = keep_radius, /
 ) -> Sampler:
-    """Turns a sampler of theta_1 into one of segments to theta_2 in a random direction."""
+    """Turn a sampler of theta_1 into a sampler of segments to theta_2 in a random direction."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         point_key, outer_key, inner_key, scale_key = jax.random.split(key, 4)

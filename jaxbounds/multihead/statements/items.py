@@ -1,4 +1,4 @@
-"""Every numbered item and display of the paper: judged by, or defined by, or why not."""
+"""Every numbered item and display of the paper: its statement, its definition, or a reason."""
 
 from types import MappingProxyType
 

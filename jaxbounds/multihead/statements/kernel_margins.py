@@ -1,7 +1,8 @@
 """Definition 1 (P3) and Section 7: the best NTK margin and the global margin, as computed here.
 
-The paper asks for these margins and does not compute them; what is judged are the library's own
-solvers, against differentiation, against every face of a convex hull, and where a maximum is known.
+The paper asks for these margins and does not compute them. The statements therefore judge the
+library's own solvers. They compare the solvers with differentiation, with every face of a convex
+hull, and with known maxima.
 """
 
 from itertools import combinations
@@ -28,7 +29,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _heads(size: Size) -> Instance:
-    """Sixteen networks and data sets in general position, and weights q of the simplex."""
+    """Return sixteen networks and data sets in general position, and weights q of the simplex."""
     rng = np.random.default_rng(0)
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     shapes = {"U": (H, T, d), "W": (H, d, d), "X": (n, T, d)}
@@ -77,16 +78,17 @@ KERNEL = Statement(
 
 
 def _gradients(size: Size) -> Instance:
-    """Twelve times n signed gradients around a common one, so that the margins are not small."""
+    """Return twelve times n signed gradients around a common one, so margins are not small."""
     rng = np.random.default_rng(0)
     common = rng.normal(size=(12, 1, size["p"]))
     return {"gradients": common + rng.normal(size=(12, size["n"], size["p"]))}
 
 
 def _least_norm(points: np.ndarray) -> float:
-    """The distance of a convex hull from the origin: the least over its faces, each in closed form.
+    """Compute the distance of a convex hull from the origin as the least over its faces.
 
-    The nearest point of a face's plane counts where its weights are non-negative.
+    Each face has a closed form. The nearest point of a face's plane counts if its weights are
+    non-negative.
     """
     found = []
     for count in range(1, len(points) + 1):

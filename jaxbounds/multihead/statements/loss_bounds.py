@@ -47,7 +47,7 @@ ON_MARGINS: dict[str, Any] = ON_LOSS | {
     "assumptions": f"{ON_LOSS['assumptions']}. What is reached in the limit of large margins only: "
     "margins up to 15",
 }
-"""A bound on the loss as a function of the margins; n = 3, so that a mean is not a sum."""
+"""Settings of a bound on the loss in terms of margins; n = 3, so that a mean is not a sum."""
 
 
 BY_SIZE = (
@@ -62,7 +62,7 @@ BY_SIZE = (
 
 
 def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
-    """L, and L' and L'' by automatic differentiation of the logistic loss."""
+    """Compute L, and the means of |l'| and |l''| by automatic differentiation of the loss."""
     margin = margins(params_of(instance), training_set(instance))
     slope, curvature = jnp.abs(loss_slope(margin)), jnp.abs(loss_curvature(margin))
     return jnp.mean(logistic(margin)), jnp.mean(slope), jnp.mean(curvature)
@@ -196,7 +196,7 @@ EQ_24_CURVATURE = Statement(
 def gradient_sides(
     params: Params, copies: Array, radius: Array, loss: Array, T: int, /
 ) -> dict[str, ArrayLike]:
-    """The right sides of Corollary 1 (1), and its control, of heads in groups of `copies`."""
+    """Return the right sides of Corollary 1 (1), and a control, for heads in groups of `copies`."""
     norm, largest, squares = head_sizes(params, copies)
     return {
         "printed": bounds.beta1(norm, radius, T=T) * loss,
@@ -209,7 +209,7 @@ def gradient_sides(
 def smoothness_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """The right sides of Corollary 1 (2), and its control, of heads in groups of `copies`."""
+    """Return the right sides of Corollary 1 (2), and a control, for heads in groups of `copies`."""
     T, d, H = size["T"], size["d"], size["H"]
     norm, largest, squares = head_sizes(params, copies)
     bounded = lambda T: bounds.self_bounded_smoothness(largest, squares, radius, T=T, H=H)
@@ -225,7 +225,7 @@ def smoothness_sides(
 def convexity_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """The right sides of Corollary 1 (3), and its control, of heads in groups of `copies`."""
+    """Return the right sides of Corollary 1 (3), and a control, for heads in groups of `copies`."""
     T, d, root = size["T"], size["d"], size["H"] ** 0.5
     norm, largest, _ = head_sizes(params, copies)
     sharp = bounds.beta3_sharp(largest, radius, T=T) / root
@@ -238,7 +238,7 @@ def convexity_sides(
 
 
 def _alone(instance: Instance) -> tuple[Params, Array, Array, Array]:
-    """The heads, one in each group, R and L."""
+    """Return the heads, one in each group, R and L."""
     params = params_of(instance)
     loss = empirical_risk(params, training_set(instance))
     return params, jnp.ones(params["U"].shape[0]), token_radius(instance), loss

@@ -115,7 +115,10 @@ CONSTANTS = Statement(
 
 
 def _main_text_run(key: jax.Array, size: Size) -> Instance:
-    """From zero: one head moves by 1, the others share a class direction; H, eta of Theorem 1."""
+    """Draw a run from zero with the H and eta of Theorem 1.
+
+    One head moves by 1, and the others share a class direction.
+    """
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))
     data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])

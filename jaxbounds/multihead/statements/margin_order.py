@@ -1,4 +1,4 @@
-"""Sections 5.3 and 7: gamma_attn >= gamma* >= gamma_lin, and how the gaps move with zeta."""
+"""Sections 5.3 and 7: gamma_attn >= gamma* >= gamma_lin, and the gaps as functions of zeta."""
 
 from dataclasses import replace
 
@@ -38,14 +38,14 @@ def _valid_setting(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _setting_of(instance: Instance) -> Assumption3:
-    """The constants of Assumption 3; `noise` is Z_mu / S^2 = Z_nu / S^2."""
+    """Return the constants of Assumption 3; `noise` is Z_mu / S^2 = Z_nu / S^2."""
     S, named = jnp.exp(instance["log_S"]), {name: instance[name] for name in ("zeta", "T", "M")}
     noise = jnp.abs(instance["noise"]) * S**2
     return Assumption3(S=S, Z_mu=noise, Z_nu=noise, Z=0.0, **named)
 
 
 def _ordering(instance: Instance, size: Size) -> Sides:
-    """The best case for gamma*: P = 0."""
+    """Compare the three margins in the best case for gamma*: P = 0."""
     dm1 = _setting_of(instance)
     S = dm1.S
     linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
@@ -81,9 +81,9 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """`_regime`, and gamma* > gamma_attn with the P of a first phase of n1 = 10^12 samples, too.
+    """Return `_regime`, and gamma* > gamma_attn with the P of a first phase of n1 = 10^12 samples.
 
-    Z = 0, which is what `_ordering` takes.
+    `_ordering` takes Z = 0, so this function does too.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -158,7 +158,7 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """A setting, half without noise, and a sparsity level `less` <= zeta, a quarter the same."""
+    """Draw a setting, half without noise, and a sparsity `less` <= zeta; a quarter has equality."""
     setting_key, key = jax.random.split(key)
     setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
     share = jnp.where(values[1] < 0.25, 1.0, 0.05 + 0.95 * values[0])
@@ -167,7 +167,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Three gaps at zeta against those at `less`, P = 0."""
+    """Compare three gaps at zeta with those at `less`, for P = 0."""
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
     linear, star, full = zip(
@@ -199,7 +199,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """`_regime` at both sparsities, where the order itself holds."""
+    """Return `_regime` at both sparsities, and that the order itself holds there."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

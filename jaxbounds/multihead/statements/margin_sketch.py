@@ -28,7 +28,7 @@ def _oracle(size: Size) -> Instance:
 
 
 def _relevant_tokens(instance: Instance, size: Size) -> Sides:
-    """The least y <u_t, mu_y> over both labels and all places, of U and of U* at the same norm."""
+    """Compare the least y <u_t, mu_y> of U and U* at equal norm, over labels and places."""
     U, patterns = instance["U"], instance["S"] * jnp.eye(2, size["d"])
     labels = jnp.asarray([1.0, -1.0])
     worst = lambda projection: jnp.min(projection @ patterns.T * labels[None, :])
@@ -75,7 +75,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
     gradient = slope(start["U"], start["W"], c.X)
 
     def term(along: Array, centred: Array) -> Array:
-        """sum_t x_t (along)^T X^T centred X."""
+        """Compute sum_t x_t (along)^T X^T centred X."""
         return jnp.outer(jnp.sum(c.X, axis=0), along @ c.X.T @ centred @ c.X)
 
     def display(centred: Array) -> Array:

@@ -28,7 +28,7 @@ NOTHING = ANTIPODAL + ", U = W = 0"
 
 
 def _zero_heads(size: Size) -> Instance:
-    """Identical tokens, then two tokens +-2 v; U = W = 0: `NO_U` and `NOTHING`."""
+    """Return identical tokens, then two tokens +-2 v, with U = W = 0: `NO_U` and `NOTHING`."""
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     signs = np.stack([np.ones(T), (-1.0) ** np.arange(T)])[:, None, :, None]
     tokens = np.broadcast_to(2 * signs * np.eye(1, d), (2, n, T, d))
@@ -48,20 +48,20 @@ def _symmetric_norm(matrix: Array) -> Array:
 
 
 def _hessian_norm(instance: Instance) -> Array:
-    """||Hess Phi|| of one head."""
+    """Compute ||Hess Phi|| of one head."""
     alone = {name: leaf[None] for name, leaf in params_of(instance).items()}
     return _symmetric_norm(network_hessian(alone, instance["X"]))
 
 
 def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
-    """||grad_U Phi||_F, ||grad_W Phi||_F and ||grad Phi||."""
+    """Compute ||grad_U Phi||_F, ||grad_W Phi||_F and ||grad Phi||."""
     slope = jax.grad(one_head, argnums=(0, 1))(instance["U"], instance["W"], instance["X"])
     outer, inner = frobenius_norm(slope[0]), frobenius_norm(slope[1])
     return outer, inner, jnp.sqrt(outer**2 + inner**2)
 
 
 def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
-    """The forms of a bound on a gradient: as printed, and with orthogonal blocks."""
+    """Return the forms of a bound on a gradient: as printed, and with orthogonal blocks."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
     return Form(name="printed", cites=cites, equality=NO_U), sharp
 

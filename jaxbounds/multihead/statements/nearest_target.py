@@ -1,7 +1,8 @@
-"""Proposition 7 itself: how near to a good start is a theta of small loss?
+"""Proposition 7 itself: the distance of a theta of small loss from a good start.
 
-With one sequence of one token the model is linear in U, so that the least loss within a distance is
-known, and the existence that the proposition claims can be judged, not its proof's theta alone.
+For one sequence of one token, the model is linear in U. The least loss within a distance is
+therefore known. This judges the existence that the proposition claims, not only the theta of its
+proof.
 """
 
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:
-    """One sample of one token x, Phi(theta_0) = -offset, a margin below the best, and epsilon."""
+    """Draw one sample of one token x, Phi(theta_0) = -offset, a margin's share, and epsilon."""
     token_key, number_key = jax.random.split(key)
     numbers = jax.random.uniform(number_key, (4,))
     x = jax.random.normal(token_key, (size["d"],))
@@ -50,7 +51,7 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """One head of the H whose U together are `length` times x / ||x||; W = 0."""
+        """Return one of H heads whose U together are `length` times x / ||x||; W = 0."""
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}
@@ -67,7 +68,7 @@ def _line(instance: Instance, size: Size) -> _Line:
 
 
 def _nearest(instance: Instance, size: Size) -> Sides:
-    """The least loss within a distance of theta_0: with one token the model is linear in U."""
+    """Compute the least loss within a distance of theta_0, for a model linear in U (one token)."""
     line, level = _line(instance, size), jnp.exp(instance["log_eps"])
     start = -instance["offset"] / vector_norm(instance["x"])
     heads = jnp.reshape(line.heads, (1,))
@@ -85,7 +86,7 @@ def _nearest(instance: Instance, size: Size) -> Sides:
 
 
 def _keep_good(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search back onto `_one_token_good`, 1 <= ||x|| <= 3."""
+    """Project an instance of a search onto `_one_token_good`, 1 <= ||x|| <= 3."""
     length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
     return {
         "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,
@@ -109,7 +110,7 @@ def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _everything(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """All that Proposition 7 assumes, computed from theta_0, theta* and the H heads."""
+    """Check all hypotheses of Proposition 7, computed from theta_0, theta* and the H heads."""
     line, radius = _line(instance, size), vector_norm(instance["x"])
     heads, shape = jnp.reshape(line.heads, (1,)), Size({"T": 1, "d": size["d"]})
     level = jnp.exp(instance["log_eps"])

@@ -37,7 +37,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _above_linear(c: Context, form: str, margin: Array) -> Sides:
-    """gamma_lin <= margin; the control forgets half of the noise."""
+    """Compare gamma_lin <= margin; the control omits half of the noise."""
     bound, wrong = (gamma_linear(replace(c, Z_mu=share * c.Z_mu)) for share in (1, 0.5))
     pairs = {form: (bound, margin), "control": (wrong, margin)}
     return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z))
@@ -163,7 +163,7 @@ EQ_110 = Statement(
 
 
 def _term_one(which: int) -> Callable[[Instance, Size], Sides]:
-    """One of the two parts of Term I in (107) against its lower bound."""
+    """Compare one of the two parts of Term I in (107) with its lower bound."""
 
     def evaluate(instance: Instance, size: Size) -> Sides:
         c = unfold(instance)

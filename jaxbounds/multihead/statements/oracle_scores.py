@@ -102,9 +102,10 @@ EQ_129 = Statement(
 
 
 def _score_gap(instance: Instance, size: Size) -> Sides:
-    """Scores of one relevant and one irrelevant token; their gap is at noise (-.1, 0, 0).
+    """Compare the scores of one relevant and one irrelevant token with (8).
 
-    The orders of (8) are at Z_mu = Z_nu = .1, whatever S is: there the noise is (.1, .1, .1) / S.
+    The gap is at noise (-.1, 0, 0). The orders of (8) are at Z_mu = Z_nu = .1 for any S, where the
+    noise is (.1, .1, .1) / S.
     """
     S = instance["S"]
     patterns = S * jnp.eye(3)
@@ -173,7 +174,7 @@ EQ_8 = Statement(
 
 
 def _rotated(key: jax.Array, size: Size) -> Instance:
-    """Orthogonal patterns of equal norm in general position."""
+    """Draw orthogonal patterns of equal norm in general position."""
     frame_key, signal_key = jax.random.split(key)
     frame, _ = jnp.linalg.qr(jax.random.normal(frame_key, (size["d"], size["d"])))
     signal = jnp.exp(jax.random.uniform(signal_key, (), minval=-1.0, maxval=2.0))

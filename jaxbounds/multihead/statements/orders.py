@@ -17,7 +17,7 @@ AS_IT_GROWS: dict[str, Any] = {
     "cases": lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
     "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
 }
-"""A rate in D or T, at R = 1."""
+"""Settings of a rate in D or T, at R = 1."""
 
 
 def _head_rate(instance: Instance, size: Size) -> Sides:
@@ -115,7 +115,7 @@ THEOREM_1_RHO = Statement(
 
 
 def _gain(instance: Instance, size: Size) -> Sides:
-    """In the regime of Section 5.1: P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2."""
+    """Compare in Section 5.1's regime: P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2."""
     S = instance["S"]
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     gain = gamma_star(dm1, 1.0) - gamma_linear(dm1)
@@ -152,7 +152,7 @@ GAIN = Statement(
 
 
 def _certified_heads(instance: Instance, size: Size) -> Sides:
-    """The H of Corollary 5 at K = 10, B_2 = B_Phi = 1, where T = d, R = sqrt(d), gamma = 1 / d."""
+    """Compute Corollary 5's H at K = 10, B_2 = B_Phi = 1, T = d, R = sqrt(d), gamma = 1 / d."""
     d, D = size["d"], float(instance["D"])
     gamma, R = 1 / D, math.sqrt(d)
     found = corollary5(GoodInitialisation(1.0, 1.0, gamma), R, 10, T=d, d=d, corrected=False)

@@ -1,8 +1,9 @@
 """Corollary 1 at the sizes of the paper's experiments, along runs like those of Figures 2 to 5.
 
 Autograd measures the left sides: the gradient of the module's loss, and both ends of its Hessian by
-`Curvature`, whose residual says that some eigenvalue is near. An inertia count of the closed form
-encloses the least and the greatest eigenvalue. The distance between the two goes into the error.
+`Curvature`. The residual of `Curvature` shows that some eigenvalue is near. An inertia count of the
+closed form encloses the least and the greatest eigenvalue. The distance between the two
+measurements goes into the error.
 """
 
 import functools
@@ -33,34 +34,35 @@ from jaxbounds.numerics.norms import vector_norm
 DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
 """n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
 LOOKED_AT = (0, 40, 400)
-"""Steps of a run: at the start, along it, at its end. More steps take time in proportion."""
+"""The steps at which a run is measured: start, middle and end; more steps take more time."""
 MANY, MOST = 10_000, 100_000
-"""Samples times heads from which on two instances are measured, with fewer products: each takes
-seconds.
+"""Samples times heads from which on only two instances are measured, with fewer products.
 
-One is the start of the run from zero, one is the end of the other run. A larger number measures
-more instances, and takes more products.
+Each of these instances takes seconds. One is the start of the run from zero, and one is the end of
+the other run. A larger number measures more instances and takes more products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
-"""Products of the Hessian with a vector for each instance, by its size; more bring Lanczos nearer
-the ends, and the certified bracket covers the distance."""
+"""The numbers of products of the Hessian with a vector for each instance, by its size.
+
+More products bring Lanczos nearer to the ends. The certified bracket covers the distance.
+"""
 
 
 def _products(size: Size) -> int:
-    """The products for an instance of a size."""
+    """Return the number of products for an instance of a size."""
     many = size["n"] * size["H"]
     return USUAL if many < MANY else FEW if many < MOST else FEWEST
 
 
 def copies_of(size: Size) -> tuple[int, int]:
-    """How many heads each of two groups stands for; one head is a group of its own."""
+    """Return the number of heads in each of two groups; one head is a group of its own."""
     heads = int(size["H"])
     return heads - heads // 2, heads // 2
 
 
 @functools.partial(jax.jit, static_argnames="steps")
 def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> Params:
-    """Gradient descent, as every single head sees it; all iterates along the leading axis."""
+    """Run gradient descent as each single head receives it; iterates along the leading axis."""
 
     def advance(params: Params, _: None) -> tuple[Params, Params]:
         slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)
@@ -70,7 +72,7 @@ def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> P
 
 
 def runs(size: Size) -> Instance:
-    """Iterates of GD, eta = sqrt(H), from zero and from a random start, heads in two groups."""
+    """Return iterates of GD, eta = sqrt(H), from zero and a random start, heads in two groups."""
     name = "DM1" if size["n"] == DM1["n"] else "DM2"
     keys = jax.random.split(jax.random.key(0), 3)
     data, (T, d) = POPULATIONS[name](keys[0], size), (size["T"], size["d"])
@@ -98,7 +100,7 @@ _bracket = jax.jit(lambda params, data: loss_hessian_extremes(params, data))
 def measured(
     params: Params, data: Data, size: Size
 ) -> tuple[Extremes, Array, Array, CertifiedExtremes]:
-    """Both ends by autograd, L, ||grad L||, and the certified ends by the closed form."""
+    """Return both ends by autograd, L, ||grad L||, and the certified ends by the closed form."""
     operator = Curvature(network_risk, params, data)
     ends, loss = operator.extremes_and_loss(iterations=_products(size), dense_limit=0)
     return ends, loss, _gradient(params, data), _bracket(params, data)
@@ -135,13 +137,13 @@ def _norm(ends: Extremes) -> Array:
 
 
 def _off_norm(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """How far the largest eigenvalue in absolute value may be from the measured one."""
+    """Bound the distance of the largest absolute eigenvalue from the measured one."""
     outer = jnp.maximum(-bracket.bracket_minimum[0], bracket.bracket_maximum[1])
     return jnp.where(bracket.certified, jnp.abs(outer - _norm(ends)), jnp.inf)
 
 
 def _off_least(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """How far the least eigenvalue may be from the measured one."""
+    """Bound the distance of the least eigenvalue from the measured one."""
     return jnp.where(
         bracket.certified, jnp.max(jnp.abs(bracket.bracket_minimum - ends.minimum)), jnp.inf
     )
@@ -151,7 +153,7 @@ _CITES = {
     "printed": "Corollary 1 {part}, Section 3",
     "printed, Lemma 6": "Lemma 6 {part}, Appendix A.2; the footnote to Corollary 1, Section 3",
 }
-"""From a printed form to what it cites; a reader of the page opens the paper there."""
+"""The citation of each printed form, at which a reader opens the paper."""
 
 COROLLARY_1 = Statement(
     id="multihead.cor1.sizes",

@@ -1,7 +1,7 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
-DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3), DM2 T = 10, d = 5 and n = 1000 (Figures 4 and
-5). Search and proof are the business of the smaller sizes, where each bound has a row of its own.
+DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
+and 5). Search and proof happen at the smaller sizes, where each bound has its own row.
 """
 
 import jax
@@ -46,12 +46,12 @@ HEADS = together(
 
 
 def _printed(key: jax.Array, size: Size) -> Instance:
-    """H and eta as the printed constants certify them for stability."""
+    """Draw a run with H and eta that the printed constants certify for stability."""
     return certified_or_loose(key, size, 2)
 
 
 def _sharpened(key: jax.Array, size: Size) -> Instance:
-    """H and eta as the sharpened constants certify them for stability."""
+    """Draw a run with H and eta that the sharpened constants certify for stability."""
     return certified_or_loose(key, size, 3)
 
 
@@ -104,7 +104,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     ),
     "multihead.stability.sizes": ("multihead.eq20", "multihead.eq22", "multihead.lem11"),
 }  # fmt: skip
-"""Which bounds a statement measures at the paper's sizes."""
+"""The bounds that each statement measures at the paper's sizes."""
 
 TOY: dict[str, tuple[str, ...]] = {
     "a function of margins alone": (
@@ -135,4 +135,4 @@ TOY: dict[str, tuple[str, ...]] = {
     "Theorem 3 with other constants": ("multihead.thm1",),
     "an erratum (E8): (22) is what it means": ("multihead.eq21",),
 }  # fmt: skip
-"""Bounds of Sections 3, 4 and 6 whose largest size is a toy, by the reason."""
+"""Bounds of Sections 3, 4 and 6 that are measured only at small sizes, by the reason."""

@@ -1,4 +1,4 @@
-"""The footnote to eq. (1): do the bounds apply to pooling and to the last token?"""
+"""The footnote to eq. (1): the bounds for pooling and for the last token."""
 
 import math
 from collections.abc import Callable
@@ -112,7 +112,10 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
 
 
 def _attending_to_both(size: Size) -> Instance:
-    """Tokens x and -x: as many of each at W = 0; or one -x, that x attends to as to all others."""
+    """Return tokens x and -x: equally many of each at W = 0, or one -x.
+
+    In the second case, x attends to the one -x as much as to all others together.
+    """
     T, d = size["T"], size["d"]
     x, t = np.eye(d)[0], np.arange(T)
     signs = np.stack([(-1.0) ** t, np.where(t < T - 1, 1, -1)])

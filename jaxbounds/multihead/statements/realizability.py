@@ -1,6 +1,6 @@
 """Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-Corollary 5 is judged as `certified_run` gives it to a user, from data alone.
+The statements judge Corollary 5 as `certified_run` returns it to a user, from data alone.
 """
 
 import math
@@ -66,7 +66,7 @@ def _distance(instance: Instance, size: Size) -> Sides:
 
 
 def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Definition 1 and the other hypotheses of Proposition 7, at the proof's theta* and its H."""
+    """Check Definition 1 and the other hypotheses of Proposition 7, at its theta* and H."""
     s, T, d = good_start_of(instance), size["T"], size["d"]
     heads = even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
     share, copies = shared(s, heads)
@@ -215,7 +215,7 @@ PROPOSITION_7_REMAINDER = Statement(
 
 
 def _two_phases(key: jax.Array, size: Size) -> Instance:
-    """Samples of the first phase {"X1", "y1"} and of the second {"X", "y"}, from DM1."""
+    """Draw samples of the first phase {"X1", "y1"} and of the second {"X", "y"}, from DM1."""
     T, d = size["T"], size["d"]
     model = SparseContext(
         tokens=T, dimension=d, relevant=T // 2, distractors=d - 2, signal=1.2,

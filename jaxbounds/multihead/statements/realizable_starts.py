@@ -1,8 +1,8 @@
-"""Starts as in Definition 1, targets as in Proposition 7: instances, and what is assumed of them.
+"""Starts as in Definition 1 and targets as in Proposition 7: instances, and their hypotheses.
 
-The data are DM1's, the start is theta^(1) with b sqrt(H) more alpha = +1 than -1, and theta* is
-that of Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large
-as the conditions ask.
+The data are from DM1. The start is theta^(1) with b sqrt(H) more alpha = +1 than -1. theta* is that
+of Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large as the
+conditions ask.
 """
 
 from typing import Any, NamedTuple
@@ -28,14 +28,14 @@ from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter, unfold
 from jaxbounds.multihead.tied import tied_margins, tied_norm
 
 _quiet = quieter(p=0.1)
-"""So that theta* separates the data."""
+"""A sampler of data sets that theta* separates."""
 
 
 class Start(NamedTuple):
     """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
 
-    `excess` is b: of H heads (H + b sqrt(H)) / 2 have alpha = +1, so that Phi(theta^(1)) is of
-    order b however many heads there are.
+    `excess` is b: (H + b sqrt(H)) / 2 of H heads have alpha = +1. So Phi(theta^(1)) is of order b
+    for any number of heads.
     """
 
     params: Params
@@ -47,20 +47,20 @@ class Start(NamedTuple):
     excess: Array
 
     def moved(self, heads: Array) -> tuple[Params, Array]:
-        """theta^(1) + G theta* in H heads, and how many heads each group has."""
+        """Return theta^(1) + G theta* in H heads, and the number of heads in each group."""
         G, (share, copies) = target_scale(self.good, self.level), shared(self, heads)
         return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
 
 
 def shared(start: Start, heads: ArrayLike) -> tuple[Params, Array]:
-    """One head's part of theta* in H heads, 1/sqrt(H) of its own, and the number of each sign."""
+    """Return one head's part of theta* in H heads, and the number of heads of each sign."""
     half = jnp.full(2, heads / 2)
     more = start.excess * jnp.sqrt(heads) / 2 * jnp.asarray([1.0, -1.0])
     return tied_direction(start.direction, half), half + more
 
 
 def good_start_of(instance: Instance) -> Start:
-    """The start of an instance, with the constants that Definition 1 gives it."""
+    """Return the start of an instance, with its constants of Definition 1."""
     c = unfold(instance)
     row = centre(c.classifier, c.zeta) + instance["p"]
     rows = jnp.broadcast_to(row[None, :], (c.T, row.shape[0]))
@@ -106,7 +106,7 @@ def definition_1(
 def enough_for_proposition_7(
     good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
 ) -> dict[str, ArrayLike]:
-    """Eq. (98) and 0 < epsilon <= 1; its values are tested against (98) written out."""
+    """Check eq. (98) and 0 < epsilon <= 1; a test compares the values with (98) written out."""
     level = jnp.asarray(level)
     least = realizing_heads(good, level, radius, T=size["T"], d=size["d"])
     return {
@@ -116,7 +116,7 @@ def enough_for_proposition_7(
 
 
 def even(heads: ArrayLike) -> Array:
-    """The next even number of heads, for two groups of them."""
+    """Return the next even number of heads, for two groups."""
     return 2 * jnp.ceil(heads / 2)
 
 
@@ -138,4 +138,4 @@ ON_GOOD_STARTS: dict[str, Any] = {
     "search": "none",
     "budget": Budget(samples=128, restarts=0),
 }
-"""At theta^(1)."""
+"""Settings of statements at theta^(1)."""

@@ -1,4 +1,4 @@
-"""Section 6.2: eqs. (19) to (22), how far two runs drift apart in one step."""
+"""Section 6.2: eqs. (19) to (22), the distance by which two runs drift apart in one step."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -45,8 +45,11 @@ from jaxbounds.multihead.statements.segments import PAIRS
 from jaxbounds.multihead.tied import tied_norm
 
 GRID = 5
-"""Points on a segment where a maximum is taken: a lower estimate, so that the right sides of (19)
-and (20) are judged by less than they claim."""
+"""The number of points on a segment at which a maximum is taken.
+
+A larger number gives a better lower estimate of the maximum. The lower estimate makes the tests of
+the right sides of (19) and (20) stricter than their claims.
+"""
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
 """Steps tried in (19), relative to one over the smoothness bound."""
@@ -57,7 +60,7 @@ SHARP_BETAS = "sharpened S2, S6"
 def _curvatures(
     params: Params, copies: Array, radius: Array, size: Size
 ) -> dict[str, tuple[Array, Array]]:
-    """(beta_3 / sqrt(H), beta_2), printed and sharpened, for one point."""
+    """Return (beta_3 / sqrt(H), beta_2), printed and sharpened, for one point."""
     norm, largest, squares = head_sizes(params, copies)
     T, d, H = size["T"], size["d"], jnp.sum(copies)
     weak = beta3(norm, radius, T=T, d=d), beta3_sharp(largest, radius, T=T)
@@ -100,10 +103,10 @@ def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _curved(size: Size) -> Instance:
-    """Equal tokens e_1, heads (c, 0, ...) in every row of U, W = 0, and theta' along U.
+    """Return equal tokens e_1, heads (c, 0, ...) in every row of U, W = 0, and theta' along U.
 
-    There L has a curvature of T L'', which with enough heads is above beta_3 L / sqrt(H): a step
-    up the gradient would expand by more than (19) allows, a step down contracts.
+    There L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if there are enough heads. A
+    step up the gradient would then expand by more than (19) allows. A step down contracts.
     """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     margin = jnp.asarray([0.0, 1.0, 2.0])
@@ -150,10 +153,10 @@ EQ_19 = Statement(
 
 
 class _Compared(NamedTuple):
-    """Both runs, with axes (n, STEPS + 1) where nothing else is said.
+    """Both runs, with axes (n, STEPS + 1) unless stated otherwise.
 
-    `apart` is their distance, `alone` l_i(theta_k), `both` the sum of L^{-i} at both iterates.
-    `gradients` holds beta_1(theta_k), of shape (1, STEPS + 1), printed and sharpened.
+    `apart` is their distance, `alone` is l_i(theta_k), `both` is the sum of L^{-i} at both
+    iterates. `gradients` holds beta_1(theta_k), of shape (1, STEPS + 1), printed and sharpened.
     """
 
     full: Run
@@ -164,7 +167,7 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Eta beta_1 l_i(theta_k) / n."""
+        """Return eta beta_1 l_i(theta_k) / n."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 
@@ -189,7 +192,7 @@ def _compared(instance: Instance) -> _Compared:
 
 
 def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array, dict[str, Array]]:
-    """Over every [theta_k, theta_k^{-i}] the maxima of L^{-i} and of the factors of (20)."""
+    """Compute the maxima of L^{-i} and (20)'s factors over every [theta_k, theta_k^{-i}]."""
     data, copies, radius = training_set(instance), instance["copies"], token_radius(instance)
 
     def at_point(params: Params, keep: Array) -> tuple[Array, dict[str, Array]]:
@@ -211,7 +214,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 
 
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
-    """||theta_{k+1} - theta_{k+1}^{-i}|| against each right side, at the worst k < K and i."""
+    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K and i."""
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
     return Sides.pairs({name: worst_step(lhs, side[:, :-1], before) for name, side in rhs.items()})
@@ -266,7 +269,7 @@ def _loss_recursion(instance: Instance, size: Size) -> Sides:
 
 
 def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 1 and what Theorem 4 and Lemma 11 ask of H and eta, from which (21) is derived."""
+    """Check Assumption 1, and the H and eta of Theorem 4 and Lemma 11, from which (21) follows."""
     asked = certified(PRINTED, "(84)")(instance, size)
     return on_data(instance, size) | {
         f"{name} (Lemma 11, Appendix C; Theorem 1)": value for name, value in asked.items()
@@ -274,7 +277,7 @@ def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _scalar(ratio: float) -> Counterexample:
-    """Scalar logistic regression: every head is one number; two equal samples, ten steps."""
+    """Return scalar logistic regression: every head is one number; two equal samples, ten steps."""
     instance = {
         "X": [[[1.0]]] * 2,
         "y": [1, 1],

@@ -1,8 +1,8 @@
-"""Problems for gradient descent (Section 4): certified head counts and step sizes, and beyond.
+"""Problems for gradient descent (Section 4): certified head counts and step sizes, and others.
 
-They are those of `jaxbounds.multihead.runs`; for Corollaries 3 and 4 with `slack`, the factor by
-which g_0 exceeds ||theta(eps) - theta_0||, and fresh data. There are two groups of heads, equal
-where the start is zero. Sizes are {"n", "T", "d"}.
+The problems are those of `jaxbounds.multihead.runs`. For Corollaries 3 and 4 they also have fresh
+data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two groups of
+heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
 """
 
 import math
@@ -25,11 +25,11 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""Steps are this much of the largest that is certified, so that rounding excludes none."""
+"""The factor by which steps are below the largest certified step; rounding excludes larger ones."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
-    """DM1 at a scale from 1 to 1.5 (so R >= 1), one label in ten flipped."""
+    """Draw DM1 at a scale from 1 to 1.5 (so R >= 1), with one label in ten flipped."""
     data_key, scale_key, flip_key = jax.random.split(key, 3)
     data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     scale = jax.random.uniform(scale_key, (), minval=1.0, maxval=1.5)
@@ -38,10 +38,11 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 
 
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
-    """Two groups of heads: theta_0, a direction to the target, and whether to move one head only.
+    """Draw theta_0 for two groups of heads, a direction, and whether one group moves alone.
 
-    The start is zero, or random with Phi = 0 (the second group has the sign of U reversed). The
-    direction is the class direction in U, steepest descent, or random in (U, W).
+    The direction leads to the target. The start is zero, or random with Phi = 0 (the second group
+    has the sign of U reversed). The direction is the class direction in U, steepest descent, or
+    random in (U, W).
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -65,7 +66,7 @@ def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Ar
 def _target(
     start: Params, direction: Params, copies: Array, alone: Array, distance: Array
 ) -> Params:
-    """The point at that distance from theta_0; only the first group moves if `alone`."""
+    """Return the point at that distance from theta_0; only the first group moves if `alone`."""
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
     move = lambda leaf, way: leaf + distance / tied_norm(direction, copies) * way
@@ -73,23 +74,23 @@ def _target(
 
 
 def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Constants) -> Array:
-    """The least certified sqrt(H): printed and sharpened, for training, then for stability."""
+    """Compute the least certified sqrt(H), printed and sharpened, for training and stability."""
     kinds = [(c, stable) for stable in (False, True) for c in (descent.PRINTED, sharpened)]
     return jnp.stack([least_root(s, c, spread, stability=stable) for c, stable in kinds])
 
 
 def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> Instance:
-    """H and eta as certified, to within rounding, or not certified at all.
+    """Draw a run with H and eta as certified, up to rounding, or not certified at all.
 
-    H is the least that the printed or the sharpened constants allow, for training or for
-    stability, and eta up to the largest that goes with it; or H is log-uniform from 2 to 1e5 and
-    eta from 0.1 to 4 over the smoothness bound at the start.
+    A certified H is the least that the printed or the sharpened constants allow, for training or
+    for stability. Its eta is at most the largest certified one. A loose H is log-uniform from 2 to
+    1e5. Its eta is from 0.1 to 4 over the smoothness bound at the start.
 
     Args:
-        key: draws.
+        key: random key.
         size: n, T and d.
-        only: which of these: 0 printed and 1 sharpened, 2 and 3 alike for stability, 4 loose;
-            drawn unless given.
+        only: the kind: 0 printed and 1 sharpened for training, 2 printed and 3 sharpened for
+            stability, 4 loose. None draws the kind.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)
@@ -127,10 +128,10 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 
 
 def realizable(key: jax.Array, size: Size) -> Instance:
-    """DM1 from zero initialisation with the target theta(1/K), H and eta of Corollaries 3 and 4.
+    """Draw DM1 from zero initialisation, with theta(1/K), H and eta of Corollaries 3 and 4.
 
-    H is that of (81) or (95), or of the sharpened constants; g(eps) = g_0(eps) / sqrt(H). There
-    are as many fresh sequences {"X_test", "y_test"} as would make sixteen training sets.
+    H is that of (81) or (95), or of the sharpened constants; g(eps) = g_0(eps) / sqrt(H). The fresh
+    sequences {"X_test", "y_test"} would fill sixteen training sets.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])
@@ -162,7 +163,7 @@ def realizable(key: jax.Array, size: Size) -> Instance:
 
 
 def realized(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 2 at eps = 1/K: L(theta) <= 1/K, ||theta - theta_0|| <= g_0, ||theta|| <= g."""
+    """Check Assumption 2 at eps = 1/K: the loss, the distance to theta_0, and the size."""
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"] * (1 + 1e-12)
     return {
         **radius_at_least_one(instance, size),
@@ -175,7 +176,7 @@ def realized(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def enough_heads(
     s: descent.Setting, constants: descent.Constants, equation: str
 ) -> dict[str, ArrayLike]:
-    """(74) or (81) for training, (84) or (95) for stability, or the same with beta_3#."""
+    """Return (74) or (81) for training, (84) or (95) for stability, with beta_3 or with beta_3#."""
     root = descent.root_heads(s, constants, stability=equation in ("(84)", "(95)"))
     name = equation if constants.printed else f"{equation} with beta_3#"
     return {name: jnp.asarray(s.heads) >= root**2}
@@ -184,13 +185,13 @@ def enough_heads(
 def short_enough(
     s: descent.Setting, instance: Instance, constants: descent.Constants
 ) -> dict[str, ArrayLike]:
-    """The step size of Theorem 3, or of S10."""
+    """Return the step size condition of Theorem 3, or of S10."""
     name = "eta of Theorem 3" if constants.printed else "eta <= 1 / rho# and (73)"
     return {name: instance["step"] <= descent.largest_step(s, horizon(instance), constants)}
 
 
 def certified(constants: descent.Constants, equation: str = "(74)") -> Hypotheses:
-    """The head count and the step size that these constants ask for."""
+    """Return the conditions on head count and step size for these constants."""
 
     def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         s = setting(instance)
@@ -201,7 +202,7 @@ def certified(constants: descent.Constants, equation: str = "(74)") -> Hypothese
 
 
 def head_count(constants: descent.Constants) -> Hypotheses:
-    """Eq. (74) alone."""
+    """Return eq. (74) alone."""
     return lambda instance, size: enough_heads(setting(instance), constants, "(74)")
 
 
@@ -214,17 +215,17 @@ ON_RUNS: dict[str, Any] = {
     "assumptions": "Assumption 1 with R = max ||x_t||; gradient descent on the logistic loss",
     "budget": Budget(samples=256, restarts=0, steps=0, batch=128),
 }
-"""Along certified runs."""
+"""Settings of statements along certified runs."""
 
 ON_REALIZABLE: dict[str, Any] = ON_RUNS | {"sample": {"DM1 from zero": realizable}}
-"""Along certified runs on the population of Assumption 2."""
+"""Settings of statements along certified runs on the population of Assumption 2."""
 
 CONDITIONS = "Assumption 1; (84); eta of Theorem 3. Sharpened form: its own H and eta"
 SHARP = "sharpened S2, S6, S9, S10"
 
 
 def worst_step(lhs: Array, rhs: Array, mask: Array, *others: ArrayLike) -> Any:
-    """Both sides (and the others) at the largest ratio among the entries in the mask."""
+    """Return both sides (and the others) at the largest ratio among the entries in the mask."""
     mask = jnp.broadcast_to(mask, lhs.shape)
     at = jnp.argmax(jnp.where(mask, lhs / jnp.maximum(rhs, 1e-300), -jnp.inf))
     return tuple(jnp.ravel(x)[at] for x in (lhs, rhs, *others))

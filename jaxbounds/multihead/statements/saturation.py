@@ -1,4 +1,4 @@
-"""Lemma 18 and Proposition 3: attention on the relevant tokens and the margin it buys."""
+"""Lemma 18 and Proposition 3: attention on the relevant tokens, and the resulting margin."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def _moderate(instance: Instance, size: Size) -> Instance:
 
 
 def _extremes(instance: Instance) -> tuple[Array, Array, Array]:
-    """The mask of the first L tokens, A and B."""
+    """Return the mask of the first L tokens, A and B."""
     r = instance["r"]
     top = jnp.arange(r.shape[0]) < instance["L"]
     return top, jnp.min(jnp.where(top, r, jnp.inf)), jnp.max(jnp.where(top, -jnp.inf, r))
@@ -183,7 +183,7 @@ LEMMA_18 = Statement(
 
 
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
-    """Gamma of Proposition 3: printed, its positive part, and with the gap A - B (S14)."""
+    """Return Proposition 3's Gamma: printed, its positive part, and with the gap A - B (S14)."""
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)
     eighth = replace(c, Z_mu=c.S**2 / 8, Z_nu=c.S**2 / 8)
@@ -197,12 +197,12 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
 
 
 def _above(scale: Real, instance: Instance) -> Real:
-    """A Gamma of at least `scale`."""
+    """Return a Gamma of at least `scale`."""
     return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
 
 
 def _proposition_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """All that Proposition 3 assumes, of the Gamma that is measured too, which may be negative."""
+    """Check all hypotheses of Proposition 3 for the measured Gamma, which may be negative."""
     c, eps = unfold(instance), jnp.exp(instance["log_eps"])
     least = 8 * jnp.sqrt(2 * (c.M + 1.0)) / (3 * c.S**2) * jnp.log((1 / c.zeta - 1) / eps)
     used = _above(saturation_scale(c, eps), instance)

@@ -1,4 +1,4 @@
-"""Section 6: what weak convexity gives along a segment, eqs. (14)-(16) and Proposition 4."""
+"""Section 6: consequences of weak convexity along a segment, eqs. (14)-(16) and Proposition 4."""
 
 from typing import Any, NamedTuple
 
@@ -35,9 +35,12 @@ from jaxbounds.multihead.statements.instances import (
 )
 
 GRID = 17
-"""Points on a segment where its extremes are taken: lower estimates of the maxima."""
+"""The number of points on a segment at which extremes are taken.
+
+The maxima are lower estimates. A larger number gives better estimates.
+"""
 QUASI_CONVEXITY = 4 / 3
-"""The factor of Proposition 4."""
+"""The factor of Proposition 4; a larger factor gives a weaker bound."""
 
 
 class Segment(NamedTuple):
@@ -83,7 +86,7 @@ def _eigenvalues(s: Segment) -> Array:
 
 
 def _taylor_gap(s: Segment) -> tuple[Array, Array]:
-    """L(theta_k) + <grad, theta - theta_k> - L(theta), and the rounding error of it."""
+    """Return L(theta_k) + <grad, theta - theta_k> - L(theta), and its rounding error."""
     start, slope = jax.value_and_grad(network_risk)(s.first, s.data)
     end = empirical_risk(s.second, s.data)
     linear = sum(jnp.sum(slope[name] * s.step[name]) for name in s.step)
@@ -96,9 +99,9 @@ ON_SEGMENTS: dict[str, Any] = ON_LOSS | {
     "sizes": ({"n": 4, "T": 3, "d": 2, "H": 2},),
     "budget": Budget(samples=128, restarts=6, steps=80, batch=32),
 }
-"""A bound along [theta_1, theta_2]."""
+"""Settings of a bound along [theta_1, theta_2]."""
 FEW_MOVES: dict[str, Any] = {"budget": Budget(samples=96, restarts=2, steps=40, batch=32)}
-"""For bounds on eigenvalues along a segment, whose gradients would take long to compile."""
+"""Settings of bounds on eigenvalues along a segment, whose gradients take long to compile."""
 
 
 def _second_order(instance: Instance, size: Size) -> Sides:
@@ -116,7 +119,7 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Logits change by less than 4 between two points: beyond, attention switches unseen."""
+    """Check that logits change by less than 4 between points; else attention switches unseen."""
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}
@@ -258,14 +261,14 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 
 
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
-    """Eq. (18): 2 (beta_3 v beta_3) ||theta_1 - theta_2||^2 <= sqrt(H)."""
+    """Check eq. (18): 2 (beta_3 v beta_3) ||theta_1 - theta_2||^2 <= sqrt(H)."""
     s = _segment(instance, size)
     near = {"eq. (18)": 2 * s.printed * s.length**2 <= 1}
     return radius_at_least_one(instance, size) | near
 
 
 def _apart(instance: Instance, size: Size) -> dict[str, Array]:
-    """As theta_1 -> theta_2 every bound becomes 1 <= 1."""
+    """Check that theta_1 and theta_2 are apart; in the limit every bound becomes 1 <= 1."""
     s = _segment(instance, size)
     return {"beta_3# ||theta_1 - theta_2||^2 >= 1e-4 sqrt(H)": s.sharp * s.length**2 >= 1e-4}
 
@@ -279,7 +282,7 @@ def _shorten(instance: Instance, size: Size) -> Instance:
 
 
 def _too_long(size: Size) -> Instance:
-    """Just outside of (18): with ||dU_h|| = f in each of two heads it ends at f = .19805."""
+    """Return a segment just outside (18), which ends at ||dU_h|| = .19805 in each of two heads."""
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     zero = {"U": jnp.zeros((1, H, T, d)), "W": jnp.zeros((1, H, d, d))}
     tokens = jnp.broadcast_to(jnp.eye(1, d), (1, n, T, d))

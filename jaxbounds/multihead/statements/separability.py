@@ -145,7 +145,7 @@ LEMMA_13 = Statement(
 
 
 def _with_steps(key: jax.Array, size: Size) -> Instance:
-    """A quiet sequence, so that gamma* is positive, and alpha uniform on [-1, 1]."""
+    """Draw a quiet sequence, so that gamma* is positive, and alpha uniform on [-1, 1]."""
     data_key, step_key = jax.random.split(key)
     instance = sequence(data_key, size)
     steps = jax.random.uniform(step_key, (size["H"],), minval=-1.0)
@@ -154,7 +154,10 @@ def _with_steps(key: jax.Array, size: Size) -> Instance:
 
 
 def _steps_alone(key: jax.Array, size: Size) -> Instance:
-    """The same without noise and with p = 0: gamma* is then the mean of the margin over alpha."""
+    """Draw an instance of `_with_steps` without noise and with p = 0.
+
+    gamma* is then the mean of the margin over alpha.
+    """
     instance = _with_steps(key, size)
     return {**instance, "z": 0 * instance["z"], "p": 0 * instance["p"]}
 
@@ -243,7 +246,7 @@ def _margin_lemma(instance: Instance, size: Size) -> Sides:
     left = star - margin_loss(c, P, failure, heads)
 
     def signed(row: Array) -> Array:
-        """Groups alpha = +1 and alpha = -1; theta* takes sign(alpha) W*."""
+        """Compute the margin for groups alpha = +1 and alpha = -1; theta* takes sign(alpha) W*."""
         (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
         total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
         found = plus * (up + up_inner) + (total - plus) * (down - down_inner)

@@ -1,4 +1,4 @@
-"""Section 6.1, the end of the sketch: what bounds beta_2 and beta_3 along the run."""
+"""Section 6.1, the end of the sketch: bounds on beta_2 and beta_3 along the run."""
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -14,7 +14,7 @@ SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 
 
 def _following(along: ArrayLike) -> Array:
-    """The larger of an iterate's value and the next one's, for k < STEPS."""
+    """Return the larger of an iterate's value and the next one's, for k < STEPS."""
     values = jnp.asarray(along)
     return jnp.maximum(values[:-1], values[1:])
 

@@ -1,4 +1,4 @@
-"""Eqs. (115), (116): the margin along W* and its mean over alpha, on an interval or of signs."""
+"""Eqs. (115), (116): the margin along W* and its mean over alpha, for an interval and for signs."""
 
 from collections.abc import Sequence
 
@@ -29,11 +29,14 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 INTERVAL, SIGNS = (-0.75, -0.25, 0.25, 0.75), (-1.0, 1.0)
-"""Alpha uniform on [-1, 1], by midpoints, which are exact for what is linear in |alpha|; signs."""
+"""Midpoints for alpha uniform on [-1, 1], exact for functions linear in |alpha|; and signs."""
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
-    """E_alpha y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||, U^(1) = alpha 1_T row^T."""
+    """Compute E_alpha y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
+
+    U^(1) is alpha 1_T row^T.
+    """
     at = jax.vmap(lambda alpha: jnp.sign(alpha) * jnp.min(c.margins_at(alpha * row)[1]))
     return jnp.mean(at(jnp.asarray(law, row.dtype)))
 
@@ -60,7 +63,7 @@ def _brace_positive(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _after_a_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Assumption 3, and that p is what a first phase on one sample of each label leaves."""
+    """Check Assumption 3, and that p comes from a first phase with a sample of each label."""
     c, both = unfold(instance), {**instance, "y": jnp.asarray([1, -1])}
     twice = lambda leaf: jnp.stack([leaf, leaf])
     both |= {name: twice(instance[name]) for name in ("relevant", "choice", "z")}

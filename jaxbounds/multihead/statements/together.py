@@ -19,7 +19,7 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""Share of a left side that the control gives as a bound; a larger share is a nearer control."""
+"""The share of a left side that the control uses as a bound; a larger one is a nearer control."""
 
 
 def _name(part: Statement, form: Form) -> str:
@@ -27,7 +27,7 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """A form of one part; equality cases and boxes are those of the smaller sizes."""
+    """Return a form of one part; equality cases and boxes belong to the smaller sizes."""
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
     return replace(
@@ -41,7 +41,7 @@ def _form(part: Statement, form: Form) -> Form:
 
 
 def _joined(asked: Sequence[Hypotheses], instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """The answers of several hypotheses."""
+    """Join the answers of several hypotheses."""
     found: dict[str, ArrayLike] = {}
     for hypotheses in asked:
         found |= hypotheses(instance, size)
@@ -67,18 +67,18 @@ def together(
     horizon: str = "",
     without: tuple[str, ...] = (),
 ) -> Statement:
-    """One statement whose forms are the forms of the parts that hold.
+    """Return one statement whose forms are the forms of the parts that hold.
 
     Args:
         parts: bounds of one kind, about instances of one kind.
-        id: the new statement's.
-        label: the new statement's.
-        tex: the new statement's; the parts have the whole formulas.
-        sample: draws instances that every part takes.
-        sizes: where the parts are measured together.
-        budget: how many instances are drawn; nothing is searched.
-        source: where in the paper, and which part of it the sizes are.
-        horizon: for trajectories, as of `Statement`.
+        id: the id of the new statement.
+        label: the label of the new statement.
+        tex: the formula of the new statement; the parts have the whole formulas.
+        sample: samplers of instances that every part takes.
+        sizes: the sizes at which the parts are measured together.
+        budget: the number of instances drawn; nothing is searched.
+        source: the place in the paper, and the part of it that has these sizes.
+        horizon: the horizon of trajectories, as in `Statement`.
         without: names of forms that no instance of these sizes can decide.
     """
     kept = [

@@ -1,4 +1,4 @@
-"""Corollary 5 where B_Phi > 1: more heads with alpha = +1 than with -1, so that Phi is not zero."""
+"""Corollary 5 with B_Phi > 1: more heads have alpha = +1 than -1, so that Phi is not zero."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ FORMS = ("printed", "corrected", SHARP)
 
 
 def _unbalanced(key: jax.Array, size: Size) -> Instance:
-    """Quiet data, 1 <= S <= 1.5, and b sqrt(H) more heads of one sign, 6 <= |b| <= 12."""
+    """Draw quiet data, 1 <= S <= 1.5, and b sqrt(H) more heads of one sign, 6 <= |b| <= 12."""
     data_key, excess_key, sign_key = jax.random.split(key, 3)
     instance = quieter(p=0.1)(data_key, size)
     excess = jax.random.uniform(excess_key, (), minval=6.0, maxval=12.0)
@@ -43,7 +43,7 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
 
 @jax.jit
 def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
-    """The start, and what Theorem 3 sharpened asks of it and of a target of loss 1/K."""
+    """Return the start, and the arguments of the sharpened Theorem 3 for a target of loss 1/K."""
     start = good_start_of(instance)
     return start, {
         "radius": start.radius,
@@ -58,7 +58,7 @@ def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
 def _certificate(
     start: Start, given: Mapping[str, Any], size: Size, form: str
 ) -> DescentCertificate:
-    """Corollary 5, or Theorem 3 sharpened, at the least H."""
+    """Return the certificate of Corollary 5, or of the sharpened Theorem 3, at the least H."""
     K, shape = size["K"], {"T": size["T"], "d": size["d"]}
     if form != SHARP:
         return corollary5(start.good, start.radius, K, **shape, corrected=form == "corrected")
@@ -68,7 +68,7 @@ def _certificate(
 
 @jax.jit
 def _losses(start: Start, heads: ArrayLike, step: ArrayLike) -> Array:
-    """L(theta_k) along the run of the next even number of heads."""
+    """Compute L(theta_k) along the run of the next even number of heads."""
     copies = shared(start, even(heads))[1]
     risk = lambda params, single: tied_risk(params, copies, start.data, single)
     return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses

@@ -1,6 +1,7 @@
-"""Self-bounded weak convexity beyond the paper's model: it holds for every network, with what c.
+"""Self-bounded weak convexity beyond the paper's model: it holds for every network with some c.
 
-Checked on the paper's heads and on a two-layer network, whose Hessians are formed whole.
+The statements check it on the paper's heads and on a two-layer network. They compute the whole
+Hessians.
 """
 
 from typing import Any
@@ -64,7 +65,7 @@ def _of_the_model(instance: Instance, size: Size) -> Sides:
 
 
 def _network(weights, x):
-    """A two-layer network whose weights are one vector: v . tanh(A x)."""
+    """Compute v . tanh(A x), a two-layer network whose weights are one vector."""
     d = x.shape[0]
     hidden = weights.reshape(-1, d + 1)
     return hidden[:, d] @ jnp.tanh(hidden[:, :d] @ x)
@@ -85,10 +86,10 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 
 
 def _one_free_unit(size: Size) -> Instance:
-    """One unit makes every margin 9 and is saturated, the others are zero: equality, and nearly so.
+    """Return networks of equality: one saturated unit makes every margin 9, others are zero.
 
-    The Hessian of a zero unit has eigenvalues +-||x|| and the gradient vanishes there. With one
-    unit in all, that one is zero.
+    The Hessian of a zero unit has eigenvalues +-||x||, and the gradient vanishes there. If there is
+    only one unit, it is zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))
@@ -98,7 +99,7 @@ def _one_free_unit(size: Size) -> Instance:
 
 
 def _other_loss(instance: Instance, size: Size) -> Sides:
-    """sqrt(1 + z^2) - z: convex, smooth, Lipschitz, |l'| <= l, not the logistic one."""
+    """Compare for sqrt(1 + z^2) - z, a convex, smooth, Lipschitz loss with |l'| <= l."""
     tokens, labels = instance["X"], instance["y"].astype(instance["X"].dtype)
 
     def risk(flat):
@@ -124,7 +125,7 @@ def _other_loss(instance: Instance, size: Size) -> Sides:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Margins at which |l'| is below l by more than rounding."""
+    """Check margins at which |l'| is below l by more than rounding."""
     if "weights" in instance:
         found = jax.vmap(_network, in_axes=(None, 0))(instance["weights"], instance["x"])
     else:

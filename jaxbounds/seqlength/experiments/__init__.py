@@ -1,4 +1,4 @@
-"""The paper's figures, and its bounds beside others: what `jaxbounds run` knows of this paper."""
+"""The experiments of this paper for `jaxbounds run`: its figures, and its bounds beside others."""
 
 from jaxbounds.seqlength.experiments.comparison import COMPARISON
 from jaxbounds.seqlength.experiments.majority import MAJORITY

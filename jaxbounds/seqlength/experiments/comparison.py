@@ -1,4 +1,4 @@
-"""The paper's bounds beside a log(T) bound and parameter counting: along T, m and the norm."""
+"""The paper's bounds beside a log(T) bound and parameter counting, along T, m and the norm."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -19,10 +19,10 @@ from jaxbounds.seqlength.comparisons import (
 )
 
 _POINT = Setting(d=16, m=10**7)
-"""A sample at which no bound is clipped at the trivial value: Theorem 4.1 needs 590,336."""
+"""A sample at which every bound is below the trivial value; Theorem 4.1 needs m = 590,336."""
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The paper's theorem, its lemma by the rivals' method, and that sharpened."""
+"""The paper's theorem, its lemma by the method of the rivals, and the sharpened bound."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -46,7 +46,7 @@ class Comparison:
     B_QK: tuple[float, ...] = _powers(1e-2, 1e3, 11)
 
     def __post_init__(self) -> None:
-        """Refuse lines that are empty or do not increase.
+        """Refuse lines that have fewer than two values or do not increase.
 
         Raises:
             ValueError: naming the line.
@@ -61,13 +61,13 @@ class Comparison:
 
 
 def run(config: Comparison, key: Array, /) -> xr.Dataset:
-    """Evaluate every bound on the three lines; nothing is random.
+    """Evaluate every bound on the three lines; the run is not random.
 
     Returns:
-        over_T (bound, T), over_m and over_B_QK with `trivial_over_...` and `winner_over_...`;
-        `certified` and `first_m` (the least m with a bound below the trivial value, inf if beyond
-        2^60) over `bound`; `crossover`, the x = B_QK B_x / eps from which on parameter counting has
-        the smaller cover.
+        over_T (bound, T), over_m and over_B_QK with `trivial_over_...` and `winner_over_...`.
+        `certified` and `first_m` over `bound`; `first_m` is the least m with a bound below the
+        trivial value, inf if above 2^60. `crossover` is the x = B_QK B_x / eps above which
+        parameter counting has the smaller cover.
     """
     setting, names = config.setting, list(BOUNDS)
     table: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
-    """Who wins from where on: "trivial, sharpened from 1e+04"."""
+    """Name the winners along a line: "trivial, sharpened from 1e+04"."""
     label = lambda name: BOUNDS[name].label if name in BOUNDS else name
     changes = [i for i in range(1, len(line)) if winners[i] != winners[i - 1]]
     parts = [f"{label(winners[i])} from {line[i]:.3g}" for i in changes]
@@ -103,7 +103,7 @@ def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
 def _over_length(data: xr.Dataset) -> tuple[Finding, ...]:
     """Decide which bounds depend on T.
 
-    A bound that is clipped at the trivial value shows nothing about T.
+    A bound that is clipped at the trivial value gives no information about T.
     """
     growth = data["over_T"].max("T") / data["over_T"].min("T")
     longest, shortest = float(data["T"].max()), float(data["T"].min())
@@ -145,7 +145,7 @@ SETTINGS = default_settings(
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Bounds of the paper that grow with T, by a thousandth in all."""
+    """Make the paper's bounds grow with T, by a thousandth in total."""
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
     return data.assign(over_T=grown.transpose(*data["over_T"].dims))
@@ -170,7 +170,7 @@ CONTROLS: dict[str, Control] = {
     "where each wins, by norm": turned("B_QK", "winner_over_B_QK"),
     "smaller cover": valued(np.inf, "crossover"),
 }
-"""Bounds that grow or do not, and other winners."""
+"""False variants of the data: bounds that grow, bounds that do not, and other winners."""
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
@@ -198,7 +198,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """The point through which the lines go, where the data say it."""
+    """Describe the point through which the lines go; empty if the data do not record it."""
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""
@@ -213,10 +213,11 @@ def _setting(data: xr.Dataset) -> str:
 
 
 def figure(data: xr.Dataset, /) -> Any:
-    """The three lines side by side; dashed where constants are hidden, dotted the trivial value.
+    """Draw the three lines side by side.
 
-    A bound is faint where it is clipped at the trivial value: on that line it shows nothing. Where
-    it is clipped all along, words say so.
+    A dashed line has hidden constants. The dotted line is the trivial value. A bound that is
+    clipped at the trivial value is faint, because there it gives no information. A title names the
+    bounds that are clipped everywhere.
     """
     import matplotlib.pyplot as plt
 

@@ -19,26 +19,28 @@ class SparseMajority:
 
     Attributes:
         lengths: the sequence lengths T; each has its own compiled program.
-        seeds: runs at each length, each with its own data.
+        seeds: the number of runs at each length, each with its own data.
         sparsity: |I|.
-        train: training samples.
-        validation: validation samples; also what the paper calls the test set.
-        epochs: at most so many.
-        every: validate after so many epochs. Training does not depend on it: a validation is that
-            of the same epoch at any `every`. A larger number takes less time, and finds the best
-            epoch among fewer.
-        chunk: validations between checkpoints, each of which may end the length.
-        group: runs trained side by side on a device.
+        train: the number of training samples.
+        validation: the number of validation samples; the paper also calls them the test set.
+        epochs: the largest number of epochs.
+        every: the number of epochs between validations. Training does not depend on it: the
+            validation after an epoch is equal at any `every`. A larger number takes less time and
+            finds the best epoch among fewer epochs.
+        chunk: the number of validations between checkpoints; training at a length may end at a
+            checkpoint.
+        group: the number of runs trained side by side on a device.
         batch: the batch size; the last batch of an epoch may be smaller.
         loss: "sigmoid" (the code's mean of two binary cross entropies) or "softmax" (the paper's).
-        rule: "adam", or "momentum": SGD with momentum 0.9 (the code's; the paper names none).
+        rule: "adam", or "momentum": SGD with momentum 0.9, the code's rule; the paper names no
+            rule.
         rate: the learning rate.
-        decay: its factor per epoch.
-        floor: and its least value.
-        stop: stop a run after the first epoch with training accuracy 1, as the code does and the
-            paper does not say.
-        hidden: the width of the dense layer that the paper does not mention; 0 leaves it out.
-        embedding: how bits become tokens.
+        decay: the factor of the learning rate per epoch.
+        floor: the least learning rate.
+        stop: whether to stop a run after the first epoch with training accuracy 1. The code stops;
+            the paper does not mention it.
+        hidden: the width of the dense layer that the paper does not mention; 0 omits the layer.
+        embedding: the embedding of bits as tokens.
     """
 
     lengths: tuple[int, ...] = (20, 40, 80, 160)
@@ -63,10 +65,10 @@ class SparseMajority:
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that no run could have.
+        """Refuse settings that are impossible.
 
         Raises:
-            ValueError: naming what is wrong.
+            ValueError: naming the setting.
         """
         if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
             raise ValueError(
@@ -79,16 +81,16 @@ class SparseMajority:
 
 
 REDUCED = SparseMajority()
-"""Deviates from the paper: Adam, unit symbols times 3, half the positional code, 600 epochs."""
+"""The default, not the paper's: Adam, unit symbols times 3, position code halved, 600 epochs."""
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)
-"""A look: two lengths, two runs each."""
+"""A fast preset: two lengths with two runs each."""
 
 LENGTHS = replace(REDUCED, lengths=tuple(range(20, 201, 20)))
 """The paper's ten lengths with the reduced training."""
 
 EASY = replace(REDUCED, sparsity=3, epochs=300, lengths=(20, 80, 160))
-"""Three relevant indices: learned at every length."""
+"""A preset with three relevant indices, which runs learn at every length."""
 
 PUBLISHED = SparseMajority(
     lengths=tuple(range(20, 201, 20)),
@@ -101,7 +103,7 @@ PUBLISHED = SparseMajority(
     floor=0.001,
     embedding=Embedding(),
 )
-"""The paper's numbers, and where it is silent the public code's optimiser, loss and early stop."""
+"""The paper's numbers; if the paper is silent, the public code's optimiser, loss and early stop."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
 """The paper's text alone: its loss, all 200000 epochs, attention and one linear map."""

@@ -1,4 +1,4 @@
-"""Whether runs at several lengths decide if something rises with the length, and how many would."""
+"""Decisions whether runs at several lengths show a rise, and how many runs would decide."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from jaxbounds.seqlength.trends import trend
 
 
 class Decision(NamedTuple):
-    """Whether values rise (or fall) with x, None where they do not tell, and the runs that would.
+    """Whether values rise (or fall) with x, and the number of runs that would decide.
 
     Attributes:
-        present: True: a significant slope of that sign. False: no significant one, and one as large
-            as asked about is excluded. None: neither.
-        runs: about how many runs a row it takes to tell, a multiple of those at hand; None if more
-            than 16 times as many.
+        present: True: the slope has the sign asked about and is significant. False: it is not, and
+            a slope as large as asked about is excluded. None: neither.
+        runs: the estimated number of runs per row that decides, a multiple of the present number;
+            None if it is more than 16 times the present number.
     """
 
     present: bool | None
@@ -32,19 +32,20 @@ def decide(
     change: float,
     level: float,
 ) -> Decision:
-    """Whether values change with the sign of `change`, or at least not by as much, over all of x.
+    """Decide whether values change with the sign of `change`, or certainly by less than `change`.
 
-    A slope is excluded by `trend` where without it, the values minus a straight line, the other
-    sign is significant. If neither is decided, every run is counted 2, 4, ... times: an estimate of
-    what is needed, from the scatter at hand.
+    `trend` tests the values, and then the values minus a straight line with the slope of `change`.
+    It excludes the slope if the remaining slope has the other sign and is significant. If neither
+    test is significant, the function repeats every run 2, 4, ... times. This estimates the number
+    of runs needed from the scatter of the present runs.
 
     Args:
-        x: as for `trend`, which says what `values` and `keep` are and what is raised, too.
-        values: one per run.
+        x: one abscissa per row. `trend` describes `x`, `values` and `keep` and the errors raised.
+        values: one value per run.
         keep: the runs that count.
         kind: "mean" or "max".
-        change: from the least x to the largest, what is to be excluded.
-        level: of both tests.
+        change: the change from the least x to the largest x that is to be excluded.
+        level: the significance level of both tests.
     """
     ramp = (change / np.ptp(x) * (x - x.min()))[:, None]
     for times in (1, 2, 4, 8, 16):

@@ -27,16 +27,19 @@ from jaxbounds.seqlength.network_bound import (
 from jaxbounds.seqlength.sparse_majority import embed
 
 LEARNED = 0.6
-"""A run has learned if its training loss is below this at its best epoch; ln 2 is chance."""
+"""The training loss below which a run counts as learned; ln 2 is the loss of chance.
+
+A larger number counts more runs as learned. The unit is nats; the best epoch counts.
+"""
 
 DELTA = 0.05
-"""The failure probability of the diagnostic bounds."""
+"""The failure probability of the diagnostic bounds; a larger share gives smaller bounds."""
 
 
 def _network(
     trained: Trained, seed: int, config: SparseMajority
 ) -> tuple[AttentionNetwork, dict[str, float], TokenNorms]:
-    """One run's best network with a scalar output, its norms, and those of its tokens."""
+    """Return one run's best network with a scalar output, its norms, and its tokens' norms."""
     pick = lambda tree: jax.tree.map(lambda leaf: leaf[seed], tree)
     dense = [("hidden", "relu")] if config.hidden else []
     dense.append(("readout", "identity"))
@@ -49,7 +52,7 @@ def _network(
 
 
 def row(trained: Trained) -> dict[str, Any]:
-    """Return the quantities of the figures for the runs of one length, each (seeds,)."""
+    """Return the quantities of the figures for the runs of one length, each of shape (seeds,)."""
     runs, best = trained.runs, trained.runs.best
     return {
         "gap": best.validation_loss - best.train_loss,
@@ -74,27 +77,27 @@ def run(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train at every length; one value per length and seed of everything the figures show.
+    """Train at every length; return one value per length and seed of each quantity in the figures.
 
-    Over (T, seed), at the best epoch: gap (validation minus training loss), validation_loss,
-    train_loss, accuracy, l1, l1_increase (since the start), epoch, and `learned` (training loss
-    below 0.6 there); at the end: epochs_run, train_accuracy (running, of the last epoch) and
-    diverged (an epoch, or -1).
+    The following variables have the axes (T, seed). At the best epoch: gap (validation minus
+    training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start), epoch,
+    and `learned` (training loss below 0.6). At the end: epochs_run, train_accuracy (running, of the
+    last epoch) and diverged (an epoch, or -1).
 
-    Over T, for the run with the largest gap: `bound`, on the gap of cross entropy clipped to
-    [0, 1] at the run's own norms and delta = 0.05 (a diagnostic: no union over norms is paid);
-    `bound_fixed`, the same with the norms of the first length; `norm_product`, the factor of the
-    norms around the attention.
+    Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
+    gap of cross entropy clipped to [0, 1] at the run's own norms and delta = 0.05. It is a
+    diagnostic, because no union over norms is paid. `bound_fixed` uses the norms of the first
+    length instead. `norm_product` is the factor of the norms around the attention.
 
     Args:
         config: the experiment.
-        key: of all draws; a run's depends on its length and number only.
-        folder: where every length keeps its checkpoints.
-        resume: continue what the folder holds, instead of clearing it.
+        key: the key of all draws; the key of a run depends on its length and number only.
+        folder: the folder of the checkpoints of every length.
+        resume: continue from the folder's checkpoints instead of clearing them.
 
     Raises:
         ValueError: if a length does not exceed the hidden set, or the folder to resume from is
-            damaged or of another configuration or key.
+            damaged or has another configuration or key.
     """
     folder = None if folder is None else locate(folder)
     if folder is not None and not resume:

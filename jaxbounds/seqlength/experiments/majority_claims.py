@@ -1,14 +1,14 @@
 """The claims of Section 6 about Figures 1 to 3, decided on the data of `seqlength.majority`.
 
-Only runs that learned count: an untrained network has no gap at any length. A trend is there where
-a slope of that sign is significant at 5%, shared among the four claims about trends. None is there
-where one that readers of the figure would see (a doubling, a tenth of accuracy) is excluded at that
-level. Otherwise the claim is open, and says about how many runs decide. The statistic is the
-paper's, the maximum over runs, for the accuracy also their mean; the numbers of the other one and
-against ln T stand beside it.
+Only runs that learned count, because an untrained network has no gap at any length. A trend is
+present if its slope is significant at 5%, shared among the four claims about trends. A trend is
+absent if a trend that readers of the figure would see (a doubling, a tenth of accuracy) is excluded
+at that level. Otherwise the claim is open and estimates how many runs would decide. The statistic
+is the paper's maximum over runs; the accuracy also uses the mean. The output lists the other
+statistic and the slopes against ln T too.
 
-Settings that are not the paper's leave the claims about the figures open. Section 4's bounds speak
-of every network and every training: each run decides about its own.
+Settings other than the paper's leave the claims about the figures open. Section 4's bounds hold for
+every network and every training, so each run decides about its own bound.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +26,10 @@ from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05 / 4
+"""The significance level of each of four claims, a probability (share of samples).
+
+A larger level decides more claims, and more often wrongly.
+"""
 
 RISE = "no rise at p < .0125, a doubling excluded"
 DROP = "no fall at p < .0125, by 0.1 excluded"
@@ -38,7 +42,7 @@ PLATEAU = f"Figure 3: a plateau from T = 100 on ({DROP}, best accuracy > 0.7)"
 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
-    """Return the settings that are neither the paper's text nor its code's: "300 for 600"."""
+    """List the settings that differ from the paper's text and from its code: "300 for 600"."""
     plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
@@ -60,7 +64,7 @@ def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
 
 
 def _trends(data: xr.Dataset, name: str, keep: np.ndarray) -> dict[str, Trend]:
-    """Slopes of the maximum and the mean over runs, against T / 100 and against ln T."""
+    """Compute slopes of the maximum and the mean over runs, against T / 100 and against ln T."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     scales = {"": T / 100.0, " on ln T": np.log(T)}
     return {
@@ -77,7 +81,7 @@ def _in_words(found: dict[str, Trend]) -> str:
 def _absent(
     data: xr.Dataset, name: str, keep: np.ndarray, kind: str, change: float
 ) -> tuple[bool | None, list[str]]:
-    """Whether there is no trend with the sign of `change`; where it is open, what would decide."""
+    """Decide whether a trend with the sign of `change` is absent, or say what would decide."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)
     if found.present is not None:
@@ -111,7 +115,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide where the bound lies, and that only the norms carry its dependence on T."""
+    """Decide whether the gap is below the bound, and that only norms carry its dependence on T."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous
@@ -134,7 +138,7 @@ def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Figures 1 to 3 and the bound on a dataset of `majority.run`."""
+    """Decide the claims about Figures 1 to 3 and the bound on a dataset of `majority.run`."""
     keep = data["learned"].values.astype(bool)
     share = float(keep.mean())
     text = "more than half of the runs have learned (others are left out)"
@@ -155,7 +159,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _with_slope(name: str, change: float) -> Control:
-    """Values that change along T by so many times the largest of them."""
+    """Return a control whose values change along T by `change` times the largest absolute value."""
 
     def control(data: xr.Dataset) -> xr.Dataset:
         along = (data["T"] - data["T"].min()) / (data["T"].max() - data["T"].min())
@@ -175,4 +179,4 @@ CONTROLS: dict[str, Control] = {
     "at fixed norms": _with_slope("bound_fixed", 0.1),
     "its trend is that": _with_slope("bound", 3.0),
 }
-"""Trends where there are none, runs that have not learned, a gap above the bound."""
+"""False variants of the data: trends, runs that have not learned, a gap above the bound."""

@@ -19,7 +19,7 @@ WORDS = {True: "yes", False: "NO", None: "open"}
 
 
 def _settings(data: xr.Dataset) -> str:
-    """Runs, those that learned, and where the settings are not the paper's."""
+    """Describe the number of runs, the runs that learned, and settings that are not the paper's."""
     lengths, seeds = data["learned"].shape
     faint = int((~data["learned"].values.astype(bool)).sum())
     runs = f"{seeds} runs at each of {lengths} lengths"
@@ -35,9 +35,10 @@ def _settings(data: xr.Dataset) -> str:
 
 
 def figure(data: xr.Dataset, /) -> Any:
-    """Figures 1 to 3 side by side: every run, the largest and the mean of those that learned.
+    """Draw Figures 1 to 3 side by side: every run, and the largest and the mean of learned runs.
 
-    Above each panel what its claims say; above all how many runs there are, and which settings.
+    The title of each panel gives the verdicts of its claims. The top line gives the number of runs
+    and the settings.
     """
     import matplotlib.pyplot as plt
 

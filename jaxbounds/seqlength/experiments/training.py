@@ -1,7 +1,7 @@
 """Training on sparse majority: all runs of one length side by side, resumable.
 
-A step of the sweep is a round: some epochs and a validation. Learning rates and data belong to the
-lane, so that one compiled program serves every run of a length. Training uses the exact CLS
+A step of the sweep is a round: some epochs and a validation. Each lane (run) holds its own learning
+rates and data, so one compiled program serves every run of a length. Training uses the exact CLS
 reduction of `majority_model`.
 """
 
@@ -33,7 +33,7 @@ class Data(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The differences between runs of one length: key, start, data, and learning rates."""
+    """The differences between runs of one length: key, initial parameters, data, learning rates."""
 
     key: Array
     params: Any
@@ -71,7 +71,7 @@ class Trained(NamedTuple):
 
     Attributes:
         runs: the last states.
-        data: what they were trained on.
+        data: the training data.
         diverged: for each run the epoch of its first validation that is not finite, or -1.
     """
 
@@ -81,7 +81,7 @@ class Trained(NamedTuple):
 
 
 def draw_data(key: Array, config: SparseMajority, T: int, /) -> Data:
-    """New embeddings, hidden indices and samples."""
+    """Draw new embeddings, hidden indices and samples."""
     key_task, key_train, key_validation = jax.random.split(key, 3)
     task = draw_task(key_task, config.embedding, T=T, sparsity=config.sparsity)
     bits = draw_bits(key_train, n=config.train, T=T)
@@ -91,7 +91,7 @@ def draw_data(key: Array, config: SparseMajority, T: int, /) -> Data:
 
 
 def draw_params(keys: Array, config: SparseMajority, /) -> Any:
-    """Initial parameters of the network, one for each key; no shape knows the length."""
+    """Draw one set of initial parameters for each key; no shape depends on the length."""
     net = MajorityTransformer(hidden=config.hidden)
     one = jnp.zeros((1, 1, config.embedding.d))
     return jax.vmap(lambda key: net.init(key, one)["params"])(keys)
@@ -102,10 +102,10 @@ _draw_data = jax.jit(jax.vmap(draw_data, (0, None, None)), static_argnums=(1, 2)
 
 
 def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
-    """The runs of one length, stacked.
+    """Return the runs of one length, stacked.
 
-    The key of a run depends on T and its number only: not on the other lengths, nor on how many
-    runs there are.
+    The key of a run depends only on T and the run's number. It does not depend on the other lengths
+    or on the number of runs.
     """
     keys = jax.random.split(jax.random.fold_in(key, T), config.seeds)
     split = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)
@@ -116,7 +116,7 @@ def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
 
 
 def start(config: SparseMajority, lane: Lane, /) -> Run:
-    """The state before the first epoch."""
+    """Return the state before the first epoch."""
     training = begin(lane.params, optimizer(config.rule, lane.rate))
     zero, l1 = jnp.zeros(()), total_l1(lane.params)
     best = Best(jnp.float32(jnp.inf), zero, zero, l1, jnp.int32(0), lane.params)
@@ -124,7 +124,10 @@ def start(config: SparseMajority, lane: Lane, /) -> Run:
 
 
 def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """One pass over the data in random order; the last batch is averaged over its own size."""
+    """Make one pass over the data in random order.
+
+    The loss of the last batch is averaged over its own size.
+    """
     data, n, batch = lane.data, config.train, min(config.batch, config.train)
     count = -(-n // batch)
     # A key by epoch number: rounds of any length give the same run.
@@ -162,7 +165,7 @@ def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """Measure the losses, and remember the state if none had a smaller validation loss."""
+    """Measure the losses; record the state if its validation loss is the smallest so far."""
     data, params, loss = lane.data, run.training.params, LOSSES[config.loss]
     logits = reduced_logits(params, data.task, data.validation_bits)
     held_out = jnp.mean(loss(logits, data.validation_labels))
@@ -176,7 +179,7 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def round_(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """`config.every` epochs, none after the last one, and a validation."""
+    """Run `config.every` epochs, but none after the last one, and a validation."""
 
     def live(run: Run, _: None) -> tuple[Run, None]:
         after = epoch(config, lane, run)
@@ -199,13 +202,13 @@ def train_length(
 
     Args:
         config: the experiment.
-        key: of all draws.
+        key: the key of all draws.
         T: the sequence length.
-        folder: of this length's checkpoints; none without it.
-        resume: continue what the folder holds, instead of clearing it.
+        folder: the folder of this length's checkpoints; None writes no checkpoint.
+        resume: continue from the folder's checkpoints instead of clearing them.
 
     Raises:
-        ValueError: if the hidden set does not fit T, the folder to resume from is damaged or of
+        ValueError: if the hidden set does not fit T, the folder to resume from is damaged or has
             another configuration or key, or the program needs too much memory.
     """
     shown = f"validation loss at T = {T}"

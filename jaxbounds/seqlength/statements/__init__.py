@@ -1,7 +1,7 @@
-"""The paper's statements in its order: `SECTIONS` says which module judges which section.
+"""The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
 
-`instances` is what statements share; `errata.toml` says where the text is wrong; `items` goes
-through every numbered item; `reference` holds the edition, links and BibTeX.
+`instances` is shared by the statements. `errata.toml` lists the paper's errors. `items` lists every
+numbered item. `reference` holds the edition, links and BibTeX.
 """
 
 from pathlib import Path

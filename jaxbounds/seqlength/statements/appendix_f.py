@@ -1,10 +1,10 @@
 """Corollary F.0.2 refuted as a number, in every orientation and for either ball.
 
-As in `packings`: one layer, a constant [CLS] token, networks that differ in row 0 of W_QK only. All
-matrices have one row or one column, short enough for the printed norms of both orientations; all
-tokens are in the l_1 ball; and Pi_norm, on the l_2 ball or on the l_1 ball, moves no row. What is
-left is E9, that the first W_QK needs B_x^2 more, and what E10 says of the cover of the first W_v.
-`appendix_f_levels` has the same for F.0.1.
+As in `packings`, the networks have one layer and a constant [CLS] token, and they differ only in
+row 0 of W_QK. Every other matrix has one row or one column, short enough for the printed norms of
+both orientations. All tokens are in the l_1 ball. Pi_norm moves no row, on the l_2 ball or on the
+l_1 ball. Two faults remain: the first W_QK needs a factor B_x^2 more (E9), and the cover of the
+first W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes F.0.1 in this way.
 """
 
 import functools
@@ -52,9 +52,9 @@ ON_PACKINGS: dict[str, Any] = {
 def meets(
     X: Any, layer: dict[str, Any], w: Any, B_x: float, columns: float, rows: float, points: tuple
 ) -> dict[str, Any]:
-    """Everything assumed in Sections 2.6 and 4.3 and Appendix F but the norm of W_QK's lemma.
+    """Check every assumption of Sections 2.6, 4.3 and Appendix F except the norm in W_QK's lemma.
 
-    `columns` and `rows` are norms of the whole W_QK, of which `layer` has three coordinates.
+    `columns` and `rows` are norms of the whole W_QK; `layer` has three of its coordinates.
     """
     one = 1.0 + 1e-12
     narrow = (layer["W_v"], layer["W_c"].T, w[:, None])
@@ -118,7 +118,7 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 
 
 def _halves(d: int, **changed: float) -> dict[str, Any]:
-    """B_x = 100 sqrt d: scores 5000 apart."""
+    """Return `HALVES` in dimension d with B_x = 100 sqrt d: scores 5000 apart."""
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 
 

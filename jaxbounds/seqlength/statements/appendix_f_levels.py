@@ -1,7 +1,7 @@
-"""Corollary F.0.1 refuted as a number: networks of `appendix_f` with many levels for signs.
+"""Corollary F.0.1 refuted as a number: networks of `appendix_f` with many levels instead of signs.
 
-Its printed number grows with d, so that signs do not refute it: but levels do, of which the first
-layer tells of the order of B_x^2 / d apart.
+The printed number of F.0.1 grows with d, so signs do not refute it. Levels refute it: the first
+layer distinguishes levels of the order of B_x^2 / d.
 """
 
 import functools
@@ -32,10 +32,11 @@ from jaxbounds.seqlength.statements.packings import (
 
 
 def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
-    """Row 0 of W_QK is 1 / d at 2, and l_i / d at i > 2, l_i one of M equally spaced in [-1, 1].
+    """Build the network whose row 0 of W_QK is 1 / d at 2 and l_i / d at i > 2.
 
-    Tokens +-B_x (15 e_1 + (e_i - t e_2) / 2) / 16 compare l_i with a threshold t: here with the
-    middle of two neighbours, of which `side` says which.
+    Each l_i is one of M equally spaced levels in [-1, 1]. The tokens +-B_x (15 e_1 + (e_i - t e_2)
+    / 2) / 16 compare l_i with a threshold t. Here t is the middle of two neighbouring levels;
+    `side` selects the neighbour.
     """
     d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
     xp = array_module(d, B_x, M, t)
@@ -65,7 +66,7 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
 
 
 def _whole(instance: Instance, size: Size) -> Instance:
-    """For the search: at least two levels, a whole number, all in [-1, 1]."""
+    """Project an instance for the search: M whole and at least two, and every level in [-1, 1]."""
     scales = draw.positive("B_x", "epsilon")(instance, size)
     M = np.maximum(np.round(np.abs(instance["M"])), 2.0)
     most = 1.0 - 1.0 / (M - 1.0)

@@ -15,7 +15,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _two_blocks(size: Size) -> Instance:
-    """theta_2 = -theta_1 with two equal blocks of opposite signs."""
+    """Return theta_2 = -theta_1 with two equal blocks of opposite signs."""
     sign = np.where(np.arange(size["p"]) < size["p"] // 2, 0.5, -0.5)
     half = np.geomspace(1e-2, 10.0, 24)[:, None] * sign[None]
     return {"theta": -half, "step": 2.0 * half}
@@ -75,12 +75,12 @@ LEMMA_C_1 = Statement(
 
 
 def _scores_step(instance: Instance) -> Array:
-    """The largest step of a score of the [CLS] token."""
+    """Compute the largest step of a score of the [CLS] token."""
     return jnp.max(vector_norm(instance["X"])) * vector_norm(instance["step"].T @ instance["X"][0])
 
 
 def _two_tokens(size: Size) -> Instance:
-    """The CLS token v, its opposite, and a map along v: where the derivative is largest."""
+    """Return the CLS token v, its opposite, and a map along v, where the derivative is largest."""
     rng, rows = np.random.default_rng(0), []
     for amount in np.geomspace(1e-2, 1.0, 24):
         v = 10.0 ** rng.uniform(-0.5, 0.5) * np.eye(size["d"])[0]

@@ -1,4 +1,4 @@
-"""Appendix C: what its chain of norms uses, over columns, and how large the attention class is."""
+"""Appendix C: the norms that its chain uses, over columns, and the range of the attention class."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _longest(size: Size) -> Instance:
-    """Both sides' maximisers: v takes the longest column of P, and u is that column."""
+    """Return maximisers of both sides: v selects the longest column of P; u is this column."""
     P = np.random.default_rng(0).normal(size=(8, size["d"], size["T"]))
     at = np.linalg.norm(P, axis=1).argmax(axis=1)
     columns = P[np.arange(8), :, at]
@@ -90,7 +90,7 @@ NORMS = Statement(
 
 
 def _equal_tokens(size: Size) -> Instance:
-    """Every token is B_x s e_j: mixtures are no shorter."""
+    """Return sequences whose tokens all equal B_x s e_j: a mixture is as long as its tokens."""
     rng, rows = np.random.default_rng(0), []
     for vertex in draw.signed_vertices(size["d"], 3.0):
         W = rng.normal(size=(size["d"], size["d"]))

@@ -20,7 +20,7 @@ OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
 LAYER = {"W_QK": [[0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
-"""Two opposite tokens of norm 4 and a small step of W_QK along them, values I / 4."""
+"""Two opposite tokens of norm 4 and a small step of W_QK along them; W_v is I / 4."""
 
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
@@ -51,7 +51,7 @@ def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
-    """Weights of one block, each matrix at its own scale, and moved by noise of a random size."""
+    """Draw the weights of one block, each matrix at its own scale, and a version moved by noise."""
     d, k = size["d"], size["k"]
     entry_key, scale_key = jax.random.split(key)
     drawn = draw.normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
@@ -62,13 +62,13 @@ def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
 
 
 def moved_enough(weights: Instance, moved: Instance) -> dict[str, Array]:
-    """The difference is far above rounding."""
+    """Return the hypothesis that the weights moved by at least 1e-5, far above rounding."""
     steps = [jnp.max(jnp.abs(weights[name] - moved[name])) for name in weights]
     return {"weights moved by 1e-5": jnp.max(jnp.stack(steps)) >= 1e-5}
 
 
 def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
-    """Two opposite tokens of norm B_x, values I / B_x, and a small step of W_QK along them."""
+    """Return two opposite tokens of norm B_x, W_v = I / B_x, and a small step of W_QK."""
     rng, rows, d, k = np.random.default_rng(0), [], size["d"], size["k"]
     corner = np.zeros((d, d))
     corner[0, 0] = 1.0
@@ -82,7 +82,7 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 
 
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
-    """A layer and itself with another W_c, both small enough for the outer projection to rest."""
+    """Return a layer and a copy with another W_c; the outer projection changes neither output."""
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
     W_c = rng.uniform(-1.0, 1.0, size=(2, k, d)) / (k * math.sqrt(d))
@@ -113,7 +113,7 @@ def _block_cases(size: Size) -> Instance:
 def _moved(
     g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
 ) -> Array:
-    """How far the outputs of the two versions are apart."""
+    """Measure the largest distance between the outputs of the two versions, over tokens."""
     run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 
@@ -253,7 +253,7 @@ def _lemma_e_3(instance: Instance, size: Size) -> Sides:
 
 
 def _along(size: Size) -> Instance:
-    """W along g - ghat and w - what along ghat: both terms are positive."""
+    """Choose w along g - ghat and w - what along ghat, so that both terms are positive."""
     g, ghat = np.random.default_rng(0).normal(size=(2, 8, size["d"]))
     return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}
 

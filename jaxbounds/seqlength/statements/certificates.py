@@ -1,4 +1,4 @@
-"""Beyond the paper: its bounds on a network that was trained."""
+"""Beyond the paper: its bounds on a trained network."""
 
 import bisect
 import dataclasses
@@ -33,7 +33,7 @@ READOUT = np.array([1.0, -1.0])
 
 
 def _network(scale: float) -> AttentionNetwork:
-    """One head in R^1, whose map and dense layer have norms `scale`, and two outputs."""
+    """Return a network: one head in R^1, two outputs, map and dense layer of norm `scale`."""
     return AttentionNetwork(
         maps=np.array([[[scale, 0.0]]]),
         values=np.array([[[0.5]]]),
@@ -89,7 +89,7 @@ NORMS = Statement(
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Random signs against 16 networks of the class: signs of values, offset, kernel and bias."""
+    """Estimate Rad by random signs on 16 networks: signs of values, offset, kernel and bias."""
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense

@@ -46,7 +46,10 @@ def _network_sample(key: Array, size: Size) -> Instance:
 
 
 def _one_moves(size: Size) -> Iterator[dict]:
-    """Equal tokens along e_1, kept there by every map, and w or the last W_c moves."""
+    """Return networks with equal tokens along e_1, in which only w or the last W_c moves.
+
+    Every map keeps the tokens along e_1.
+    """
     L, d, k = size["L"], size["d"], size["k"]
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
     for scale in (0.5, 2.0, 4.0, 8.0):
@@ -62,7 +65,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """The step that breaks the first block, before layers that do not move; one move alone."""
+    """Return the step that breaks the first block, before layers that rest, and single moves."""
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -122,7 +125,7 @@ _ONE_VALUE_MAP = Counterexample(
 
 
 def _moved(instance: Instance) -> Array:
-    """|g_scalar(X; W, w) - g_scalar(X; What, what)|."""
+    """Compute |g_scalar(X; W, w) - g_scalar(X; What, what)|."""
     run = lambda weights: blocks(instance["X"], weights, activation=jnp.tanh)[-1][0]
     exact, moved = run(instance["layers"]), run(instance["moved"])
     return jnp.abs(exact @ instance["w"] - moved @ instance["what"])
@@ -173,7 +176,10 @@ CHAIN = Statement(
 
 
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
-    """Norms of a network and its step, and sum_i beta_i eps_i: the eps_i are how far maps move."""
+    """Compute the norms of a network and its step, and sum_i beta_i eps_i.
+
+    eps_i is the distance that map i moves.
+    """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)
     spectral = lambda stack: jnp.max(jnp.linalg.svd(stack, compute_uv=False), axis=-1)
@@ -241,7 +247,7 @@ COVER = Statement(
 
 
 def _words_sample(key: Array, size: Size) -> Instance:
-    """A network with K rows of norm 1 to read out, logits apart, that move by as much or little."""
+    """Draw a network, K readout rows of norm 1, and versions with a small or large move."""
     a, b, c = jax.random.split(key, 3)
     drawn = draw.normals(a, {"V": (size["K"], size["d"]), "step": (size["K"], size["d"])})
     V = draw.unit(drawn["V"])

@@ -1,4 +1,4 @@
-"""The short names in this paper's forms and notes: our numbers of its sharpenings, each explained.
+"""The short names of this paper's sharpenings in forms and notes, each with an explanation.
 
 S8 gained nothing and has no form.
 """
@@ -22,4 +22,4 @@ CODES = {
     "S11": "The cross entropy of logits within M has a Lipschitz constant below 2, which depends "
     "on M and on the number K of words.",
 }
-"""Each short name with one or two sentences; a reader sees them by `jaxbounds show`."""
+"""Each short name with one or two sentences; `jaxbounds show` prints them."""

@@ -209,7 +209,7 @@ def _dudley(instance: Instance, size: Size) -> Sides:
 
 
 def _dudley_cases(size: Size) -> Instance:
-    """Random functions beside 0; at three points also all functions with values -1 and 1."""
+    """Return random functions beside 0; at three points also all functions with values -1 and 1."""
     rng, rows, m = np.random.default_rng(0), [], size["m"]
     for _ in range(12):
         values = rng.normal(size=(8, m)) * np.exp(rng.normal(size=(8, 1)))

@@ -1,4 +1,4 @@
-"""Theorem 5.1 with the constants of its contraction, and the links of the proof."""
+"""Theorem 5.1 with the constants of its contraction, and the steps of the proof."""
 
 import functools
 import itertools
@@ -31,7 +31,11 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 
 
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
-    """The most points of which all patterns occur, `gap` above and below one of their levels."""
+    """Return the largest number of points that the functions shatter with margin `gap`.
+
+    Points are shattered if, at one of each point's levels, every pattern of values `gap` above or
+    below occurs.
+    """
     # Which functions are above, and which below: as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
     sides = [[(bits(v >= at + gap), bits(v <= at - gap)) for at in levels[i]]
@@ -47,14 +51,14 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
-    """Half-way between two values that are 2 gap apart: levels enough to look at."""
+    """Return the middles of all pairs of values at least 2 gap apart; these levels suffice."""
     ordered = np.unique(values)
     i, j = np.nonzero(ordered[None] - ordered[:, None] >= 2.0 * gap)
     return np.unique((ordered[i] + ordered[j]) / 2.0)
 
 
 def _worst_complexity(F: np.ndarray, m: int) -> float:
-    """The largest Rad over all samples of m points, repetitions among them."""
+    """Compute the largest Rad over all samples of m points; points may repeat."""
     sums, probability, first = _sign_sums(F.shape[1], m)
     of_sums = probability * (sums @ F.T).max(axis=1)
     return float(np.add.reduceat(of_sums, first).max()) / m
@@ -62,9 +66,10 @@ def _worst_complexity(F: np.ndarray, m: int) -> float:
 
 @functools.cache
 def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sums of the signs at each point, how likely they are, and where each sample begins.
+    """Return the sums of signs at each point, their probabilities, and each sample's start.
 
-    Of c signs at a point k are -1 with probability C(c, k) / 2^c, and then the sum is c - 2 k.
+    If c signs fall on a point, k of them are -1 with probability C(c, k) / 2^c. The sum is then c -
+    2 k.
     """
     sums: list[list[float]] = []
     probability: list[float] = []
@@ -79,7 +84,7 @@ def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _largest_separated(G: np.ndarray) -> int:
-    """The most functions that are pairwise 2 apart at some point."""
+    """Return the largest number of functions that are pairwise 2 apart at some point."""
     apart = np.abs(G[:, None] - G[None]).max(axis=-1) >= 2 - 1e-12
     sets = itertools.chain.from_iterable(
         itertools.combinations(range(len(G)), size) for size in range(len(G), 1, -1)
@@ -89,7 +94,7 @@ def _largest_separated(G: np.ndarray) -> int:
 
 
 def _class(key: Array, size: Size) -> Instance:
-    """Some functions, each often enough to make eight: values up to the corners, whole levels."""
+    """Draw some functions, repeated to fill the class, a margin over Rad, and whole levels."""
     keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
     which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
     F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])
@@ -102,7 +107,10 @@ def _class(key: Array, size: Size) -> Instance:
 
 
 def _cubes(size: Size) -> Instance:
-    """All signs at some points and 0 at the others; margins of 1, and nearly of Rad."""
+    """Return functions with all signs at some points and 0 at the others, and two margins.
+
+    The margins are 1 and 1.02 Rad.
+    """
     every, rows = np.array(list(itertools.product((-1.0, 1.0), repeat=size["points"]))), []
     for count in range(1, size["points"] + 1):
         F = np.where(np.arange(size["points"]) < count, every, 0.0)
@@ -162,7 +170,7 @@ LINKS = Statement(
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
-    """All inputs equal: f_s is any number in [-B, B], and both complexities are known."""
+    """Compare the bounds at equal inputs: f_s is any number in [-B, B], and both Rads are known."""
     m, K, B = draw.numbers(instance, "m", "K", "B")
     walk = 1.0 / (math.sqrt(math.pi) * scipy.special.poch(m // 2 + 0.5, 0.5))  # E|S_m| / m, m even
     ends = [math.log1p((K - 1) * math.exp(sign * 2.0 * B)) for sign in (1.0, -1.0)]

@@ -1,4 +1,4 @@
-"""Lemma 3.5 with explicit constants: the cover by corrections, its size, and what none is below."""
+"""Lemma 3.5 with explicit constants: the cover by corrections, its size, and a lower bound."""
 
 import itertools
 import math
@@ -22,11 +22,11 @@ from jaxbounds.seqlength.linear_bounds import (
 from jaxbounds.seqlength.statements import instances as draw
 
 FINE = 1.1
-"""The q of the sharpened form."""
+"""The factor q of the sharpened form; a smaller q needs fewer corrections and more levels."""
 
 
 def _cases(size: Size) -> Instance:
-    """A map with errors just at the resolution on orthonormal points: as many corrections."""
+    """Return maps that need the most corrections: their errors on orthonormal points just count."""
     k, d, N = size["k"], size["d"], size["N"]
     rows = []
     for n in range(1, d + 1):
@@ -91,7 +91,10 @@ LEMMA_3_5_COVER = Statement(
 
 
 def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -1)) -> float:
-    """Ln of how many codes: floor(q x^2) letters, each an entry, its sign and level, or none."""
+    """Compute ln of the number of codes of floor(q x^2) letters.
+
+    A letter is an entry with a sign and a level, or no letter.
+    """
     length = sum(1 for count in range(1, 1000) if count <= q * x**2)
     below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())
     levels = 1 + sum(1 for _ in below)

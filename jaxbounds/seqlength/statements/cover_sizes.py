@@ -1,4 +1,4 @@
-"""Lemmas 3.3 and 3.6, Appendix A: how many members covers have, and covers as lists."""
+"""Lemmas 3.3 and 3.6, Appendix A: the sizes of covers, and covers as lists."""
 
 import math
 
@@ -127,7 +127,7 @@ COVER_SIZES = Statement(
 
 
 def _whole_covers(instance: Instance, size: Size) -> Sides:
-    """The distance of W, brought to the sphere, to the listed covers."""
+    """Compute the distance of W, scaled to the sphere, from the listed covers."""
     (x, W), k, d = draw.numbers(instance, "x", "W"), size["k"], size["d"]
     K = int(linear_bounds.sparsity_needed(x))
     columns, entries = (
@@ -179,7 +179,7 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
 
 
 def _row_vertices(size: Size) -> Instance:
-    """Every row at one and the same vertex v of the l_1 ball, and x = v."""
+    """Return matrices whose rows all equal one vertex v of the l_1 ball, and x = v."""
     vertices = draw.signed_vertices(size["d"])
     W = np.stack([vertices] * size["k"], axis=1)
     return {"W": W, "moved": 0.0 * W, "x": vertices}

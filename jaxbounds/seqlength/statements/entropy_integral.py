@@ -58,11 +58,11 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 
 
 def _least(a: Any, b: Any, B: Any) -> Any:
-    """The minimum of the objective over 0 < delta <= B: found by search, or traced.
+    """Compute the minimum of the objective over 0 < delta <= B by search; traced, in closed form.
 
-    A value at any delta is no more than an upper bound, and the claim is an equality. Traced, the
-    delta is where the derivative 1 - a - b / delta has its zero, or B if that is less: for b >= 0
-    the objective is convex, so this is the minimum and no other value is smaller. Needs a < 1.
+    The claim is an equality, and the value at an arbitrary delta is only an upper bound. The traced
+    form uses the zero of the derivative 1 - a - b / delta, or B if B is less. For b >= 0 the
+    objective is convex, so this value is the minimum. a must be below 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)
@@ -137,7 +137,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def _integral_of(height: Callable[[Any], Any], low: float, high: float) -> float:
-    """Gauss's rule on each octave, where an integrand that is a power of epsilon is smooth."""
+    """Integrate by Gauss's rule on each octave, where a power of epsilon is smooth."""
     octaves = high * 2.0 ** -np.arange(24.0)
     ends = np.append(octaves[octaves > low], low)
     half, middle = (ends[:-1] - ends[1:])[:, None] / 2.0, (ends[:-1] + ends[1:])[:, None] / 2.0

@@ -82,7 +82,10 @@ GENERALIZATION = Statement(
 
 
 def _tail(instance: Instance, size: Size) -> Sides:
-    """A mean of m terms in [-c, c] exceeds its mean by t with probability exp(-m t^2 / (2 c^2))."""
+    """Check the tail: a mean of m terms in [-c, c] exceeds its mean by t with this probability.
+
+    The probability is exp(-m t^2 / (2 c^2)).
+    """
     c, m, delta, rad, lipschitz = draw.numbers(instance, "c", "m", "delta", "rad", "lipschitz")
     given = {"c": c, "m": m, "delta": delta, "lipschitz": lipschitz}
     fails = lambda t: math.exp(-m * t**2 / (2.0 * c**2))

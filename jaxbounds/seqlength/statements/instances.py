@@ -1,7 +1,7 @@
-"""How instances are drawn, and the settings that many statements share.
+"""The samplers of instances, and settings that many statements share.
 
-Samplers give scales, points of norm balls, and their extreme points. Extremal instances are built
-in numpy and given as cases: they need no compiled sampler.
+Samplers return scales, points of norm balls, and extreme points of norm balls. NumPy builds the
+extremal instances; they are cases and need no compiled sampler.
 """
 
 import itertools
@@ -41,10 +41,10 @@ WANDERED: dict[str, Any] = {
     "search": "random",
     "budget": Budget(samples=64, restarts=4, steps=30, batch=64),
 }
-"""The same where a greedy choice or truncation makes the sides piecewise constant."""
+"""`CLIMBED` for sides that are piecewise constant (a greedy choice, a truncation)."""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""For what is run on the host, where draws matter little."""
+"""Budget for statements that run on the host, where more draws matter little."""
 
 ON_HOST: dict[str, Any] = {"kind": "inequality", "host": True, "budget": FEWER}
 ON_HOST_WANDERED: dict[str, Any] = {
@@ -56,7 +56,7 @@ SAME_ON_HOST: dict[str, Any] = {**ON_HOST, "kind": "identity"}
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
-    """Normal arrays by name, from a single draw: one random program to compile."""
+    """Draw normal arrays by name from one draw, so that only one random program is compiled."""
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}
@@ -65,12 +65,12 @@ def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, A
 def log_uniform(
     key: Array, low: ArrayLike, high: ArrayLike, /, shape: tuple[int, ...] = ()
 ) -> Array:
-    """10 to a uniform power between `low` and `high`."""
+    """Draw 10 to a uniform power between `low` and `high`."""
     return 10.0 ** jax.random.uniform(key, shape, minval=low, maxval=high)
 
 
 def l1_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
-    """Points with l_1 norm 1 along the last axis: uniform directions, often nearly sparse."""
+    """Draw points with l_1 norm 1 along the last axis: uniform directions, often nearly sparse."""
     size_key, sign_key, power_key = jax.random.split(key, 3)
     power = jax.random.uniform(power_key, (*shape[:-1], 1), minval=1.0, maxval=6.0)
     sizes = jax.random.exponential(size_key, shape) ** power
@@ -79,7 +79,7 @@ def l1_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
 
 
 def l2_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
-    """Uniform directions along the last axis."""
+    """Draw uniform directions along the last axis."""
     return unit(jax.random.normal(key, shape))
 
 
@@ -94,29 +94,32 @@ def into_l1_ball(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
 
 
 def signed_vertices(n: int, radius: float = 1.0, /) -> np.ndarray:
-    """The 2n vertices of the l_1 ball, as rows."""
+    """Return the 2n vertices of the l_1 ball, as rows."""
     return radius * np.concatenate([np.eye(n), -np.eye(n)])
 
 
 def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
-    """sigma(z) = a z + b tanh(z) + c relu(z), a, b, c >= 0: sigma(0) = 0, L_sigma = a + b + c."""
+    """Return sigma(z) = a z + b tanh(z) + c relu(z), with L_sigma = a + b + c.
+
+    The slopes (a, b, c) are not negative, and sigma(0) = 0.
+    """
     return lambda z: slopes[0] * z + slopes[1] * jnp.tanh(z) + slopes[2] * jax.nn.relu(z)
 
 
 def stacked(rows: list[dict], /) -> dict:
-    """Cases with a leading axis, from a list of instances of one shape."""
+    """Stack a list of instances of equal shape into cases with a leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)
 
 
 def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
-    """Cases: all combinations of these values, by name."""
+    """Return cases: all combinations of these values, by name."""
     columns = zip(*itertools.product(*values.values()))
     cases = dict(zip(values, map(np.array, columns)))
     return lambda size: dict(cases)
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """For searches on the host: the magnitudes of these numbers, and 1e-6 for less."""
+    """Return a projection for host searches: the magnitudes of these numbers, but at least 1e-6."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},
@@ -124,5 +127,5 @@ def positive(*names: str) -> Callable[[Instance, Size], Instance]:
 
 
 def numbers(instance: Instance, /, *names: str) -> tuple[Any, ...]:
-    """Entries of an instance on the host, scalars as Python numbers; or as they are, traced."""
+    """Return entries of an instance, scalars as Python numbers; traced entries stay as they are."""
     return tuple(number(instance[name]) for name in names)

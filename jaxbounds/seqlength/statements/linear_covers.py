@@ -69,7 +69,7 @@ def _lemma_3_2_sample(key: Array, size: Size) -> Instance:
 
 
 def _zero_and_identity(size: Size) -> Instance:
-    """Zero and a multiple of the first rows of the identity, at averages of basis vectors."""
+    """Return zero and a multiple of the identity's first rows, at averages of basis vectors."""
     k, d = size["k"], size["d"]
     average = np.stack([np.where(np.arange(d) < n, 1.0 / n, 0.0) for n in (2, 2, 3, 3)])
     scales = np.array([0.5, 1.0, 2.0])
@@ -123,7 +123,7 @@ LEMMA_3_2 = Statement(
 
 
 def _column_vertices(size: Size) -> Instance:
-    """Every column at one and the same vertex of the l_1 ball."""
+    """Return matrices whose columns all equal one vertex of the l_1 ball."""
     return {"W": np.stack([draw.signed_vertices(size["k"])] * size["d"], axis=2)}
 
 
@@ -173,7 +173,7 @@ LEMMA_3_3 = Statement(
 
 
 def _entry_vertices(size: Size) -> Instance:
-    """One entry, +1 or -1."""
+    """Return matrices with one nonzero entry, +1 or -1."""
     k, d = size["k"], size["d"]
     return {"W": draw.signed_vertices(k * d).reshape(-1, k, d)}
 

@@ -96,13 +96,16 @@ CLOSED_FORM = Statement(
 
 
 def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Any, Any]:
-    """The C_i, and the scales of Lemma E.1 at epsilon = 1."""
+    """Return the C_i, and the scales of Lemma E.1 at epsilon = 1."""
     listed = terms_corrected(norms, constants, layers)
     return listed.C, divide_scale(listed.C, listed.beta, 1.0).scales
 
 
 def _logarithms(instance: Instance, size: Size) -> Sides:
-    """The lemma's own sizes, with floors and ceilings, at a fraction of the largest scale."""
+    """Compare with the lemma's own sizes, floors and ceilings included.
+
+    The scale is a fraction of the largest scale.
+    """
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")
     shapes = [(1, d), *[(d, k), (k, d), (d, d)] * L]
@@ -148,7 +151,7 @@ WITH_LOGARITHMS = Statement(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Networks at extreme points, W_QK = v e_i^T with ||v||_2 = 1, each point 2^26 times."""
+    """Measure networks with W_QK = v e_i^T, ||v||_2 = 1, and each point 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -198,7 +201,7 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """One quantity at a time is g, the others are 1."""
+    """Set one quantity at a time to g, and the others to 1."""
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)

@@ -1,4 +1,4 @@
-"""Section 6: the sparse majority task, its network, and the trends read off the figures."""
+"""Section 6: the sparse majority task, its network, and the trends of the figures."""
 
 import functools
 import math
@@ -39,7 +39,7 @@ NET = MajorityTransformer(d_k=3, hidden=4)
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _outputs(params: Any, seed: Array, T: int, d: int) -> tuple[Any, ...]:
-    """Sequences, and what the dense and the reduced network make of them."""
+    """Return sequences and the outputs of the dense and the reduced network on them."""
     key_task, key_bits = jax.random.split(jax.random.key(seed))
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=5, T=T)
@@ -84,7 +84,7 @@ NETWORK = Statement(
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _task_quantities(seed: Array, z: Array, T: int, d: int) -> tuple[Array, ...]:
-    """Bits, hidden indices, labels, symbols, positional code, losses and weight of z."""
+    """Return bits, hidden indices, labels, symbols, positional code, losses and l_1 norm of z."""
     key_task, key_bits, key_symbols = jax.random.split(jax.random.key(seed), 3)
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=len(z), T=T)
@@ -144,7 +144,7 @@ TASK = Statement(
 
 
 def _trend(instance: Instance, size: Size) -> Sides:
-    """Two rows of one run: exchanging them turns the slope's sign, so p is 1."""
+    """Exchange two rows of one run each: this turns the slope's sign, so p is 1."""
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)
     two = trend(x, np.array([[0.5], [0.5 + step]]), keep, kind="max", permutations=9)

@@ -1,4 +1,4 @@
-"""Section 5 and Appendix G: predicting a masked word."""
+"""Section 5 and Appendix G: the prediction of a masked word."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ GRADIENT = Statement(
 
 
 def _corners(size: Size) -> Instance:
-    """All other words at M, the right one at -M, and a small step on."""
+    """Return logits with the right word at -M and all others at M, and a small step away."""
     M = np.linspace(0.5, 3.0, 16)[:, None]
     corner = np.where(np.arange(size["K"]) == 0, -1.0, 1.0)[None]
     return {"x": M * corner, "y": (M - 1e-3) * corner}
@@ -115,7 +115,7 @@ ON_WORDS: dict[str, Any] = CLIMBED | {
 
 
 def _losses(scores: Array, labels: Array, K: int) -> Array:
-    """CE of every choice of K scalar functions, values (functions, m)."""
+    """Compute the cross entropy of every choice of K scalar functions, as values (functions, m)."""
     grids = jnp.meshgrid(*[jnp.arange(scores.shape[0])] * K, indexing="ij")
     chosen = jnp.stack([grid.ravel() for grid in grids])
     logits = jnp.moveaxis(scores[chosen], 0, -1)
@@ -199,10 +199,11 @@ BINARY = Statement(
 
 
 CLIP = 1.0
+"""The value c (in nats) at which losses are clipped; a larger value clips fewer losses."""
 
 
 def _uncut(size: Size) -> Instance:
-    """All losses below c; and the same with the largest of them at c."""
+    """Return losses that are all below c, and losses whose largest value is c."""
     F = np.random.default_rng(0).normal(size=(4, size["functions"], size["m"]))
     at_clip = np.log(np.expm1(CLIP)) + F - np.max(F, axis=(1, 2), keepdims=True)
     return {"F": np.concatenate([at_clip - 1.0, at_clip])}

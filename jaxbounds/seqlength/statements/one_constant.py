@@ -1,4 +1,4 @@
-"""Corollary F.0.1: one C for matrices of different shapes."""
+"""Corollary F.0.1: one constant C for matrices of different shapes."""
 
 import math
 from typing import Any
@@ -13,9 +13,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _packing(columns: Any, rows: Any, eps: Any) -> Any:
-    """Ln of the number of maps whose columns are all +-e_i in R^rows: 0 if these are too near.
+    """Compute ln of the number of maps whose columns are all +-e_i in R^rows, or 0 for large eps.
 
-    Two of them differ at some e_j, an input of l_1 norm 1, and are sqrt 2 apart there or 2.
+    Two such maps differ at some e_j, an input of l_1 norm 1. Their images are sqrt 2 or 2 apart
+    there. The value is 0 if sqrt 2 is below 2 eps.
     """
     xp = array_module(columns, rows, eps)
     return xp.where((2.0 * eps) ** 2 <= 2.0, real(columns) * xp.log(2.0 * real(rows)), 0.0)

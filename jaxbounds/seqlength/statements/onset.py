@@ -1,4 +1,4 @@
-"""From how many samples on the main theorems say anything."""
+"""The least sample sizes at which the main theorems are informative."""
 
 import functools
 import math
@@ -14,7 +14,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """Bounds over the trivial value, at m* and at 0.5% less, and m*."""
+    """The bound over the trivial value at m* and at 0.5% less, and m*."""
 
     there: float
     before: float
@@ -23,7 +23,7 @@ class _Found(NamedTuple):
 
 @functools.lru_cache(maxsize=64)  # a search comes back to where it starts, for every form
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
-    """One theorem as printed, and sharpened."""
+    """Return the onset of one theorem, as printed and sharpened."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]
     least = smallest_samples(setting, layers=2, words=3, theorems=(name,))[name]
 

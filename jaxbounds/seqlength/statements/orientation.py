@@ -1,4 +1,4 @@
-"""Corollaries D.0.1, D.0.2 and F.0.1: which matrix is bounded, by columns, on which inputs."""
+"""Corollaries D.0.1, D.0.2 and F.0.1: the matrix that is bounded, by columns, and its inputs."""
 
 import math
 from typing import Any
@@ -26,7 +26,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:
-    """Balls of each printed norm contain, at one input e_1, a cube or a ball of images."""
+    """Compare the lemmas with a cube and a ball of images at the input e_1.
+
+    The ball of each printed norm contains maps with these images.
+    """
     (n,) = draw.numbers(instance, "d")
     xp = array_module(n)
     # Columns with ||.||_1 <= 1: the images W^T e_1 fill the cube [-1, 1]^d.
@@ -49,7 +52,7 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """The matrices that the packings are made of, at corners, in the printed column norms."""
+    """Check the printed column norms of the matrices in the packings, at corners."""
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
     e_1[0] = 1.0
@@ -68,7 +71,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
-    """In R^d, where the packing is `ratio` times the bound."""
+    """Return the counterexample in R^d, where the packing is `ratio` times the bound."""
     size = {"largest": largest}
     return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
 
@@ -179,7 +182,7 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """The cubes of side 2 in n coordinates, `ratio` times the bound."""
+    """Return the counterexample of cubes of side 2 in n coordinates, `ratio` times the bound."""
     size = {"largest": 256}
     return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)
 

@@ -1,7 +1,8 @@
-"""Section 4.3 and Appendix F refuted as numbers: networks that are too far apart to be covered.
+"""Section 4.3 and Appendix F refuted as numbers: networks too far apart to be covered.
 
-Where functions are pairwise at least 2 eps apart on some inputs, each member of a cover is within
-eps of at most one of them (covers are strict, Section 2.4), so there are as many members.
+The functions are pairwise at least 2 eps apart on some inputs. Each member of a cover is within eps
+of at most one function, because covers are strict (Section 2.4). A cover therefore has at least as
+many members as there are functions.
 """
 
 import functools
@@ -38,36 +39,36 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def linear(z: Any) -> Any:
-    """sigma(z) = z: sigma(0) = 0 and L_sigma = 1."""
+    """Return z, the activation sigma(z) = z with sigma(0) = 0 and L_sigma = 1."""
     return z
 
 
 def sigma_is_allowed() -> bool:
-    """sigma(0) = 0 and L_sigma = 1 (Section 2.6), on a grid."""
+    """Check sigma(0) = 0 and L_sigma = 1 (Section 2.6) on a grid."""
     z = np.linspace(-3.0, 3.0, 61)
     return linear(0.0) == 0 and bool(np.all(np.abs(np.diff(linear(z))) <= np.diff(z)))
 
 
 @jax.jit
 def outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
-    """w.g^(2)(X) at the [CLS] token 0, for sequences X and one layer."""
+    """Compute the one-layer network's output w . g^(2)(X) at the [CLS] token 0, for each X."""
     return block(X, layer, activation=linear)[:, 0] @ w
 
 
 def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Any:
-    """epsilon^2 ln N with the list that the proof gives."""
+    """Compute epsilon^2 ln N with the list (C_i, beta_i) of the paper's proof."""
     listed = terms_derived(norms, C_1, C_Bx, layers)
     return covering_constant(listed.C, listed.beta)
 
 
 def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> Any:
-    """epsilon^2 ln N with the corrected list."""
+    """Compute epsilon^2 ln N with the corrected list (C_i, beta_i)."""
     listed = terms_corrected(norms, constants, layers)
     return covering_constant(listed.C, listed.beta)
 
 
 def _few(instance: Instance) -> tuple[Any, list[dict[str, Any]], Any]:
-    """Two sequences (0, B_x e_i), four networks W_c = +-c e_j e_1^T, and w, in R^2."""
+    """Return two sequences (0, B_x e_i), four networks W_c = +-c e_j e_1^T, and w, in R^2."""
     B_x, c = draw.numbers(instance, "B_x", "c")
     xp = array_module(B_x, c)
     X, e = xp.stack([xp.zeros((2, 2)), B_x * xp.eye(2)], axis=1), xp.eye(2)
@@ -167,16 +168,17 @@ THEOREM_4_2 = Statement(
 
 
 def norms_of(B_x: Any) -> NetworkNorms:
-    """B_w = B_c2 = B_QK2 = L_sigma = 1 and B_v2 = 1 / B_x."""
+    """Return the norms B_w = B_c2 = B_QK2 = L_sigma = 1 and B_v2 = 1 / B_x."""
     return NetworkNorms(B_w=1.0, B_c=1.0, B_v=1.0 / B_x, B_QK=1.0, L_sigma=1.0, B_x=B_x)
 
 
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
-    """One input, one network and w, in the coordinates 0, 1, 2 and i of R^d; the others are 0.
+    """Return one input, one network and w, in the coordinates 0, 1, 2 and i of R^d.
 
-    Row 0 of W_QK has these entries at 2 and i. Tokens: B_x e_0, which is [CLS], and +-B_x (share
-    e_1 + direction), direction in the coordinates 2 and i: [CLS] tells them apart by the sign of
-    entries . direction, and coordinate 1 is read out.
+    The other coordinates are 0. Row 0 of W_QK has `entries` at 2 and i. The token [CLS] is B_x e_0.
+    The other two tokens are +-B_x (share e_1 + direction), with `direction` in the coordinates 2
+    and i. The query of [CLS] distinguishes these two tokens by the sign of entries . direction. The
+    vector w reads coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)
@@ -187,7 +189,10 @@ def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, di
 
 
 def signs(instance: Instance, sign: float, p: int) -> tuple[Any, dict[str, Any], Any]:
-    """Row 0 of W_QK is s / (d - 2), s in {-1, 1}^(d-2); tokens +-B_x 2^(-1/p) (e_1 + e_i)."""
+    """Build networks whose row 0 of W_QK is s / (d - 2), s in {-1, 1}^(d-2).
+
+    The tokens are +-B_x 2^(-1/p) (e_1 + e_i).
+    """
     d, B_x = draw.numbers(instance, "d", "B_x")
     xp = array_module(d, B_x)
     share = {1: 0.5, 2: xp.sqrt(0.5)}[p]  # where it is traced, the root is enclosed

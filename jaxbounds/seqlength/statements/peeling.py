@@ -1,4 +1,4 @@
-"""Appendix C: removing w, W_c, the sign, the activation and W_v."""
+"""Appendix C: the removal of w, W_c, the sign, the activation and W_v."""
 
 import math
 from typing import Any
@@ -52,7 +52,7 @@ HOLDER = Statement(
 
 
 def _linear(z: Array | float) -> Array | float:
-    """sigma(z) = z: sigma(0) = 0 and L_sigma = 1."""
+    """Return z, the activation sigma(z) = z with sigma(0) = 0 and L_sigma = 1."""
     return z
 
 
@@ -68,7 +68,7 @@ def _peeling(instance: Instance, size: Size) -> Sides:
 
 
 def _aligned(size: Size) -> Instance:
-    """Everything positive: nothing cancels."""
+    """Return instances with positive entries, so that nothing cancels."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
     W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
     # Columns of one l_1 norm, so that the largest is every one.
@@ -79,7 +79,7 @@ def _aligned(size: Size) -> Instance:
 
 
 def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
-    """The printed norms of the stored matrices, with z = X^T softmax(..) of one token z."""
+    """Check the printed norms of the stored matrices, with z = X^T softmax(..) of one token z."""
     w, W_c, W_v = (np.asarray(instance[name]) for name in ("w", "W_c", "W_v"))
     rows = lambda W: np.abs(W).sum(axis=1).max()
     return {
@@ -149,7 +149,7 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
 
 
 def _one_linear(size: Size) -> Instance:
-    """One function beside 0, and sigma the identity, odd and linear."""
+    """Return one function beside 0, and the identity as sigma, which is odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
     return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}

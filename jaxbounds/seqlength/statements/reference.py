@@ -1,11 +1,14 @@
-"""How the paper is cited, which text of it was read, and what of its room no statement judges."""
+"""The paper's citation, the edition that was read, and the functions that no statement judges."""
 
 EDITION = (
     "AISTATS 2024, PMLR volume 238, pages 1405 to 1413, with Appendices A to G; not v1 of the"
     " preprint (19 October 2023)"
 )
-"""Errata rest on words. The abstract tells the two apart: "bounded linear mappings" here, "bounded
-linear transformations" in v1 of the preprint."""
+"""The edition to which the errata refer.
+
+The abstract distinguishes the two editions: "bounded linear mappings" here, "bounded linear
+transformations" in v1 of the preprint.
+"""
 
 LINKS = {
     "PMLR": "https://proceedings.mlr.press/v238/trauger24a.html",

@@ -32,7 +32,7 @@ from jaxbounds.seqlength.statements.corrections import log_codes
 
 
 def _row_cases(size: Size) -> Instance:
-    """One row alone, random or with entries at multiples of its step."""
+    """Return one-row matrices, random or at multiples of the row's step, and edge cases."""
     rng, rows, k, d = np.random.default_rng(0), [], size["k"], size["d"]
     for _ in range(16):
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
@@ -133,7 +133,7 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """The packing: matrices v e_1^T, v in the l_2 ball of R^k, on inputs with e_1 among them."""
+    """Check the packing's norms: matrices v e_1^T with ||v||_2 <= 1, inputs with e_1 among them."""
     k, d = int(instance["k"]), int(instance["d"])
     v = np.ones(k) / math.sqrt(k)
     columns = np.array([np.linalg.norm(v), *[0.0] * (d - 1)])
@@ -149,7 +149,10 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _spread(k: int, ratio: float) -> Counterexample:
-    """The matrices v e_1^T in R^{k x 2}, 1 / x = eps = 1 / 2, and the ratio of packing to bound."""
+    """Return the counterexample of matrices v e_1^T in R^{k x 2} with 1 / x = eps = 1 / 2.
+
+    `ratio` is the ratio of packing to bound.
+    """
     instance = {"x": 2.0, "k": k, "d": 2}
     return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)
 
@@ -160,7 +163,7 @@ BY_COLUMNS: dict[str, Any] = {
     "project": draw.positive("x"),
     "sizes": ({"d": 64},),
 }
-"""Lemmas 3.4 and 3.5 as printed: norms are of columns, and k grows freely."""
+"""Lemmas 3.4 and 3.5 as printed: norms are over columns, and k grows freely."""
 
 NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
 

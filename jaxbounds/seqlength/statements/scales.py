@@ -1,4 +1,4 @@
-"""Lemma E.1: how a resolution is divided among covers."""
+"""Lemma E.1: the division of a resolution among covers."""
 
 import math
 from typing import Any
@@ -12,11 +12,11 @@ from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
-"""C_i and beta_i > 0."""
+"""The inputs C_i and beta_i > 0."""
 
 
 def _scale_cases(size: Size) -> Instance:
-    """The minimiser, and one scale negative with eps still positive."""
+    """Return the minimiser, and scales of which one is negative while eps is still positive."""
     rng, rows, n = np.random.default_rng(0), [], size["n"]
     for _ in range(16):
         C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))

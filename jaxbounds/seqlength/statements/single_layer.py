@@ -31,7 +31,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 @functools.cache
 def _both_norms(m: int, d: int) -> tuple[float, float]:
-    """Rad of the class with W_v bounded over rows, and over columns."""
+    """Estimate Rad of the class with W_v bounded over rows, and over columns."""
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
@@ -40,7 +40,10 @@ def _both_norms(m: int, d: int) -> tuple[float, float]:
 
 
 def _transposed(instance: Instance, size: Size) -> Sides:
-    """Two tokens: a constant [CLS] = 0 and a random unit x, of which W_QK = 0 attends to half."""
+    """Measure sequences of two tokens: a constant [CLS] = 0 and a random unit x.
+
+    W_QK = 0 attends to each token by one half.
+    """
     m, (d,) = size["m"], draw.numbers(instance, "d")
     rows, columns = _both_norms(m, d)
     bound = entropy_terms(1.0, 0.0, m, d)[0]
@@ -132,7 +135,7 @@ THEOREM_4_1 = Statement(
 
 
 def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
-    """Tokens on the l_p sphere, in uniform directions for p = 2, and a seed."""
+    """Draw tokens on the l_p sphere, in uniform directions for p = 2, and a seed."""
     a, b = jax.random.split(key)
     X = jax.random.normal(a, (size["points"], size["T"], size["d"]))
     return {"X": X / vector_norm(X, p)[..., None], "seed": jax.random.randint(b, (), 0, 2**30)}
@@ -140,7 +143,7 @@ def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
 
 @jax.jit
 def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
-    """Networks of these W_QK, with W_v and w at ends of their balls, on all points."""
+    """Evaluate networks with these W_QK, and W_v and w at ends of their balls, on all points."""
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
     run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
@@ -148,7 +151,10 @@ def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
 
 
 def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float:
-    """Rad of networks with these W_QK, W_v and w at extreme points, each point so many times."""
+    """Estimate Rad from below, by networks with these W_QK and W_v and w at extreme points.
+
+    The sample has each point `copies` times.
+    """
     X, (seed,) = instance["X"], draw.numbers(instance, "seed")
     ends = draw.signed_vertices(X.shape[-1])
     table = np.moveaxis(np.asarray(_at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
@@ -158,7 +164,7 @@ def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Networks with w, W_c, W_v, W_QK at extreme points of their balls, each point 2^16 times."""
+    """Measure networks with all weights at extreme points of their balls, each input 2^16 times."""
     m, d = 2**16 * len(instance["X"]), size["d"]
     maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
     C = lemma_3_6(1.0, k=d, d=d)
@@ -246,7 +252,10 @@ def _constant_tokens(instance: Instance, size: Size) -> Sides:
 
 @functools.lru_cache
 def _all_bounds(s: comparisons.Setting) -> Sides:
-    """All tokens B_x e_1: heads give B_x s for either sign, and Rad is E |sum sigma_i| / m."""
+    """Bound Rad for tokens that all equal B_x e_1.
+
+    Heads give B_x s for either sign s, and Rad is E |sum sigma_i| / m times the trivial value.
+    """
     m, outer, half = s.m, s.outer, (s.m - 1) // 2
     walk = math.lgamma(m) - math.lgamma(half + 1) - math.lgamma(m - half) - (m - 1) * math.log(2.0)
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)

@@ -1,4 +1,4 @@
-"""Independent calls at once: XLA compiles and computes outside Python's lock."""
+"""Independent calls in parallel: XLA compiles and computes outside Python's lock."""
 
 import ctypes
 from collections.abc import Callable, Iterator
@@ -16,11 +16,11 @@ from jaxbounds.ground.jax_internals import enable_x64
 
 @contextmanager
 def at_once() -> Iterator[Callable[..., Future]]:
-    """A block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
+    """Open a block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
 
-    An exception that leaves the block, such as Ctrl-C, ends the calls, each as soon as XLA is done
-    with what it does for it. With several processes a call runs where it is submitted, as their
-    collectives must keep one order.
+    An exception that leaves the block, for example Ctrl-C, ends the calls. Each call ends as soon
+    as XLA is done with its work for the call. If there are several processes, a call runs at once
+    in the submitting thread, because collectives must keep one order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64

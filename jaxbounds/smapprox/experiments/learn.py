@@ -1,9 +1,10 @@
-"""Learning compiled networks from accept bits (not in the paper).
+"""Compiled networks learned from accept bits (not in the paper).
 
-Two things are learned by gradient descent from n random words and whether they are accepted: the
-next states of a machine's transition table inside the compiled wiring, from random logits; and all
-weights of the network, from noise around the compiled ones. Errors are exact: over all words up to
-the length that is trained on. The samples that are needed are compared with the shape of Lemma 2.4.
+Gradient descent learns from n random words and whether the machine accepts them. It learns two
+targets. The first is the next states of a machine's transition table inside the compiled network,
+from random logits. The second is all weights of the network, from noise around the compiled
+weights. Errors are exact: they are over all words up to the training length. The claims compare the
+samples needed with the shape of Lemma 2.4.
 """
 
 from typing import Any
@@ -29,7 +30,7 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The error at which the calculator's sample sizes are stated."""
+"""The error (a share of words) at which the sample sizes are stated; a larger error needs fewer."""
 
 
 SETTINGS = default_settings(
@@ -44,13 +45,13 @@ SETTINGS = default_settings(
     others="The experiment is not in the paper. Standard errors over the samples decide, so that "
     "few seeds leave a claim open; claims name their machines and norms.",
 )
-"""The training of which the claims are asked."""
+"""The training settings to which the claims refer."""
 
 _FIRST = lambda sizes: sizes == sizes.min()
 
 
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
-    """Straight-through tables whose error is below that of the soft ones."""
+    """Make straight-through tables whose error is below that of the soft tables."""
     soft = dataset["error"].isel(machine=0, n=-1)
     return dataset.assign(straight_through_error=("seed", soft.values - 0.2))
 
@@ -64,11 +65,11 @@ CONTROLS: dict[str, Control] = {
     "uncorrected weights does": scaled(0.0, "bare_noise_error"),
     "does not mend": scaled(0.0, "noise_error", "bare_noise_error", stage="after"),
 }
-"""Tables that are not learned, noise with the other outcome, training that mends."""
+"""False variants: tables not learned, noise with the other outcome, training that repairs."""
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn tables of every machine and all weights of the first, and evaluate the calculator."""
+    """Learn tables of every machine and all weights of the first, and compute the sample sizes."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     with at_once() as submit:
@@ -108,16 +109,17 @@ def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def _calculator(config: Learn, name: str) -> float:
-    """The n of Lemma 2.4 for the corrected network, hidden constants set to one."""
+    """Compute the n of Lemma 2.4 for the corrected network, hidden constants set to one."""
     compiled = compiled_for(config, name, corrected=True)
     alpha, p = l1_norm(compiled.params), parameter_count(compiled.params)
     return sample_complexity(alpha, p, machine_margin_lower(compiled), EPSILON)
 
 
 def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
-    """Whether a mean over samples is below a limit, and what would decide where it is too near.
+    """Decide whether a mean over samples is below a limit, or say what would decide.
 
-    It is where fewer than two standard errors are between them, or there are not three samples.
+    The claim stays open if fewer than two standard errors are between the mean and the limit, or if
+    there are fewer than three samples.
     """
     count, mean = len(values), float(values.mean())
     error = float(values.std(ddof=1)) / count**0.5 if count > 1 else float("inf")
@@ -130,7 +132,7 @@ def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide which machines were learned; open where the samples are too few to decide."""
+    """Decide which machines were learned; a claim stays open if the samples are too few."""
     n = dataset["n"].values.astype(float)
     mean = dataset["error"].mean("seed")
     found = []
@@ -203,7 +205,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Errors of learned tables over n, and of noisy networks over the noise."""
+    """Draw errors of learned tables over n, and of noisy networks over the noise."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4.2), layout="constrained")

@@ -1,4 +1,4 @@
-"""The targets of `smapprox.learn`: tables by soft rows, and all weights from noise."""
+"""The learning runs of `smapprox.learn`: tables by soft rows, and all weights from noise."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -35,18 +35,20 @@ class Learn:
 
     Attributes:
         machines: names in the library; writes and moves must not depend on the state.
-        length: words of length 0..length are drawn, uniformly from all of them.
-        longer: learned tables are also tested on all words of lengths above `length` up to this.
+        length: the largest length of the words drawn, uniformly from all words of length 0..length.
+        longer: learned tables are also tested on all words of lengths above `length` up to this
+            length.
         samples: n, increasing.
-        seeds: independent samples for each n.
-        restarts: random tables for each sample; the one with the least training loss counts.
-        table_steps: Adam steps on a table.
-        table_step_size: of Adam.
+        seeds: the number of independent samples for each n.
+        restarts: the number of random tables for each sample; the table with the least training
+            loss counts.
+        table_steps: the number of Adam steps on a table.
+        table_step_size: the step size of Adam.
         radii: norms of the noise around the compiled, corrected weights.
-        bare_radii: likewise for the uncorrected network.
+        bare_radii: norms of the noise around the uncorrected weights.
         weight_samples: n for the training of all weights.
-        weight_steps: gradient steps on all weights.
-        weight_step_size: the largest distance that one of them moves, over the noise's norm.
+        weight_steps: the number of gradient steps on all weights.
+        weight_step_size: the largest distance of one step on all weights, over the noise's norm.
     """
 
     machines: tuple[str, ...] = ("parity", "divisible_by_three")
@@ -84,7 +86,7 @@ class Learn:
 
 
 def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
-    """The network of a machine of the library, for all words up to the trained length."""
+    """Return the network of a machine of the library, for all words up to the trained length."""
     example = LIBRARY[name]()
     correction = DYADIC if corrected else None
     steps = example.steps(config.length)
@@ -92,23 +94,23 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """How often each of `count` words is among the first n of `most` uniform draws, over n."""
+    """Return each word's share of the first n of `most` uniform draws from `count` words."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)
 
 
 def _log_loss(problem: Task, F: Array) -> Array:
-    """-log of the probability of the right answer, which is (1 + y F)/2, kept off zero."""
+    """Compute -log of the probability of the right answer, (1 + y F)/2 kept away from zero."""
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 
 
 def learned_tables(
     config: Learn, name: str, key: PRNGKeyArray, /
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
-    """Errors of learned tables on all words up to the trained length, and on longer ones.
+    """Return the errors of learned tables on words up to the trained length, and on longer ones.
 
-    A row for each n, and one more for straight-through tables at the largest n.
+    Each n has a row. One more row has straight-through tables at the largest n.
     """
     compiled = compiled_for(config, name, corrected=False)
     machine, where, structure = compiled.machine, places(compiled), compiled.structure
@@ -153,7 +155,7 @@ def learned_tables(
 
 
 def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) -> float:
-    """The fraction of words with another verdict, by the step simulator."""
+    """Compute the fraction of words with another verdict, by the step simulator."""
     verdict = lambda m, word: simulate(m, word, len(word) + 1).verdict
     wrong = [verdict(machine, word) != verdict(learned, word) for word in tested]
     return float(np.mean(wrong))
@@ -162,7 +164,7 @@ def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) ->
 def trained_weights(
     config: Learn, key: PRNGKeyArray, radii: tuple[float, ...], corrected: bool, /
 ) -> Float[np.ndarray, "stage radius n seed"]:
-    """Errors (stage, radius, n, seed) of networks with noise on all weights, by training."""
+    """Return errors (stage, radius, n, seed) of networks with noise on all weights, by training."""
     compiled = compiled_for(config, config.machines[0], corrected=corrected)
     problem = task(compiled, words(compiled.machine, config.length))
     theta, unravel = ravel_pytree(problem.params)

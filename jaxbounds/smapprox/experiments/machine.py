@@ -27,14 +27,14 @@ class Machine:
     Attributes:
         machine: the name of a machine of the library, or a file (see `machine_formats`).
         input: the word, one character for each symbol.
-        T: steps; by default until the machine halts.
+        T: the number of steps; by default until the machine halts.
         adder: "lookahead" or "ripple".
         correction: "dyadic", "thirds" or "none".
         tape: "two_way" or "one_way".
-        limit: how long to wait for the machine to halt.
-        show: print what every layer of the network computes, too.
-        missing: what to do with a machine in a file that is not total: "error", or "reject" to send
-            the missing pairs to a rejecting state.
+        limit: the largest number of steps to wait for the machine to halt.
+        show: also print the purpose of every layer.
+        missing: "error" refuses a machine in a file that is not total; "reject" sends the missing
+            pairs to a rejecting state.
     """
 
     machine: str = "equal_blocks"
@@ -49,7 +49,7 @@ class Machine:
 
 
 def build(config: Machine, /) -> Compiled:
-    """The compiled machine of a configuration.
+    """Compile the machine of a configuration.
 
     Raises:
         ValueError: if the machine or the word is not accepted, T is too small for the machine to
@@ -91,9 +91,9 @@ def _find(name: str, missing: str) -> TuringMachine:
 
 
 def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Network and simulator at every step, the attention maps, and the recovered tape.
+    """Return network and simulator at every step, the attention maps, and the recovered tape.
 
-    Nothing is random: the key is taken so that all experiments are called alike.
+    The run is not random. It takes a key because all experiments have one signature.
     """
     del key
     compiled = build(config)
@@ -128,9 +128,10 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The network is the machine, at every step.
+    """Decide whether the network equals the machine at every step.
 
-    Theorem 4.1 speaks of every machine, every word and every T: each run decides about its own.
+    Theorem 4.1 holds for every machine, every word and every T, so each run decides about its own
+    case.
     """
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")
@@ -161,18 +162,18 @@ CONTROLS: dict[str, Control] = {
     "the outputs agree": shifted(1.0, "decision", source="network"),
     "is binary": valued(0.5, "error"),
 }
-"""A network that reads another symbol, decides otherwise, or has a state between 0 and 1."""
+"""False variants: another symbol read, another decision, or a state between 0 and 1."""
 
 LEGIBLE = 60
-"""Steps up to which the tape is written out; beyond, its symbols are colours with a key."""
+"""The largest number of steps for which symbols are written; more steps use colours with a key."""
 
 
 _TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dddddd")
-"""Light enough for black letters."""
+"""Colours that are light enough for black letters."""
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """The tape that the network knows, the search that finds each symbol, and the input read."""
+    """Draw the tape that the network knows, the search for each symbol, and the input read."""
     from matplotlib.figure import Figure
 
     steps = dataset.sizes["step"]
@@ -208,7 +209,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
 
 
 def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
-    """A row for each step: the symbols known, in their cells, and a box where the head is."""
+    """Draw a row for each step: the known symbols in their cells, and a box at the head."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch, Rectangle
 

@@ -1,6 +1,6 @@
 """Upper estimates and certified lower bounds on margins, over circuit depth and over T.
 
-One network serves all depths, and one all T, so that each attack is compiled once.
+One network serves all depths, and one network serves all T, so that each attack is compiled once.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,20 +29,21 @@ from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
 from jaxbounds.smapprox.transformer import Attention, Segment, run
 
 KINDS = {"uncorrected": None, "corrected": THIRDS}
-"""The networks that are compared, and their corrections."""
+"""The networks that are compared, with their corrections."""
 
 
 def chain_margins(
     depths: Sequence[int], refinements: int, /
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
-    """Margins of identity chains at input 1: upper estimates of both kinds, certified bounds.
+    """Return margins of identity chains at input 1: both kinds' upper estimates, certified bounds.
 
-    A shallow chain is the end of the deepest one, on the same states. Its perturbations are those
-    of the deep chain's last layers and head, and hence start the search at all larger depths.
+    A shallow chain is the end of the deepest chain, on equal states. Its perturbations are
+    perturbations of the deep chain's last layers and head. They therefore start the search at all
+    larger depths.
 
     Args:
         depths: numbers of gates, increasing.
-        refinements: of each attack.
+        refinements: the number of refinements of each attack.
     """
     lower = np.zeros(len(depths))
     deepest = circuits.identity_chain(depths[-1])
@@ -69,7 +70,7 @@ Attack = Callable[..., UpperEstimate]
 
 
 def _side_by_side(attacks: Sequence[Sequence[Attack]]) -> list[list[UpperEstimate]]:
-    """All attacks at once, each started from what those before it in its row find, too."""
+    """Run all attacks in parallel; each also starts from earlier attacks' findings in its row."""
     found: list[list[Any]] = []
 
     def one(attack: Attack, before: list) -> UpperEstimate:
@@ -94,7 +95,7 @@ def _chain_surrogate(params: Any, x: Array, corrected: Array) -> Array:
 
 
 def _last_layers(params: Any, count: int) -> list[Any]:
-    """The blocks of parameters that belong to the head and the last `count` hidden layers."""
+    """Return the blocks of parameters of the head and the last `count` hidden layers."""
     hidden = params["hidden"]["b"].shape[0]
     last = (np.arange(hidden) >= hidden + 1 - count).astype(float)
     whole = float(count == hidden + 1)
@@ -119,16 +120,17 @@ def machine_margins(
     refinements: int,
     /,
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
-    """Margins of a compiled machine over T: upper estimates of both kinds, certified bounds.
+    """Return margins of a compiled machine over T: both kinds' upper estimates, certified bounds.
 
-    The weights do not depend on T, so a perturbation found at one T is tried at all others.
+    The weights do not depend on T, so the function tries a perturbation found at one T at all
+    others.
 
     Args:
         machine: the machine.
         words: the input at each T.
         times: T, increasing, at least the halting time on its word.
-        bits: w_pos, the same for all T.
-        refinements: of each attack.
+        bits: w_pos, equal for all T.
+        refinements: the number of refinements of each attack.
 
     Raises:
         ValueError: if the machine has not halted on a word within its T.
@@ -162,7 +164,7 @@ def machine_margins(
 def _case(
     machine: TuringMachine, word: str, T: int, longest_T: int, longest: int, bits: int
 ) -> tuple[Array, ...]:
-    """The data of `_output_at`."""
+    """Return the data of `_output_at`."""
     halting_time(machine, word, T)
     sign = 1.0 if simulate(machine, word, T).verdict == "accept" else -1.0
     compiled = compile_machine(machine, longest_T, correction=None, bits=bits)
@@ -183,7 +185,7 @@ def _output_at(
     segments: tuple[Segment, ...],
     straight_through: bool,
 ) -> Array:
-    """(2y - 1) F after T steps, of a run that may go on for longer."""
+    """Compute (2y - 1) F after T steps of a run that may be longer."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
     # what gradients go through has to know its number of steps beforehand

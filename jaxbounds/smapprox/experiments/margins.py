@@ -1,7 +1,7 @@
 """All-layer margins with and without corrections, over depth and over T (Sections 3.1 and 4).
 
-Upper estimates come from attacks, with every perturbation carried over to the other depths and
-times, where it is re-evaluated; lower bounds are certified. Neither is the margin.
+Attacks give upper estimates. Every perturbation is tried again at the other depths and times. Lower
+bounds are certified. Neither is the margin itself.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Margins:
         depths: numbers of identity gates in the chain, increasing.
         words: inputs a^n b^n of the machine, by increasing running time.
         times: T for each word, at least its halting time.
-        bits: position bits, the same for all T so that perturbations carry over.
-        refinements: of each attack.
+        bits: the number of position bits, equal for all T so that perturbations carry over.
+        refinements: the number of refinements of each attack.
     """
 
     depths: tuple[int, ...] = (3, 9, 17, 33)
@@ -53,9 +53,9 @@ class Margins:
 
 
 def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Upper estimates and certified lower bounds, over depth and over T, in float64.
+    """Return upper estimates and certified lower bounds, over depth and over T, in float64.
 
-    Nothing is random: the key is taken so that all experiments are called alike.
+    The run is not random. It takes a key because all experiments have one signature.
     """
     del key
     with enable_x64(True):
@@ -102,7 +102,7 @@ TIME = default_settings(
     least={"times": 25, "refinements": 2},
     others=_OTHERS,
 )
-"""The sizes over which margins are said to decay or not."""
+"""The sizes over which the claims decide whether margins decay."""
 
 _LAST = lambda sizes: sizes == sizes.max()
 _BARE, _CORRECTED = {"correction": "uncorrected"}, {"correction": "corrected"}
@@ -115,11 +115,11 @@ CONTROLS: dict[str, Control] = {
     "corrected machine: upper": scaled(0.1, "time_upper", T=_LAST, **_CORRECTED),
     "below the attacks": scaled(1e3, "depth_lower"),
 }
-"""Uncorrected margins that stay, corrected ones that decay, a bound above the attacks."""
+"""False variants: uncorrected margins that stay, corrected ones that decay, a too large bound."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The paper's picture: corrections keep the margin, without them it decays."""
+    """Decide the paper's claims: corrections keep the margin, and without them it decays."""
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
     depth, T = dataset["depth"].values.astype(float), dataset["T"].values.astype(float)
@@ -170,7 +170,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Margins over depth and over T, on logarithmic axes."""
+    """Draw margins over depth and over T, on logarithmic axes."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4), layout="constrained")

@@ -1,8 +1,8 @@
-"""The statements of the paper, in its order: `SECTIONS` says which module judges which section.
+"""The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
 
-`margin_cases` is what statements share; `errata.toml` says where the text is wrong, and what is no
-erratum; `items` goes through every numbered item; `reference` holds the edition, the citation, and
-the functions that no statement judges.
+`margin_cases` is shared by the statements. `errata.toml` lists the paper's errors, and suspected
+errors that are none. `items` lists every numbered item. `reference` holds the edition, the
+citation, and the functions that no statement judges.
 """
 
 from pathlib import Path

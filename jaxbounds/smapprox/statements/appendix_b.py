@@ -38,7 +38,10 @@ def _states(params: Any, x: Array) -> Array:
 
 
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
-    """The gates of one layer by the compiled network; or with each column one to the left."""
+    """Compute the gates of one layer by the compiled network.
+
+    `misplaced` shifts each column of the first weights one to the left.
+    """
     params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
     if misplaced:
         params["first"]["W"] = np.roll(params["first"]["W"], -1, axis=1)
@@ -46,7 +49,7 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 
 
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
-"""Gate 0 negates parent 0, on its own coordinate, or parent 1."""
+"""Gate 0 negates parent 0 (its own coordinate) in `OWN`, and parent 1 in `OTHER`."""
 
 
 def _not(i: Instance, size: Size) -> Sides:
@@ -121,7 +124,7 @@ AND_OR = Statement(
 
 
 def _with_an_or_layer(size: Size) -> Instance:
-    """Random circuits, the first of which begins with a layer of OR gates."""
+    """Return random circuits, the first of which begins with a layer of OR gates."""
     gates = gate_arrays(size)
     gates["operation"][0, 0] = OPERATIONS.index("OR")
     return gates

@@ -33,7 +33,7 @@ def two_states(bits: int) -> Layout:
 
 
 def _state(layout: Layout, **groups: Any) -> np.ndarray:
-    """A state from the values of its groups; the others are zero."""
+    """Return a state from the values of its groups; the other groups are zero."""
     h = np.zeros(layout.width)
     for name, values in groups.items():
         h[list(layout.groups[name])] = values
@@ -143,7 +143,7 @@ LEMMA_C2 = Statement(
 )
 
 LONGEST = 5
-"""The longest input that the look-up is tried on."""
+"""The number of symbols of the longest input in the look-up; a larger number tries more inputs."""
 
 
 def _look_ups(size: Size) -> Instance:
@@ -153,7 +153,7 @@ def _look_ups(size: Size) -> Instance:
 
 
 def _c7(i: Instance, size: Size) -> Sides:
-    """The state of (C.6) through the encoder attention, all coordinates of (C.15)."""
+    """Run the state of (C.6) through the encoder attention, and compare with all of (C.15)."""
     layout = two_states(size["bits"])
     p = jax.tree.map(jnp.asarray, find_last_visit(layout)[-1].enc)
     place = lambda name: np.array(layout.groups[name])

@@ -12,7 +12,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 
 def _machine(states: int, symbols: int) -> TuringMachine:
-    """A machine of that size whose transitions all differ."""
+    """Return a machine with these numbers of states and symbols, whose transitions all differ."""
     running = tuple(f"z{n}" for n in range(states - 2))
     names, alphabet = (*running, "accept", "reject"), tuple("_abcdefghijklmnop"[:symbols])
     step = lambda z, a: (names[(z + a + 1) % states], alphabet[(a + z) % symbols], (-1) ** (z + a))
@@ -27,7 +27,7 @@ def _machine(states: int, symbols: int) -> TuringMachine:
 
 
 def _sizes(size: Size) -> Instance:
-    """Each of |Z|, |A| and w_pos small, moderate and large, in all combinations."""
+    """Return all combinations of small, moderate and large |Z|, |A| and w_pos."""
     return every(states=(3, 8, 20), symbols=(2, 5, 12), bits=(2, 6, 20))
 
 

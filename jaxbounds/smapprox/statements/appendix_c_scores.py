@@ -11,7 +11,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 
 def _bit(i: Instance, t: str, size: Size) -> Any:
-    """Bit j + 1 of Bin(t)."""
+    """Return bit j + 1 of Bin(t)."""
     return Layout((), (), size["bits"]).binary(i[t])[i["j"]]
 
 
@@ -35,7 +35,11 @@ def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
-    """Any i' >= 1 is the last visit of some walk: of one that turns back at once, at i = i' + 1."""
+    """Check Case 2 of Claim C.5 for any i' >= 1.
+
+    Each i' >= 1 is the last visit of some walk, for example of a walk that turns back at once, at i
+    = i' + 1.
+    """
     bits = size["bits"]
     return {
         "i' > 0 (Case 2)": i["last"] > 0,
@@ -81,7 +85,7 @@ CASE_2 = Statement(
 
 
 def _gaps(i: Instance, size: Size) -> Sides:
-    """The least distance between different scores, over the layers of the search."""
+    """Compute the least distance between different scores, over the layers of the search."""
     ordered = jnp.sort(searched(i).scores, axis=1)
     steps = jnp.diff(ordered, axis=1)
     distinct = jnp.isfinite(ordered[:, :-1]) & (steps > 0)

@@ -15,16 +15,16 @@ from jaxbounds.smapprox.statements.appendix_c import SYMBOLS, two_states
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
 
 WALK = 31
-"""Timesteps of the random walks in the search statements."""
+"""The number of timesteps of the random walks; a larger number makes the search longer."""
 
 
 def _heads(i: Instance) -> Array:
-    """Return the head's positions from the moves; modulo 32, which no walk goes around."""
+    """Return the head's positions from the moves; walks are too short to repeat modulo 32."""
     return 20 + jnp.append(0, jnp.cumsum(i["moves"].astype(int)))
 
 
 def _last_visit(i: Instance) -> tuple[Array, Array]:
-    """I', the last t <= i at which the head stood on the cell of step i + 1, and what t wrote."""
+    """Return i', the last t <= i with the head on step i + 1's cell, and the symbol t wrote."""
     steps, heads = jnp.arange(1, WALK + 1), _heads(i)
     visits = (steps <= i["step"]) & (heads[:-1] == heads[i["step"]])
     last = jnp.where(visits, steps, 0).max()
@@ -36,9 +36,9 @@ class Search(NamedTuple):
     """One step of a walk through the layers of Lemma C.3.
 
     Attributes:
-        layout: where the groups are.
-        start: the state before, in the form (C.5).
-        scores: of every layer.
+        layout: the named coordinates.
+        start: the state before the layers, in the form (C.5).
+        scores: the scores of every layer.
         attended: the states after each attention.
         states: the states after each layer.
     """
@@ -76,7 +76,7 @@ def searched(i: Instance) -> Search:
 
 
 def _with(run: Search, **groups: Any) -> Array:
-    """The state (C.5) with some groups set: all other coordinates match it."""
+    """Return the state (C.5) with some groups set; all other coordinates must match (C.5)."""
     h = run.start
     for name, values in groups.items():
         h = h.at[np.array(run.layout.groups[name])].set(values)
@@ -99,7 +99,7 @@ def _flags(last: Array, third: Any = 0.0) -> Array:
 
 
 def _c3(i: Instance, size: Size) -> Sides:
-    """All of (C.6); Claim C.6 adds that the maximiser is unique."""
+    """Check all of (C.6); Claim C.6 adds that the maximiser is unique."""
     run = searched(i)
     last, symbol = _last_visit(i)
     top = run.scores[-1]
@@ -160,7 +160,7 @@ CLAIM_C4 = Statement(
 
 
 def _c5(i: Instance, size: Size) -> Sides:
-    """(C.10), (C.11) and (C.14) for every j."""
+    """Check (C.10), (C.11) and (C.14) for every j."""
     run = searched(i)
     bits, (last, _) = run.layout.bits, _last_visit(i)
     code = run.layout.binary(last.astype(int))

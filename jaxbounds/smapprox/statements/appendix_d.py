@@ -119,16 +119,16 @@ MACHINE = TuringMachine(
     start="a",
     reject=(),
 )
-"""Goes to and fro between cells 1 and 2 of the empty tape, and halts at step 5."""
+"""A machine that moves between cells 1 and 2 of the empty tape and halts at step 5."""
 
 LONGEST = 7
-"""T, its computation time; w_pos = 3."""
+"""The computation time T in steps, with w_pos = 3; a larger number allows longer runs."""
 
 HEADS = np.array([1, 2, 1, 2, 1])
 """l_0 .. l_4: at step 4 the head is on cell 1 again, which steps 1 and 3 wrote."""
 
 STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
-"""z_t and u_t, t = 1 .. 4."""
+"""z_t and u_t for t = 1 .. 4."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 """The groups that (C.5) fills."""
@@ -136,7 +136,7 @@ FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 
 @functools.cache
 def _claim_c4() -> tuple[Layout, Any]:
-    """The attention of Claim C.4, and H_4 in the form (C.5)."""
+    """Return the layout, the attention of Claim C.4, and H_4 in the form (C.5)."""
     layout = Layout(tuple(MACHINE.states), tuple(MACHINE.alphabet), 3)
     H = np.zeros((4, layout.width))
     for t in range(1, 5):
@@ -148,10 +148,10 @@ def _claim_c4() -> tuple[Layout, Any]:
 
 
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
-    """The layer with a key weight and the value map off, and h_1 moved; its scores and weights.
+    """Run the layer with a moved key weight, value map and h_1; return scores and weights.
 
-    The key weight reads the bit of pos1 that tells step 3 from step 1. Of the value map three
-    weights, which read pos1 (4, 2, 1), and the bias are off.
+    The moved key weight reads the bit of pos1 that distinguishes step 3 from step 1. Three weights
+    of the value map, which read pos1 (4, 2, 1), and its bias move too.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)
@@ -167,7 +167,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""Perturbations to try; the claim is about all that are small."""
+"""Perturbations to try; the claim is about every small perturbation."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

@@ -1,4 +1,4 @@
-"""Lemmas D.7 and D.8: parameters moved as far as (D.6) to (D.8) allow are corrected."""
+"""Lemmas D.7 and D.8: a network corrects parameters moved as far as (D.6) to (D.8) allow."""
 
 import functools
 from typing import Any
@@ -38,7 +38,7 @@ def _everywhere(key: Array, size: Size) -> Instance:
 
 
 def _in_corrections(key: Array, size: Size) -> Instance:
-    """Only the corrections' own parameters move, the most sensitive ones."""
+    """Draw a direction that moves only the corrections' own parameters, the most sensitive ones."""
     some = ravel_pytree(_mixed()[0])[1](_everywhere(key, size)["direction"])
     inside = jnp.arange(1, len(some["hidden"]["b"]) + 1) % 4 >= 2
     moved = times(some, 0.0) | {"hidden": times(some["hidden"], inside)}
@@ -51,7 +51,10 @@ TRUST = {"theta_0": 0.12, "the others": 0.05}
 
 @functools.cache
 def _radii() -> tuple[Radii, float]:
-    """The right sides of (D.6) to (D.8) for the random circuit, and min(lambda, sigma_zeta)."""
+    """Compute the right sides of (D.6) to (D.8) for the random circuit, and its allowed error.
+
+    The allowed error is min(lambda, sigma_zeta).
+    """
     with ensure_compile_time_eval():
         params = jax.tree.map(np.asarray, _mixed()[0])
         every = jnp.asarray(all_inputs(INPUTS), float)
@@ -68,10 +71,10 @@ def _radii() -> tuple[Radii, float]:
 
 
 def _scaled(direction: Any, factor: float, later: float) -> Any:
-    """The direction with every part as long as (D.6), (D.7) or (D.8) allows, times a factor.
+    """Scale each part of the direction to `factor` times the length that (D.6) to (D.8) allow.
 
-    Hidden layers 4i and 4i + 1 belong to theta_i, 4i + 2 and 4i + 3 to xi_i, the head to theta_d;
-    all but theta_0 are multiplied by `later` too.
+    Hidden layers 4i and 4i + 1 belong to theta_i, and 4i + 2 and 4i + 3 to xi_i. The head belongs
+    to theta_d. All parts but theta_0 are also multiplied by `later`.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]
@@ -91,7 +94,7 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
 
 
 def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
-    """g_0 .. g_{d-1} of the perturbed network, and F."""
+    """Compute g_0 .. g_{d-1} of the perturbed network, and F."""
     theta, unravel = ravel_pytree(_mixed()[0])
     moved = _scaled(unravel(i["direction"]), factor, later)
     params = jax.tree.map(jnp.add, unravel(theta), moved)
@@ -100,7 +103,7 @@ def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
 
 
 def _off(i: Instance, factor: float, later: float = 1.0) -> Array:
-    """|g_i - h_i| at every layer, and |F-hat - F|."""
+    """Compute |g_i - h_i| at every layer, and |F-hat - F|."""
     (g, F), (h, exact) = _run(i, factor, later), _run(i, 0.0)
     off = ((g - h) ** 2).sum(axis=1)
     return jnp.sqrt(jnp.maximum(jnp.append(off, (F - exact) ** 2), 1e-300))

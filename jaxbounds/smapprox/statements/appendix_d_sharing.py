@@ -1,4 +1,4 @@
-"""Lemma D.9: from bounds for each layer to the margin, with shared weights too."""
+"""Lemma D.9: from bounds for each layer to the margin, for shared weights too."""
 
 import math
 from typing import Any
@@ -16,22 +16,22 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""Which parameters each layer reads: each its own, some shared, and one read twice by a layer."""
+"""The parameters that each layer reads: separate, shared, and one read twice by a layer."""
 
 
 def _alike(key: Array, size: Size) -> Instance:
-    """Two layers that read the same parameters, the same way, with equal bounds."""
+    """Return two layers that read the same parameters in equal ways, with equal bounds."""
     c = jnp.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1e-9, 1e-9, 1e-9]])
     return {"c": c, "a": jnp.ones(3)}
 
 
 def _one_layer(key: Array, size: Size) -> Instance:
-    """Only the last layer matters, by its first two parameters alike."""
+    """Return layers of which only the last matters, through its first two parameters equally."""
     return {"c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
 
 
 def _sharing(i: Instance, size: Size) -> Sides:
-    """F = 1 - sum_i <c_i, tau_i(delta)>, with the c_i scaled to sum_i a_i |c_i| = 1.
+    """Compute the margin of F = 1 - sum_i <c_i, tau_i(delta)>, scaled to sum_i a_i |c_i| = 1.
 
     Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T c_i|.
     """

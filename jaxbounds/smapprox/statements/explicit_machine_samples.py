@@ -22,13 +22,13 @@ from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
 
 LENGTHS = (4, 19)
-"""The machines run for 15 or for 524287 steps."""
+"""log2(T + 1) of the two runs: 15 or 524287 steps."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
 """k, |A| and w_pos of any machine."""
 
 
 def _machine_cases(size: Size) -> Instance:
-    """All machines of the library; and others, from small to large."""
+    """Return all machines of the library, and other sizes from small to large."""
     of, count = every(log_T=LENGTHS, machine=range(len(LIBRARY))), len(LIBRARY) * len(LENGTHS)
     growing = {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
     return of | growing | {"epsilon": np.full(count, 0.5)}
@@ -36,7 +36,7 @@ def _machine_cases(size: Size) -> Instance:
 
 @functools.cache
 def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[int, int, int]]:
-    """alpha, p, the certified margin, the one by counts, and k, |A| and w_pos, of a machine."""
+    """Return a machine's alpha, p, certified margin, margin by counts, and (k, |A|, w_pos)."""
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)
     layout, params = compiled.layout, compiled.params

@@ -20,7 +20,10 @@ from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 
 CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
-"""How much wider the network is made where all that counts is the norm of its parameters."""
+"""The factor by which the network is made wider if only the norm of its parameters matters.
+
+A larger factor adds more zero parameters.
+"""
 
 
 def _theorem(i: Instance, size: Size) -> Sides:
@@ -79,7 +82,7 @@ THEOREM_31 = Statement(
 
 @functools.lru_cache
 def _corrected(circuit: Circuit) -> tuple[Any, float]:
-    """The compiled network and its certified margin."""
+    """Return the compiled network and its certified margin."""
     params = compile_circuit(circuit, correction=THIRDS)
     return params, certified_margin(params, circuit.inputs)
 

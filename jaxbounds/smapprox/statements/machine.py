@@ -23,7 +23,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 EXAMPLES = tuple(make() for make in LIBRARY.values())
 LENGTH = 4
-"""Machines are run on all words up to this length."""
+"""The largest number of symbols of a word that is run; a larger number runs more words."""
 BY_MACHINE: dict[str, Any] = {"kind": "construction", "host": True, "source": "Section 4"}
 
 
@@ -97,7 +97,7 @@ THEOREM_41 = Statement(
 
 
 def _shorter(machine: TuringMachine, T: int) -> list[str]:
-    """All words of less than T symbols, the longest first."""
+    """List all words of less than T symbols, the longest first."""
     return sorted(words(machine, T - 1), key=len, reverse=True)
 
 
@@ -180,7 +180,7 @@ POSITIONS = Statement(
 
 
 def _maps(i: Instance, size: Size) -> Sides:
-    """Cells and symbols read, the tape at the end, and the largest weight of each search."""
+    """Compare cells and symbols read, the tape at the end, and each search's largest weight."""
     machine = LIBRARY["equal_blocks"]().machine
     compiled = compile_machine(machine, size["T"])
     word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]
@@ -217,7 +217,7 @@ MAPS = Statement(
 
 
 def _description(machine: TuringMachine) -> dict[str, Any]:
-    """The machine as `machine_formats` describes one."""
+    """Describe the machine in the form that `machine_formats` reads."""
     table: dict[str, Any] = {z: {} for z in machine.states}
     for (z, a), (after, write, move) in machine.transitions.items():
         table[z][a] = {"write": write, "L" if move < 0 else "R": after}
@@ -227,7 +227,7 @@ def _description(machine: TuringMachine) -> dict[str, Any]:
 
 
 def _read_back(i: Instance, size: Size) -> Sides:
-    """How many states, heads and symbols differ between the machine and what was read."""
+    """Count the states, heads and symbols that differ between the machine and its readings."""
     example = EXAMPLES[i["machine"]]
     machine, text = example.machine, json.dumps(_description(example.machine))
     compact = "1RB1LB_1LA1RH" if machine.name == "busy_beaver" else None
@@ -240,7 +240,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
     T = example.steps(size["length"])
 
     def told(m: TuringMachine) -> list[Any]:
-        """At every step of every word, by name."""
+        """Return state, head and symbol at every step of every word, by name."""
         traces = [simulate(m, word, T) for word in inputs]
         of = lambda t: zip(
             [m.states[z] for z in t.states], t.heads, [m.alphabet[a] for a in t.symbols]
@@ -280,7 +280,7 @@ DESCRIPTIONS = Statement(
 
 
 def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
-    """States and heads of T steps, and the symbols read before the last, by the table alone."""
+    """Run T steps by the table alone; return states, heads, and symbols read before the last."""
     tape, state, head = dict(enumerate(word, 1)), machine.start, 1
     states, heads, symbols = [state], [head], list[str]()
     for _ in range(T):
@@ -293,7 +293,7 @@ def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
 
 
 def _longer_inputs(i: Instance, size: Size) -> Sides:
-    """How much of a run on a long word differs from `simulate` on the word's first T symbols."""
+    """Compare a run on a long word with `simulate` on the word's first T symbols."""
     machine, T = EXAMPLES[i["machine"]].machine, size["T"]
     long = [word for word in words(machine, T + 2) if len(word) > T]
     told = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])

@@ -1,4 +1,4 @@
-"""Theorem 4.1: the size of compiled machines, and of their states."""
+"""Theorem 4.1: the sizes of compiled machines and of their states."""
 
 import functools
 import math
@@ -79,7 +79,7 @@ SIZE = Statement(
 
 
 def _times(size: Size) -> Instance:
-    """Every machine at times drawn between 1 and a million."""
+    """Return every machine at times drawn between 1 and a million."""
     times = np.exp(np.random.default_rng(0).uniform(0, math.log(1e6), size["times"] - 1))
     return every(T=[1, *times.astype(int)], machine=range(len(LIBRARY)))
 
@@ -137,7 +137,7 @@ WORDS = tuple("1" * n for n in range(30, -1, -1))
 
 @functools.cache
 def _recorded(T: int) -> tuple[Any, Any]:
-    """The parity machine with the paper's w_pos, on a one-way tape, and its states on the words."""
+    """Return the one-way parity machine with the paper's w_pos, and its states on the words."""
     machine = LIBRARY["parity"]().machine
     compiled = compile_machine(machine, T, tape="one_way", bits=paper_position_bits(T))
     run = execute.execute(compiled, list(WORDS), record=True, attention=TIES_SHOWN)

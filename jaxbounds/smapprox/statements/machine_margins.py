@@ -30,17 +30,17 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The weights by their kind; "inputs" are embedding and start, and the head."""
+"""The kinds of weights; "inputs" are embedding and start, and the head."""
 
 
 def _one_kind(size: Size) -> Instance:
-    """All of the direction in one kind of weights; biases of the second layers move most."""
+    """Return directions with all weight on one kind; biases of the second layers move most."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 
 @functools.cache
 def _kinds(T: int) -> np.ndarray:
-    """The kind of each weight, by number, in the order of the leaves."""
+    """Return the kind of each weight, by number, in the order of the leaves."""
     params = _parity_network(T)[0].params
     attention = dict.fromkeys(("dec", "enc"), "attention")
     kind = lambda path: "inputs" if len(path) == 1 else attention.get(path[1].key, path[1].key)
@@ -54,7 +54,7 @@ _optimised = functools.partial(jax.jit, compiler_options={"xla_backend_optimizat
 
 @functools.lru_cache(maxsize=16)
 def _noise(T: int, seed: int) -> np.ndarray:
-    """A normal for each weight."""
+    """Return one normal number for each weight."""
     return np.asarray(_normal(np.asarray(seed), len(_kinds(T))))
 
 
@@ -127,7 +127,7 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Growing T, then growing machines: the states of the cycle, besides the three others."""
+    """Return growing T, then machines with growing cycles; each has three further states."""
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),
@@ -136,7 +136,10 @@ def _lengths(size: Size) -> Instance:
 
 
 def _cycle(states: int) -> TuringMachine:
-    """Goes right through a cycle of states; rejects at a 1, accepts where the input ends."""
+    """Return a machine that moves right through a cycle of states.
+
+    It rejects at a 1 and accepts where the input ends.
+    """
     names = (*(f"z{n}" for n in range(states)), "accept", "reject")
     given: dict[tuple[str, str], Action] = {}
     for n in range(states):
@@ -202,7 +205,10 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """How far the keys are below one below the best; all with one value where they are alike."""
+    """Return the distances of the keys below one below the best, and their values.
+
+    Keys at equal distance have one value.
+    """
     T, below = size["T"], np.arange(3)
     counts = [(a, b, T - a - b) for a in range(T + 1) for b in range(T + 1 - a)]
     extra = np.array([np.repeat(below, count) for count in counts])
@@ -214,7 +220,10 @@ def _memories(size: Size) -> Instance:
 
 
 def _softmax(i: Instance, size: Size) -> Sides:
-    """The null key scores 0 and holds 0, or 1; the others score -1 - extra."""
+    """Compute the off-mass and the attention error of softmax at these scores.
+
+    The null key scores 0 and holds 0 or 1. The other keys score -1 - extra.
+    """
     T, gaps = size["T"], 1.0 + i["extra"].astype(float)
     cold, dyadic = softmax.inverse_temperature(T, THIRDS), softmax.inverse_temperature(T, DYADIC)
     warm = softmax.least_inverse_temperature(T, THIRDS)

@@ -30,37 +30,40 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""Forms of the bound."""
+"""The forms of the bound of Theorem D.6."""
 INPUTS = 4
-"""Bits of the random circuit; the identity chain reads the first of them."""
+"""The number of input bits of the random circuit; a larger number gives more cases.
+
+The identity chain reads the first bit.
+"""
 
 
 run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
-"""A circuit as a network, on many inputs."""
+"""A function that runs a circuit's network on many inputs."""
 
 
 def certified_margin(params: Any, inputs: int) -> float:
-    """The certified margin of a circuit as a network, from its states on all inputs."""
+    """Compute the certified margin of a circuit as a network, from its states on all inputs."""
     states = run_on_all(params, np.asarray(circuits.all_inputs(inputs), float))[1]
     return circuit_margin_lower(params, np.asarray(states), THIRDS)
 
 
 def every(**ranges: Iterable[Any]) -> dict[str, Any]:
-    """All combinations of some numbers, by name."""
+    """Return all combinations of some numbers, by name."""
     return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
 
 
 def times(tree: Any, c: Any) -> Any:
-    """Each leaf times a number, or by one number for each entry of its first axis."""
+    """Multiply each leaf by a number, or by one number for each entry of its first axis."""
     along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
     return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
 
 
 @functools.cache
 def margin_networks() -> Any:
-    """An identity chain and a random circuit as networks of one shape, stacked.
+    """Return an identity chain and a random circuit as networks of one shape, stacked.
 
-    With their certified bounds by the forms of Theorem D.6, and their truth tables.
+    The result includes their certified bounds by the forms of Theorem D.6, and their truth tables.
     """
     rows = []
     with ensure_compile_time_eval():
@@ -82,7 +85,7 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """The chain on both inputs and the random circuit on all."""
+    """Return the chain on both inputs and the random circuit on all inputs."""
     every = circuits.all_inputs(size["inputs"])
     bits = np.concatenate([every[[0, len(every) // 2]], every])
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}
@@ -97,14 +100,14 @@ ON_CASES: dict[str, Any] = {
 
 
 def case_network(circuit: Any) -> Any:
-    """Parameters, certified bounds and truth table of one of the circuits."""
+    """Return the parameters, certified bounds and truth table of one of the circuits."""
     xp = array_module(circuit)
     return jax.tree.map(lambda leaf: xp.asarray(leaf)[circuit], margin_networks())
 
 
 @jax.jit
 def attacked(i: Instance) -> tuple[Array, Array]:
-    """G(x), and an upper estimate of the margin of the corrected circuit with the head 2z - 1."""
+    """Return G(x), and an upper estimate of the corrected circuit's margin with head 2z - 1."""
     network = case_network(i["circuit"])
     value = network["truth"][i["x"] @ 2 ** np.arange(INPUTS)[::-1]]
     theta, unravel = ravel_pytree(network["params"])

@@ -21,20 +21,20 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
-"""Hidden constants that the derivations give; see the notes of the printed forms."""
+"""Values for the paper's hidden constants, from the derivations in the notes of printed forms."""
 ALPHA, GAMMA = 1.0, 0.25
 
 
 @functools.lru_cache
 def _means(p: int, K: int) -> np.ndarray:
-    """All means of K vertices."""
+    """Return all means of K vertices."""
     vertices = np.concatenate([np.eye(p), -np.eye(p)])
     chosen = itertools.combinations_with_replacement(range(2 * p), K)
     return np.array([vertices[list(which)].mean(axis=0) for which in chosen])
 
 
 def _l1_cover(i: Instance, size: Size) -> Sides:
-    """The nearest of all centres; and the numbers of centres."""
+    """Compare the nearest of all centres, and the numbers of centres, with the bounds."""
     p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)
@@ -104,7 +104,7 @@ def _sphere(key: Array, *shape: int) -> Array:
 
 
 def _signs(key: Array, size: Size) -> Instance:
-    """Points, labels, and the sums of 2^24 random signs at each of them."""
+    """Draw points, labels, and the sums of 2^24 random signs at each point."""
     a, b, c = jax.random.split(key, 3)
     shape, copies = (size["points"],), 2 ** size["log_copies"]
     sums = 2.0 * jax.random.binomial(c, copies, 0.5, shape) - copies

@@ -16,11 +16,11 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""Hidden constants that the derivations give; see the notes of the printed form."""
+"""Values for the paper's hidden constants, from the derivations in the printed form's notes."""
 
 
 def _profile(i: Instance, size: Size) -> Sides:
-    """From margins that are one to margins spread over orders of magnitude."""
+    """Compare bounds on equal margins, and on margins spread over orders of magnitude."""
     alpha, p, delta = 1.0, 50, 0.05
     first, others = i["log_margins"][:1], i["log_margins"]
     margins = np.exp(first + i["width"] * (others - first))
@@ -73,7 +73,7 @@ PROFILE = Statement(
 
 
 def _all_at_once(i: Instance, size: Size) -> Sides:
-    """Compare for the worst model for the corollary, among all without error on the samples."""
+    """Compare the corollary's bounds with its worst model among those that err on no sample."""
     counts, n = np.asarray(i["counts"]), 2 ** size["log_n"]
     outputs = outputs_of(np.asarray(i["angle"]), np)
     right = np.flatnonzero(np.all((outputs > 0) | (counts == 0), axis=1))

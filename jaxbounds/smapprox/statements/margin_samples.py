@@ -1,7 +1,7 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|; that of the
-coupons is any F whose wrong parameters, at each input, are one point.
+The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|. The coupons
+are any F that errs at one parameter for each input.
 """
 
 import math
@@ -20,15 +20,20 @@ from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.statements.margin_covers import ALPHA, GAMMA
 
 LEVEL = 0.1
+"""The failure probability delta of the bounds (a share); a larger one needs fewer samples."""
 RARE = np.array([2.0, 1.0, 0.5])
-"""Masses of inputs that n samples may miss, in units of 1/n."""
+"""The masses of inputs that n samples may miss, in units of 1/n."""
 GRID = 180
+"""The number of models (angles) on the l_1 ball; a larger number finds worse models."""
 COUPONS, COUPON_SAMPLES = 21, 200
-"""Inputs of which each has one wrong parameter, gamma = 1/10 apart in [-1, 1], and samples."""
+"""The numbers of coupons and of samples.
+
+A coupon is an input with one wrong parameter. These parameters are gamma = 1/10 apart in [-1, 1].
+"""
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Just more than what that many samples may miss."""
+    """Return a mass slightly above the mass that this many samples may miss."""
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)
 
 
@@ -42,13 +47,13 @@ def _draw_coupons(key: Array, mass: float) -> Array:
 
 
 def law(size: Size) -> np.ndarray:
-    """Masses of the points, the rare ones last."""
+    """Return the masses of the points, the rare points last."""
     common, rare = size["points"] - len(RARE), RARE / 2.0 ** size["log_n"]
     return np.append(np.full(common, (1.0 - rare.sum()) / common), rare)
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Points to the right, the rare ones farther up or down, and how often each was drawn."""
+    """Draw points to the right, the rare ones farther up or down, and the count of each point."""
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread
@@ -66,7 +71,7 @@ def _realizable_sample(key: Array, size: Size) -> Instance:
 
 
 def outputs_of(angle: Any, xp: Any) -> Any:
-    """Outputs y F(x) of models on the edge of the plane's l_1 ball, where margins are largest."""
+    """Compute outputs y F(x) of models on the edge of the l_1 ball, where margins are largest."""
     turn = xp.linspace(0.0, 2.0 * math.pi, GRID, endpoint=False)
     on = lambda a: xp.stack([xp.cos(a), xp.sin(a)], axis=1)
     return on(turn) / xp.abs(on(turn)).sum(axis=1, keepdims=True) @ on(angle).T

@@ -1,4 +1,4 @@
-"""Which text was read, where it is, how to cite it, and what no statement judges."""
+"""The edition that was read, its links and citation, and the functions that no statement judges."""
 
 CITATION = "Wei, Chen, Ma, NeurIPS 2022 (arXiv 2021)"
 
@@ -88,4 +88,4 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""Public functions of the paper's modules, by the reason why no statement judges them."""
+"""Public functions of the paper's modules that no statement judges, by the reason."""

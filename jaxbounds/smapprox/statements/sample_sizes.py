@@ -111,7 +111,7 @@ COROLLARY_A1 = Statement(
 
 
 def scale_of(circuit: Circuit) -> tuple[tuple[float, int, float], int]:
-    """alpha, p and the certified margin of its corrected network, and w^2 d."""
+    """Return (alpha, p, the certified margin) of the circuit's corrected network, and w^2 d."""
     params = compile_circuit(circuit, correction=THIRDS)
     scale = l1_norm(params), parameter_count(params), certified_margin(params, circuit.inputs)
     return scale, len(params["head"]["W"]) ** 2 * 4 * circuit.depth
@@ -163,7 +163,10 @@ THEOREM_31 = Statement(
 
 
 def _of_all_shapes(size: Size) -> Instance:
-    """From wide and shallow to narrow and deep; the first one is an AND and identities."""
+    """Return circuits from wide and shallow to narrow and deep.
+
+    The first circuit is an AND and identities.
+    """
     gates, layers = gate_arrays(size), 1 + np.arange(5, 5 + size["circuits"]) % size["layers"]
     gates["operation"][0] = OPERATIONS.index("ID")
     gates["left"][0] = np.arange(size["gates"])

@@ -25,14 +25,14 @@ LOSSES = np.array(
         [0.6, 0.2, 0.9, 0.4, 0.0],
     ]
 )
-"""Its surrogate losses; the evaluation loss is 1 where the surrogate is 1 and 0 elsewhere.
+"""The surrogate losses of the finite class.
 
-The first three models are nearly equal, so the sample decides which one is chosen, and two of them
-are wrong on the rarest point.
+The evaluation loss is 1 if the surrogate is 1, and 0 otherwise. The first three models are nearly
+equal, so the sample decides the choice. Two of them are wrong on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
-"""A distribution on three points, on which Rad is exact at samples large enough to matter."""
+"""A distribution on three points; Rad is exact on it even for large samples."""
 THREE_LOSSES = np.array(
     [
         [0.0, 0.0, 1.0],
@@ -43,7 +43,7 @@ THREE_LOSSES = np.array(
         [1.0, 1.0, 0.0],
     ]
 )
-"""The losses of six models on them."""
+"""The losses of six models on the three points."""
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def _largest_deviation() -> float:
 
 
 WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
-"""The losses of two models on two points: one of them is wrong on either."""
+"""The losses of two models on two points; each model is wrong on one point."""
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
@@ -72,9 +72,9 @@ def _with_coins(key: Array, size: Size) -> Instance:
 
 
 def _pair(n: int) -> Array:
-    """The law on two points by which the second of two models is as much worse as may win.
+    """Return a law on two points at which the worse of two models may still win.
 
-    With probability 0.01, by Hoeffding's inequality.
+    The gap is such that Hoeffding's inequality bounds the probability of a win by 0.01.
     """
     gap = 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
     return jnp.array([1 + gap, 1 - gap]) / 2
@@ -137,7 +137,7 @@ DEVIATION = Statement(
 
 
 def _tails(i: Instance, size: Size) -> Sides:
-    """The tails of McDiarmid's inequality at the deviations that the bounds allow."""
+    """Compute the tails of McDiarmid's inequality at the deviations that the bounds allow."""
     n, models = size["n"], size["models"]
     delta, rademacher, best = (float(i[name]) for name in ("delta", "rademacher", "best"))
     printed = finite.uniform_deviation_bound(rademacher, n, delta) - 2 * rademacher
@@ -187,7 +187,7 @@ TAILS = Statement(
 
 @jax.jit
 def _on_sample(losses: Array, law: Array, sample: Array) -> list[Array]:
-    """Their least risk, and the risk and the index of the model that the sample chooses."""
+    """Return the least risk, and the risk and the index of the model that the sample chooses."""
     return [
         finite.classical_error(losses, law),
         finite.erm_risk(losses, losses, law, sample),

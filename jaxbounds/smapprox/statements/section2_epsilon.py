@@ -1,4 +1,4 @@
-"""Lemma 2.4: what it concludes from (2.3), and why one epsilon cannot serve for both."""
+"""Lemma 2.4: its conclusion from (2.3), and a proof that one epsilon cannot serve both purposes."""
 
 import functools
 import itertools
@@ -28,7 +28,7 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """All parameters; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The least eta at which the two sides of the derived form are told apart."""
+"""The least share eta at which the derived form's sides differ enough; smaller is harder."""
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
 """G_1 and G_2 on three points, of mass 1/2 - eta, 2 eta and 1/2 - eta."""
 
@@ -38,9 +38,10 @@ def _law(eta: Any) -> Any:
 
 
 def _losses(target: np.ndarray) -> Array:
-    """l-bar_gamma at gamma = 1 of every theta: the margin (2.1) of a right prediction is |theta_1|.
+    """Compute l-bar_gamma at gamma = 1 of every theta.
 
-    Of a wrong one it is 0, so the loss is 0 or 1.
+    The margin (2.1) of a right prediction is |theta_1|. The margin of a wrong prediction is 0. The
+    loss is therefore 0 or 1.
     """
     right = (target - 0.5) * THETA[:, :1] > 0
     margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
@@ -49,27 +50,27 @@ def _losses(target: np.ndarray) -> Array:
 
 @jax.jit
 def _of_chosen(losses: Array, samples: Array) -> Array:
-    """The losses of the model that each of the samples chooses."""
+    """Return the losses of the model that each of the samples chooses."""
     return losses[jax.vmap(finite.empirical_risk_minimiser, (None, 0))(losses, samples)]
 
 
 @functools.cache
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """All samples, and for each target the losses of the model that each of them chooses."""
+    """Return all samples, and for each target the losses of the model that each sample chooses."""
     every = np.array(list(itertools.product(range(3), repeat=n)))
     with ensure_compile_time_eval():
         return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
 
 
 def _missed(eta: Any, n: int) -> Any:
-    """How often the empirical minimiser exceeds 1/2 - eta, on average over the two targets."""
+    """Compute how often the empirical minimiser's risk exceeds 1/2, over the two targets."""
     (every, chosen), points = _chosen(n), _law(eta)
     weights = points[every].prod(axis=1)
     return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """The n of Lemma 2.4 at epsilon = 1/2 - eta, with a hidden constant and a power of the log."""
+    """Compute the n of Lemma 2.4 at epsilon = 1/2 - eta, hidden constant and log included."""
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)

@@ -85,7 +85,7 @@ LEAST = Statement(
 
 
 def _balls(key: Array, size: Size) -> Instance:
-    """Balls of wrong parameters, and two parameters outside or inside them."""
+    """Draw balls of wrong parameters, and two parameters outside or inside them."""
     keys = jax.random.split(key, 6)
     p, k = size["p"], size["k"]
     return {
@@ -99,7 +99,10 @@ def _balls(key: Array, size: Size) -> Instance:
 
 
 def _towards_a_ball(key: Array, size: Size) -> Instance:
-    """Both models right, the second half way to the nearest wrong one, gamma above both margins."""
+    """Draw two right models, the second half way to the nearest wrong one.
+
+    gamma is above both margins.
+    """
     i = _balls(key, size)
     away = i["theta"][None] - i["centres"]
     length = jnp.sqrt((away**2).sum(axis=1))
@@ -227,9 +230,9 @@ COVER = Statement(
 
 
 def _positive_margin(i: Instance, size: Size) -> Sides:
-    """Keys tied at score 0; does some perturbation of the scores by 1e-9 flip the output?
+    """Test whether a perturbation of tied scores by 1e-9 can flip the output.
 
-    The label that F predicts is the sign of the mean of the tied values, written out.
+    All keys tie at score 0. The label that F predicts is the sign of the mean of the tied values.
     """
     values = i["values"]
     label = jnp.where(jnp.mean(values) > 0, 1.0, -1.0)
@@ -244,7 +247,7 @@ def _same_sign(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _predicts(i: Instance, size: Size) -> dict[str, Any]:
-    """The scores are parameters of F, a layer of hard-max attention as in Section 4."""
+    """Check that F predicts a label; scores are parameters of a hard-max attention (Section 4)."""
     values = jnp.asarray(i["values"])
     output = hard_attention(jnp.zeros_like(values), values)
     return {

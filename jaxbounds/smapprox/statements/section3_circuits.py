@@ -16,12 +16,12 @@ from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
-"""Circuits checked on all inputs, and at most how many layers, gates in a layer and inputs."""
+"""The number of circuits checked on all inputs, and the most layers, gates per layer and inputs."""
 
 
 @functools.cache
 def sampled_circuits() -> tuple[Circuit, ...]:
-    """Balanced random circuits of BITS inputs and GATES wide layers, of depth 1 to LAYERS."""
+    """Return balanced random circuits of BITS inputs, width GATES and depths 1 to LAYERS."""
     with ensure_compile_time_eval():
         keys = jax.random.split(jax.random.key(40), CIRCUITS)
         return tuple(
@@ -34,7 +34,7 @@ WIRES = ("operation", "left", "right")
 
 
 def gate_arrays(size: Size) -> Instance:
-    """Random circuits: the operation of each gate, by number, and both of its parents."""
+    """Return random circuits: the operation of each gate, by number, and both of its parents."""
     shape = (size["circuits"], size["layers"], size["gates"])
     rng = np.random.default_rng(0)
     ends = {"operation": len(OPERATIONS), "left": 60, "right": 60}
@@ -42,7 +42,7 @@ def gate_arrays(size: Size) -> Instance:
 
 
 def circuit_of(i: Instance, size: Size) -> Circuit:
-    """The circuit of these arrays: operations modulo 4, parents modulo the width below."""
+    """Build the circuit of these arrays: operations modulo 4, parents modulo the width below."""
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):
         gates = []
@@ -55,7 +55,7 @@ def circuit_of(i: Instance, size: Size) -> Circuit:
 
 
 def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
-    """Gate values, then the zeros of the padding; identity gates hand the output on."""
+    """Return the gate values, then the zeros of the padding; identity gates pass the output on."""
     values = circuit.gate_values(x)
     values += [values[-1]] * (LAYERS - len(values))
     table = np.zeros((LAYERS, len(x), 2 * GATES))
@@ -65,7 +65,7 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """Return the circuit with AND for OR, OR for AND, ID for NOT and NOT for ID at its end."""
+    """Return the circuit with AND and OR, and ID and NOT, exchanged in its last layer."""
     swap = {"AND": "OR", "OR": "AND", "NOT": "ID", "ID": "NOT"}
     last = tuple(gate._replace(op=swap[gate.op]) for gate in circuit.layers[-1])
     return Circuit(circuit.inputs, (*circuit.layers[:-1], last))
@@ -73,7 +73,7 @@ def _negated(circuit: Circuit) -> Circuit:
 
 @functools.cache
 def _all_gates(corrected: int) -> Any:
-    """Networks, gate tables and misread gate tables of the sampled circuits, stacked."""
+    """Return networks, gate tables and misread gate tables of the sampled circuits, stacked."""
     x = circuits.all_inputs(BITS)
     zeta, depth = (THIRDS, 4 * LAYERS) if corrected else (None, 2 * LAYERS)
     rows = [
@@ -88,7 +88,7 @@ def _all_gates(corrected: int) -> Any:
 
 
 def all_circuits(size: Size) -> Instance:
-    """Each of them, by its index."""
+    """Return every sampled circuit, by its index."""
     return {"circuit": np.arange(CIRCUITS)}
 
 
@@ -137,7 +137,10 @@ def _literals(size: Size) -> Instance:
 
 
 def _layered(i: Instance, size: Size) -> Sides:
-    """A random graph of ANDs, whose inputs may be negated or constant, as an AIGER file."""
+    """Compare a random graph of ANDs, read from an AIGER file, with its own values.
+
+    The inputs of an AND may be negated or constant.
+    """
     m, ands = size["inputs"], size["ands"]
     rows = [(2 * (m + 1 + k), *(i["draws"][k] % (2 * (m + 1 + k)))) for k in range(ands)]
     head = [f"aag {m + ands} {m} 0 1 {ands}", *(str(2 * v) for v in range(1, m + 1))]

@@ -1,4 +1,4 @@
-"""Lemma 3.3: the margin of compiled, corrected circuits, and how it falls with their size."""
+"""Lemma 3.3: the margin of compiled, corrected circuits, and its decay with their size."""
 
 from typing import Any
 
@@ -25,10 +25,10 @@ from jaxbounds.smapprox.statements.margin_cases import (
 
 @jax.jit
 def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
-    """The lemma's own F' = f_{q-1} o zeta_{q-2} o ... o f_1, and a bound on its margin from above.
+    """Return the lemma's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
 
-    Where F' errs the margin is 0; elsewhere setting the output's last row and bias to zero gives
-    F' = 0, an error.
+    If F' errs, the margin is 0. Otherwise setting the output's last row and bias to zero gives F' =
+    0, an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
@@ -37,7 +37,7 @@ def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _from_above(params: Any, x: Array, value: Array) -> tuple[Array, Array]:
-    """Bounds on the margins of F' and of the network with its head."""
+    """Bound the margins of F' and of the network with its head from above."""
     (output, reach), value = _without_head(params, x), value.astype(float)
     last = jnp.zeros(1).at[0].set(value)
     printed = jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)
@@ -125,7 +125,7 @@ LEMMA_33 = Statement(
 
 
 def _growing(size: Size) -> Instance:
-    """Random circuits of growing depth, then of growing width; at depth 4 and width 8 both meet."""
+    """Return random circuits of growing depth, then width; both meet at depth 4, width 8."""
     return {
         "depth": np.array([2, 3, 4, 6, 8, 16, 4, 4, 4, 4]),
         "width": np.array([8] * 6 + [4, 12, 16, 32]),

@@ -52,7 +52,7 @@ ROUNDING = Statement(
 
 
 def _chain(i: Instance, size: Size) -> Sides:
-    """Factors with product one half: every such perturbation of the chain is on the boundary."""
+    """Perturb the chain to factors with product one half, which are on the decision boundary."""
     u, d = i["log_factors"], size["d"]
     delta = jnp.expm1(u - u.mean() - math.log(2) / d)
     root = math.sqrt(d)

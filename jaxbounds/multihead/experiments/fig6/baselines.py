@@ -9,9 +9,9 @@ from jaxbounds.multihead.tokens import words_of
 
 
 def naive_bayes(train: Sentences, test: Sentences, /) -> float:
-    """Test accuracy of multinomial naive Bayes on words, one added to each count.
+    """Compute the test accuracy of multinomial naive Bayes on words, with one added to each count.
 
-    Words that training lacks count for nothing; a tie is praise.
+    Words that are not in the training texts have no effect. A tie counts as praise.
     """
     ids: dict[str, int] = {}
     rows = [[ids.setdefault(w, len(ids)) for w in words_of(text)] for text in train.texts]
@@ -27,7 +27,7 @@ def naive_bayes(train: Sentences, test: Sentences, /) -> float:
 
 
 def lexicon_accuracy(test: Sentences, /) -> float | None:
-    """Accuracy of VADER's sign (zero being praise), or None where vaderSentiment is missing."""
+    """Compute the accuracy of VADER's sign (zero counts as praise); None without vaderSentiment."""
     try:
         package = importlib.import_module("vaderSentiment.vaderSentiment")
     except ImportError:
@@ -38,7 +38,7 @@ def lexicon_accuracy(test: Sentences, /) -> float | None:
 
 
 def baselines(train: Sentences, test: Sentences, /, *, lexicon: bool) -> dict[str, float]:
-    """Test accuracies by name: `majority`, `bag_of_words`, and `lexicon` if wanted and there."""
+    """Compute test accuracies by name: `majority`, `bag_of_words`, and `lexicon` if available."""
     larger = np.mean(train.labels) >= 0.5
     found = {
         "majority": float(np.mean((test.labels == 1) == larger)),

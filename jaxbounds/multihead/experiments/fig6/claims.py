@@ -19,7 +19,7 @@ from jaxbounds.multihead.experiments.ordering import (
 )
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
-"""Least changes from the fewest to the most heads that count."""
+"""The least changes from the fewest to the most heads that count."""
 
 SETTINGS = Settings(
     exact={"step_size": 5e-6, "epochs": 5, "batch": 32, "source": "file", "n": 0, "test": 0},
@@ -27,19 +27,19 @@ SETTINGS = Settings(
     "decides, so that few trials leave a claim open.",
     decides="--preset published with --data SST-2 and --weights roberta-base",
 )
-"""Appendix G on SST-2."""
+"""The settings of Appendix G on SST-2."""
 SST2, BASE = 67_349, (12, 768)
-"""Training sentences of SST-2, and the layers and the width of roberta-base."""
+"""The number of training sentences of SST-2, and the layers and the width of roberta-base."""
 
 CONTROLS: dict[str, Control] = {
     "falls with H": scaled(-1.0, "train_loss", "test_loss"),
     "rises with H": scaled(-1.0, "test_accuracy"),
 }
-"""Any two heads exchange their order: the sign of each difference turns."""
+"""False variants: the sign of each difference turns, so any two heads exchange their order."""
 
 
 def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
-    """Settings of data and network that are not the paper's, in words."""
+    """List the settings of data and network that are not the paper's, in words."""
     sentences, shape = dataset.attrs.get("sentences"), dataset.attrs.get("shape")
     words = [f"sentences = {sentences}, not the {SST2} of SST-2"] * (sentences != SST2)
     pretrained = arm in PRETRAINED and tuple(shape or ()) == BASE
@@ -47,7 +47,7 @@ def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
 
 
 def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(trials,) least-squares slopes along log2 H of values (H, trial)."""
+    """Compute (trials,) least-squares slopes along log2 H of values (H, trial)."""
     place = np.log2(heads) - np.mean(np.log2(heads))
     return place @ values / np.sum(place**2)
 
@@ -55,17 +55,17 @@ def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
 def judge(
     heads: np.ndarray, values: np.ndarray, /, *, rising: bool, least: float
 ) -> tuple[bool | None, str]:
-    """Whether a quantity rises (falls) with H, and the numbers.
+    """Decide whether a quantity rises (falls) with H, and describe the numbers.
 
-    True where the 95% interval of the slope along log2 H has the claimed sign and the mean change
-    from the fewest to the most heads is at least `least`; False where the interval has the other
-    sign; None in between.
+    The decision is True if the 95% interval of the slope along log2 H has the claimed sign, and the
+    mean change is at least `least`. The change is from the fewest to the most heads. The decision
+    is False if the interval has the other sign. It is None in between.
 
     Args:
         heads: (count,) increasing.
         values: (count, trials).
-        rising: or falling.
-        least: the change that counts, positive.
+        rising: whether the claim is a rise; False means a fall.
+        least: the least change that counts, positive.
     """
     slopes, change = _slopes(heads, values), values[-1] - values[0]
     trend = decide(np.zeros_like(slopes), slopes, rising=rising)
@@ -83,7 +83,10 @@ def judge(
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """More heads "speed up the optimization and generalization": three claims for each arm."""
+    """Decide whether more heads "speed up the optimization and generalization".
+
+    Each arm has three claims.
+    """
     found: list[Finding] = []
     if dataset.sizes["H"] < 2:
         return ()

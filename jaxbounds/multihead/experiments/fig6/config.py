@@ -15,33 +15,35 @@ _ARMS = set(get_args(Arm))
 class Figure6:
     """The configuration of Figure 6: networks and data.
 
-    The paper states only AdamW, its rate, epochs and batch.
+    The paper states only AdamW, its rate, the epochs and the batch size.
 
     Attributes:
-        arms: what H heads are: "split", "fixed", "recut", "prune" (see the package).
+        arms: how H heads are made: "split", "fixed", "recut", "prune" (see the package).
         heads: H, increasing.
-        trials: runs with data, order and first weights of their own.
-        epochs: passes over the training sentences.
-        batch: sentences of a step; what does not fill the last one of an epoch is left out of it.
-        looks: records in an epoch.
-        step_size: AdamW's.
-        weight_decay: AdamW's, on all parameters.
-        dropout: in training.
-        source: of the sentences: "grammar", or "file".
+        trials: the number of runs, each with its own data, order and first weights.
+        epochs: the number of passes over the training sentences.
+        batch: the number of sentences of a step; an epoch omits sentences that do not fill a batch.
+        looks: the number of records in an epoch.
+        step_size: the step size of AdamW.
+        weight_decay: the weight decay of AdamW, on all parameters.
+        dropout: the dropout rate in training.
+        source: the source of the sentences: "grammar" or "file".
         data: the folder or file of sentences (see `jaxbounds guide figures`).
         weights: a Hugging Face folder of a RoBERTa, for "recut" and "prune".
-        n: training sentences; 0 stands for all.
-        test: test sentences; 0 stands for all of a given test split.
-        length: T, tokens of a sentence with start and end; longer ones are cut.
-        code: of the sentences: "words" or "byte-pairs"; with weights their own.
-        vocabulary: the most tokens that the code may have.
+        n: the number of training sentences; 0 stands for all.
+        test: the number of test sentences; 0 stands for all sentences of a given test split.
+        length: T, the number of tokens of a sentence with start and end; longer sentences are cut.
+        code: the code of the sentences: "words" or "byte-pairs"; pretrained weights have their own
+            code.
+        vocabulary: the largest number of tokens of the code.
         width: d, from scratch.
-        layers: from scratch.
-        inner: width of the feedforward layers, from scratch.
-        head_width: of the arm "fixed".
-        deviation: of first weights, from scratch; 0 stands for 1 / sqrt(fan in).
-        memory_gib: that one device may be asked for.
-        grammar: of the sentences drawn.
+        layers: the number of layers, from scratch.
+        inner: the width of the feedforward layers, from scratch.
+        head_width: the width of a head in the arm "fixed".
+        deviation: the standard deviation of first weights, from scratch; 0 stands for 1 / sqrt(fan
+            in).
+        memory_gib: the largest memory that the run asks of one device, in GiB.
+        grammar: the grammar of the sentences that are drawn.
     """
 
     arms: tuple[Arm, ...] = ("split",)
@@ -70,10 +72,10 @@ class Figure6:
     grammar: Grammar = field(default_factory=Grammar)
 
     def __post_init__(self) -> None:
-        """Refuse settings that no run could have.
+        """Refuse settings that are impossible.
 
         Raises:
-            ValueError: naming what is wrong.
+            ValueError: naming the wrong setting.
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise ValueError(
@@ -125,7 +127,7 @@ PUBLISHED = Figure6(
     length=64,
     memory_gib=20.0,
 )
-"""The setting in print, as far as it is stated; a GPU's work."""
+"""The printed setting, as far as the paper states it; it needs a GPU."""
 
 SNIPPETS = Figure6(
     source="file", n=8568, test=2000, epochs=4, code="byte-pairs", inner=256, heads=(1, 2, 4, 16)

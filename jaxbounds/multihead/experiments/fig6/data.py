@@ -21,16 +21,16 @@ from jaxbounds.multihead.tokens import (
 )
 
 EVALUATED = 128
-"""Sentences that are evaluated at once."""
+"""The number of sentences that are evaluated at once; a larger number takes more memory."""
 
 
 class Prepared(NamedTuple):
     """The data of all trials.
 
     Attributes:
-        lanes: what a lane of the sweep holds, stacked over trials.
-        vocabulary: kinds of tokens, the largest of the trials.
-        found: what simple rules reach, and the share of sentences cut, each (trials,).
+        lanes: the data of the sweep's lanes, stacked over trials.
+        vocabulary: the number of kinds of tokens, the largest over the trials.
+        found: the accuracies of simple rules, and the share of sentences cut, each (trials,).
         mark: a digest of the data.
     """
 
@@ -41,7 +41,7 @@ class Prepared(NamedTuple):
 
 
 def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple[Sentences, ...]:
-    """Training and test sentences of one trial."""
+    """Return training and test sentences of one trial."""
     if not stored:
         both = draw_sentences(config.grammar, key, config.n + config.test)
         return both.take(np.arange(config.n)), both.take(np.arange(config.n, len(both.texts)))
@@ -74,13 +74,13 @@ def _tokenizer(config: Figure6, texts: Sequence[str]) -> Tokenizer:
 
 
 def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
-    """(steps, batch) rows of the training set; each epoch is a permutation, its rest left out."""
+    """Draw (steps, batch) rows of the training set; an epoch is a permutation without its rest."""
     rows = [np.asarray(jax.random.permutation(k, n)) for k in jax.random.split(key, config.epochs)]
     return np.stack(rows)[:, : batches * config.batch].reshape(-1, config.batch).astype(np.int32)
 
 
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
-    """The first `count` rows in groups of `EVALUATED`, filled up with rows without a label."""
+    """Group the first `count` rows by `EVALUATED`, and fill up with rows without a label."""
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)
     labels = np.where(np.arange(count + fill) < count, data["labels"][rows], -1)
@@ -89,7 +89,7 @@ def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]
 
 
 def batches_of(config: Figure6, n: int, /) -> int:
-    """Steps of an epoch over n sentences, a multiple of the looks.
+    """Return the number of steps of an epoch over n sentences, a multiple of the looks.
 
     Raises:
         ValueError: if there are fewer batches than looks.
@@ -108,10 +108,11 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
 
     Args:
         config: the settings.
-        key: of all draws. A trial's data, order and first weights do not depend on H or the arm.
+        key: the key of all draws. A trial's data, order and first weights do not depend on H or the
+            arm.
 
     Raises:
-        ValueError: if no file was given where one is read, or it holds too little.
+        ValueError: if the source is a file and no file is given, or the file holds too little.
     """
     if config.source == "file" and not config.data:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Figure 6 drawn: losses and accuracies against epochs, one colour for each H."""
+"""The drawing of Figure 6: losses and accuracies against epochs, one colour for each H."""
 
 import numpy as np
 import xarray as xr
@@ -13,7 +13,7 @@ RULES = {"bag_of_words": "bag of words", "lexicon": "lexicon"}
 
 
 def figure(dataset: xr.Dataset, /):
-    """Means over trials, their standard errors as bands; a row for each of several arms."""
+    """Draw means over trials, with standard errors as bands; each of several arms has a row."""
     import matplotlib.pyplot as plt
 
     arms = dataset.panel.values.tolist()

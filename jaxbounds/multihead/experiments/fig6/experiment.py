@@ -1,4 +1,4 @@
-"""Figure 6 run: every arm, head count and trial, and what `jaxbounds run` knows of it."""
+"""The run of Figure 6 over every arm, head count and trial, and its entry for `jaxbounds run`."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from jaxbounds.multihead.roberta import RobertaShape
 
 
 def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
-    """Everything that a later cell would trip over, before the first one starts."""
+    """Check every cell before the first one starts, so that no later cell fails."""
     for arm in config.arms:
         for heads in config.heads:
             network(config, arm, heads, data.vocabulary)
@@ -33,18 +33,18 @@ def run(
 
     Args:
         config: the settings.
-        key: of all draws; a trial's data and order do not depend on the arm or H.
-        folder: where progress is kept.
-        resume: continue what the folder holds, instead of clearing it.
+        key: the key of all draws; a trial's data and order do not depend on the arm or H.
+        folder: the folder of the progress.
+        resume: continue from the folder instead of clearing it.
 
     Returns:
-        `train_loss` (on as many training sentences as there are test sentences), `test_loss`,
-        `train_accuracy`, `test_accuracy` over (panel, H, trial, step), a panel being an arm; test
-        accuracies of simple rules over (trial,).
+        `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy` over (panel, H, trial,
+        step), where a panel is an arm. The training values use as many training sentences as there
+        are test sentences. Test accuracies of simple rules are over (trial,).
 
     Raises:
         ValueError: if data or weights are missing, damaged or do not fit, or the folder to resume
-            from is of another run.
+            from belongs to another run.
     """
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:
@@ -99,4 +99,4 @@ EXPERIMENT = Experiment(
     controls=CONTROLS,
     resumable=True,
 )
-"""Figure 6."""
+"""Figure 6 as an experiment."""

@@ -29,17 +29,17 @@ from jaxbounds.networks.training import Training, begin, optimizer, train_step
 
 
 class State(NamedTuple):
-    """A run in the middle; `done` steps were done."""
+    """A run in progress; `done` is the number of steps done."""
 
     training: Training
     done: Array
 
 
 def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> RobertaShape:
-    """The network of an arm at one head count.
+    """Return the network of an arm at one head count.
 
     Raises:
-        ValueError: if the arm has no network with so many heads.
+        ValueError: if the arm has no network with this number of heads.
     """
     if arm in PRETRAINED:
         stored = replace(read_shape(config.weights), labels=2, dropout=config.dropout)
@@ -79,7 +79,7 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
 
 
 def _first_weights(config: Figure6, arm: str, heads: int, key: Array) -> dict:
-    """Pretrained weights of one trial, and a classifier of its own where they have none."""
+    """Return the pretrained weights of one trial, and draw a classifier if they have none."""
     shape, params = load_roberta(
         config.weights, key, labels=2, memory_limit=config.memory_gib * 2**30
     )
@@ -110,19 +110,19 @@ def train_arm(
     folder: Place | None,
     resume: bool,
 ) -> Swept:
-    """All trials of one arm at one head count.
+    """Train all trials of one arm at one head count.
 
     Args:
         config: the settings.
-        key: of the experiment, for the fingerprint.
-        data: from `prepare`.
-        arm: its name.
+        key: the key of the experiment, for the fingerprint.
+        data: the result of `prepare`.
+        arm: the name of the arm.
         heads: H.
-        folder: where progress is kept.
-        resume: continue what it holds.
+        folder: the folder of the progress.
+        resume: continue from the folder.
 
     Returns:
-        The records; no states, which are on disk where there is a folder.
+        The records without states; a folder stores the states on disk.
     """
     shape = network(config, arm, heads, data.vocabulary)
     mark = f"{fingerprint(config, key)}/{arm}/{heads}/{data.mark}/{_weights_mark(config.weights)}"
@@ -163,7 +163,7 @@ def train_arm(
 
 
 def _program(config: Figure6, shape: RobertaShape) -> tuple[Callable, Callable, Callable]:
-    """How a lane starts, steps and is measured."""
+    """Return the functions that start, step and measure a lane."""
     net = Roberta(shape)
     rule = optimizer("adamw", config.step_size, weight_decay=config.weight_decay)
 
@@ -203,7 +203,7 @@ def _cross_entropy(logits: Any, labels: Array) -> Array:
 
 
 def _judged(net: Roberta, params: dict, groups: dict[str, Array]) -> tuple[Array, Array]:
-    """Mean loss and accuracy over the rows with a label."""
+    """Compute the mean loss and accuracy over the rows with a label."""
 
     def one(group: dict[str, Array]) -> tuple[Array, Array]:
         logits: Any = net.apply({"params": params}, group["tokens"], group["mask"])

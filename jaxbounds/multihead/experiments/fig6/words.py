@@ -1,4 +1,4 @@
-"""The words of Figure 6 beside its numbers: cost, training, and confounders."""
+"""The texts of Figure 6 beside its numbers: cost, training, and confounders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,13 +30,13 @@ SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
 
 
 def parameter_count(shape: RobertaShape, /) -> int:
-    """All parameters, embeddings included; nothing is allocated."""
+    """Count all parameters, embeddings included, without allocating them."""
     outline = jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0)))
     return sum(leaf.size for leaf in jax.tree.leaves(outline))
 
 
 def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
-    """Multiplications and additions of one forward pass: matrices and attention."""
+    """Count the multiplications and additions of one forward pass: matrices and attention."""
     columns = shape.heads * shape.head_width
     layer = 4 * shape.width * columns + 2 * shape.width * shape.inner
     attention = 2 * length * columns
@@ -44,7 +44,7 @@ def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
 
 
 def cost(config: Figure6, shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
-    """One line: how much is trained, and how long that takes at two speeds."""
+    """Write a line about the amount of training and its time at two speeds."""
     runs = len(config.arms) * len(config.heads) * config.trials
     steps = config.epochs * batches
     total = sum(operations(shape, config.batch, config.length) for shape in shapes.values())
@@ -69,7 +69,7 @@ def _duration(seconds: float) -> str:
 def about(
     config: Figure6, data: Prepared, shapes: Mapping[str, RobertaShape], n: int, words: str, /
 ) -> dict[str, Any]:
-    """The attributes of a result: arms, their confounds, and the text that is shown with it."""
+    """Return the attributes of a result: arms, their confounders, and the text shown with it."""
     pretrained = _stored_heads(config)
     fill = {"width": config.head_width, "heads": pretrained}
     arms = {arm: ARMS[arm].format(**fill) for arm in config.arms}
