@@ -13,7 +13,7 @@ import pytest
 
 from jaxbounds.claims.statements import Form, Sides, Statement, full_name
 from jaxbounds.falsification import bindings, is_bound_to, planted
-from jaxbounds.falsification.binding import off
+from jaxbounds.falsification.mistakes import off
 from jaxbounds.papers import PAPERS, load_papers
 
 STATEMENTS = [statement for paper in load_papers() for statement in paper.statements]

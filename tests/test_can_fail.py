@@ -18,7 +18,7 @@ import pytest
 
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.falsification import can_fail, forms_that_cannot_fail
-from jaxbounds.falsification.binding import off
+from jaxbounds.falsification.mistakes import off
 from jaxbounds.papers import load_papers, select
 
 STATEMENTS = [statement for paper in load_papers() for statement in paper.statements]

@@ -5,18 +5,14 @@ decides.
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes
-from jaxbounds.falsification.binding import (
-    bindings,
-    can_fail,
-    forms_that_cannot_fail,
-    is_bound_to,
-    planted,
-)
+from jaxbounds.falsification.binding import bindings, is_bound_to
+from jaxbounds.falsification.can_fail import can_fail, forms_that_cannot_fail
 from jaxbounds.falsification.decide import ON_AVERAGE
 from jaxbounds.falsification.engine import replay, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import Examples
 from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent
 from jaxbounds.falsification.measure import Measured, float64_on_cpu, hypothesis_names, measure
+from jaxbounds.falsification.planting import planted
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.rules import problems_of
 from jaxbounds.falsification.second_opinion import TRUE, Referee, no_referee

@@ -102,9 +102,9 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
     """Return Lemma 24's bounds with every constant 1, on 2 or (with a state) 3 variables. Rate.
 
-    They are Lemma 42's with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D variables, and |a|
-    <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1. `outer` omits the
-    division by sqrt(m).
+    They are Lemma 42's with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D variables, and
+    |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1. `outer` omits
+    the division by sqrt(m).
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension

@@ -15,19 +15,15 @@ from stubs import measured, statement
 
 from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
 from jaxbounds.falsification.binding import (
-    OTHER_MISTAKES,
     _differ,
-    _holders,
-    _is,
     _judgement,
     _notices,
     _one_at_a_time,
-    _with_one_entry_off,
     bindings,
     is_bound_to,
-    off,
-    planted,
 )
+from jaxbounds.falsification.mistakes import OTHER_MISTAKES, is_of, off, with_one_entry_off
+from jaxbounds.falsification.planting import _holders, planted
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE = Size({"d": 1})
@@ -92,8 +88,8 @@ class Method:
     (np.ones(2), np.inexact, True), ("x", np.inexact, False), (None, np.bool_, False),
 ])  # fmt: skip
 def test_of_what_kind_a_leaf_is(leaf, kind, found):
-    assert _is(leaf, kind) == found
-    assert _is(jnp.ones(2), kind) == (kind is np.inexact)
+    assert is_of(leaf, kind) == found
+    assert is_of(jnp.ones(2), kind) == (kind is np.inexact)
 
 
 def test_reals_are_scaled_else_integers_raised_else_booleans_negated():
@@ -127,7 +123,7 @@ def test_reals_are_scaled_else_integers_raised_else_booleans_negated():
     ],
 )
 def test_of_an_object_one_entry_is_another(value, wrong):
-    found = _with_one_entry_off(value)
+    found = with_one_entry_off(value)
     if wrong is None:
         assert found is None
         return
@@ -135,8 +131,8 @@ def test_of_an_object_one_entry_is_another(value, wrong):
     left = found.weights.tolist() if isinstance(found.weights, np.ndarray) else found.weights
     assert left == wrong
     assert off(value, 1.25).name == "n"
-    assert off(Runs("n", 4), 1.25) == Runs("n", 5) and _with_one_entry_off(np.bool_(True)) is False
-    jax_too = _with_one_entry_off(jnp.array([1.0, -5.0]))
+    assert off(Runs("n", 4), 1.25) == Runs("n", 5) and with_one_entry_off(np.bool_(True)) is False
+    jax_too = with_one_entry_off(jnp.array([1.0, -5.0]))
     assert isinstance(jax_too, jax.Array) and jax_too.tolist() == [1, -4]
 
 

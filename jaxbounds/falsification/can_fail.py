@@ -1,0 +1,82 @@
+"""Statements and forms that no mistake in a judged function makes fail."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from jaxbounds.claims.statements import FITTED, Budget, Judged, Statement, full_name
+from jaxbounds.claims.statements.form import REJECTED
+from jaxbounds.falsification.bench import Pool
+from jaxbounds.falsification.binding import FEW, few_draws
+from jaxbounds.falsification.decide import decide
+from jaxbounds.falsification.explore import draw
+from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.mistakes import LARGE_MISTAKES
+from jaxbounds.falsification.planting import planted
+from jaxbounds.papers import Named, the_statement
+
+
+def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
+    """Find a mistake in a judged function that makes a form fail which is expected to stand.
+
+    A form of a rate fails also where its exponent leaves the band that it states. A statement that
+    survives every one of `LARGE_MISTAKES` compares sides that its construction fixes, such as a
+    lower bound with a width that is chosen above it. The first size is tried before all of them,
+    for one size costs a fraction of all.
+
+    Args:
+        statement: a statement, or its id.
+        budget: the budget of draws.
+
+    Returns:
+        The function, the mistake and the form; empty if the statement cannot fail.
+    """
+    statement = the_statement(statement)
+    several = len(statement.sizes) > 1 and statement.kind not in FITTED
+    first = [dataclasses.replace(statement, sizes=statement.sizes[:1])] if several else []
+    for part in (*first, statement):
+        for wrong_by, wrong in LARGE_MISTAKES.items():
+            for function in part.judges:
+                if failing := _failing(part, function, wrong, budget):
+                    return f"{full_name(function)} {wrong_by}: {failing[0]}"
+    return ""
+
+
+def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
+    """The forms that survive every one of `LARGE_MISTAKES` in every judged function.
+
+    `can_fail` asks for one form of a statement; a form beside it may compare two sides that no
+    judged function moves. Forms that are expected to fail are left out.
+
+    Args:
+        statement: or its id.
+        budget: of draws.
+    """
+    statement = the_statement(statement)
+    left = [form.name for form in statement.forms if form.expected not in REJECTED]
+    for wrong in LARGE_MISTAKES.values():
+        for function in statement.judges:
+            if left:
+                failing = _failing(statement, function, wrong, budget)
+                left = [name for name in left if name not in failing]
+    return tuple(left)
+
+
+def _failing(
+    statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
+) -> list[str]:
+    """The forms that fail with this mistake and are expected not to."""
+    try:
+        with planted(function, wrong), float64_on_cpu():
+            bench, pool = few_draws(statement, budget), Pool()
+            draw(bench, pool, budget, 0)
+            columns = pool.columns()
+            found = [decide(statement, f, c).status for f, c in zip(statement.forms, columns)]
+    except Exception:  # the mistake breaks the evaluation, which is no verdict
+        return []
+    outside = lambda form, status: statement.kind == "rate" and status != form.expected
+    return [
+        form.name
+        for form, status in zip(statement.forms, found)
+        if form.expected not in REJECTED and (status in REJECTED or outside(form, status))
+    ]
