@@ -48,14 +48,21 @@ def _number(words):
 SHOWN = _readme_table()
 
 
-def _budgets(statement):
-    """What to try a statement with, cheapest first: compiling the searches takes most of the time.
+FEW = 4
+"""Draws up to which a statement gets its whole budget at once; a quarter of so few draws decides
+nothing, and each try compiles again."""
 
-    What the README shows and what needs statistics is tried as `verify` does.
+
+def _budgets(statement):
+    """The budgets of a statement, cheapest first: compiling the searches takes most of the time.
+
+    A statement that README shows, or that needs statistics, gets the budget of `verify`.
     """
-    if statement.id not in SHOWN and statement.kind not in ("probability", "expectation", "rate"):
+    statistics = statement.kind in ("probability", "expectation", "rate")
+    if statement.id not in SHOWN and not statistics and statement.budget.samples > FEW:
         quarter = statement.budget.scaled(0.25)
-        yield dataclasses.replace(quarter, restarts=0)
+        if statement.search != "none" and quarter.restarts:
+            yield dataclasses.replace(quarter, restarts=0)
         yield quarter
     yield statement.budget
 
