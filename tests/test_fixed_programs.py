@@ -1,4 +1,4 @@
-"""Two traces of one function: JAX may write one program in two ways, and a changing function shows."""
+"""Two traces of one function: JAX may write one program in two ways; a changing function shows."""
 
 import itertools
 
