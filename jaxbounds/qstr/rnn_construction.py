@@ -169,7 +169,7 @@ def biased_transition(
     """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 
     The constant lies in [eps/2, eps]. Without the rectifier, every step errs by at most eps (C.1),
-    and N steps err by up to N eps. With the rectifier, only the step with t_l = i errs, so errors
+    and N steps err by up to N eps. The rectifier leaves only the error of the step with t_l = i, so errors
     do not accumulate.
 
     Raises:
