@@ -1,7 +1,8 @@
-"""The statements of the paper, in its order: `SECTIONS` says which module judges which section.
+"""The statements of the paper, in the paper's order.
 
-`errata.toml` says what is wrong or not checked; `items` goes through every numbered item and
-display; `reference` holds the edition, the citation, and the functions that no statement judges.
+`SECTIONS` names the module for each section of the paper. `errata.toml` lists what is wrong or not
+checked. `items` lists every numbered item and display. `reference` holds the edition, the citation,
+and the functions that no statement judges.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Appendix D: norms, Gaussian integration and packing numbers."""
+"""Statements of Appendix D: norms, Gaussian integration and packing numbers."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ _EXPONENTS = {
     "printed (2, 2; inf, 1)": (2.0, 2.0, math.inf),
     "printed (1, inf; 1, inf)": (1.0, math.inf, 1.0),
 }
-"""(r, s, p) of Lemma 39; the second is how Lemma 15 uses it: p infinite, q = 1."""
+"""The exponents (r, s, p) of Lemma 39; the second is how Lemma 15 uses it: p infinite, q = 1."""
 
 
 def _norms(i, size):
@@ -105,13 +105,12 @@ VARIANCE = Statement(
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
 SHORTEST = 14
-"""Length of the shortest shortened Golay code, which has four words; a larger one has more words.
-"""
+"""Length of the shortest shortened Golay code, with four words; a larger one has more."""
 
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """The log of the number of points of a packing of the unit ball of R^d, and their distance."""
+    """Return the log of a packing's number of points in R^d's unit ball, and their distance."""
     if family == MAXIMAL:  # at distance 1/2; only a lower bound on their number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
@@ -124,7 +123,10 @@ def _family(family: int, d: int) -> tuple[float, float]:
 
 
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
-    """The same without the points: 2^(d - 12) words of a code differ in 8 places or more."""
+    """Return the same as `_family` without the points.
+
+    The 2^(d - 12) words of a code differ in 8 places or more.
+    """
     length = jnp.clip(jnp.asarray(d, float), SHORTEST, 24)
     of = lambda *each: jnp.select([family == SEGMENT, family == GOLAY], each[:2], each[2])
     sizes = (jnp.log(5.0), (length - 12) * jnp.log(2.0), packing.volume_lower(d, 0.5))

@@ -1,4 +1,4 @@
-"""Shared parts of the sections of statements: budgets, draws and encodings."""
+"""Shared parts of the statements: budgets, draws and encodings."""
 
 import functools
 from collections.abc import Mapping
@@ -28,36 +28,45 @@ DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 
 @functools.lru_cache
 def signs(N: int, de: int, /) -> Int[np.ndarray, "N de"]:
-    """Hypercube encodings of coherence at most 1/2, as signs: an integer leaf stays fixed."""
+    """Return the signs of hypercube encodings of coherence at most 1/2.
+
+    Signs are integers, and the search does not change integers.
+    """
     return greedy_signs(np.random.default_rng(20), N, de)
 
 
 def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
-    """The unit encodings of these signs."""
+    """Return the unit encodings of these signs."""
     de = signs.shape[1]
     return signs.astype(jnp.zeros(()).dtype) / jnp.sqrt(jnp.asarray(float(de)))
 
 
 def positions(key: Array, size: Size) -> dict[str, Array]:
-    """Positions t and the signs of the encodings of one prompt; its tokens are a set's."""
+    """Draw the positions t of one prompt, and add the signs of its encodings.
+
+    The tokens are drawn elsewhere, from a set.
+    """
     N = size["N"]
     t = sample_positions(key, (), N, size["q"], simple=bool(size.get("simple")))
     return {"t": t, "signs": jnp.asarray(signs(N, size["de"]))}
 
 
 def reals(shapes: str, /) -> dict[str, Box]:
-    """All arrays, as sets: "W: m k, b: 2 m" is W of the sizes m and k, and b of 2 and m."""
+    """Return the sets of all real arrays of the shapes in the text.
+
+    For example, "W: m k, b: 2 m" declares W of shape (m, k) and b of shape (2, m).
+    """
     pairs = (text.split(":") for text in shapes.split(","))
     return {name.strip(): Reals(tuple(axes.split())) for name, axes in pairs}
 
 
 def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
-    """Cases to fill in: points of these sets whose entries are all zero."""
+    """Return points of these sets whose entries are all zero, as cases to fill in."""
     return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 
 def gauss_hermite(n: int, /, *, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """All nodes (nodes^n, n) and weights of the n-fold Gauss-Hermite rule for N(0, I_n)."""
+    """Return all nodes, shape (nodes^n, n), and weights of the Gauss-Hermite rule for N(0, I_n)."""
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     product = lambda v: np.stack(np.meshgrid(*[v] * n, indexing="ij"), axis=-1).reshape(-1, n)
     mass = product(weights).prod(axis=1)

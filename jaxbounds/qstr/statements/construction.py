@@ -1,4 +1,4 @@
-"""Appendix C.1: the RNN that solves simple-qSTR, piece by piece."""
+"""Statements of Appendix C.1 about the parts of the RNN that solves simple-qSTR."""
 
 from typing import Any
 
@@ -13,7 +13,9 @@ from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions
 
 _KNOTS = 8
+"""Number of knots of Lemma 22's squares; a larger number gives a smaller error."""
 RADIUS = 4.0
+"""Bound B on all numbers of a token; a larger radius admits larger tokens."""
 
 
 def _inner_product(i, size):
@@ -26,7 +28,7 @@ def _inner_product(i, size):
 
 
 def _on_circles(point, size):
-    """Two unit vectors by their angles."""
+    """Return two unit vectors from their angles."""
     (a, b), zero = point, 0.0 * point[0]
     return {
         "w": jnp.stack([jnp.cos(a), jnp.sin(a), zero]),
@@ -101,13 +103,13 @@ SEARCHED_PROMPTS: dict[str, Any] = {
 
 
 def tokens_of(i, size):
-    """Encoded tokens without the factor sqrt(d/q), and what a transition needs to know."""
+    """Return encoded tokens without the factor sqrt(d/q), and the sizes that a transition takes."""
     z = data.encode(i["x"], i["t"], encodings(i["signs"]), scale=False)
     return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": RADIUS}
 
 
 def _gated(i, size):
-    """x_i in every slot, and x_i where t_il = i else 0."""
+    """Return x_i in every slot, and x_i only in the slots with t_il = i."""
     N, q, d = size["N"], size["q"], size["d"]
     here = i["t"] == jnp.arange(N, dtype=i["t"].dtype)[:, None]
     own = jnp.broadcast_to(i["x"][:, None, :], (N, q, d))
@@ -161,8 +163,7 @@ GATE = Statement(
 
 
 _EPS = 2.0
-"""The accuracy eps of Proposition 26 as the paper builds it; a larger factor gives coarser gates.
-"""
+"""The accuracy eps of Proposition 26 as the paper builds it; a larger eps gives coarser gates."""
 
 
 def _interpolated(i, size):

@@ -1,4 +1,4 @@
-"""Covers of Theorem 4's class with every constant: Lemmas 14 and 16, Proposition 17."""
+"""Statements about covers of Theorem 4's class: Lemmas 14 and 16, Proposition 17."""
 
 import math
 from typing import Any
@@ -91,15 +91,16 @@ COVERS = Statement(
 
 
 N, DE = 12, 40
-"""Tokens in a prompt, and 16 log N for their encodings (Assumption 3); H = q = 1."""
+"""Number of tokens in a prompt, and dimension 16 log N of their encodings (Assumption 3)."""
 
 
 def _branches(i, size):
-    """On encoded prompts (x; enc): eps is half of what |Theta| = 1 makes of |x| = r_x.
+    """Compare the least covers of two families of matrices with Lemma 16's bounds.
 
-    Both witnesses act on the token's block alone, so that encodings, of which there are finitely
-    many, play no part: Theta = u e_1^T with all tokens x of a net of r_x/2 on their sphere, and
-    Theta = e_1 v^T with the token x = r_x e_1.
+    Prompts are encoded, (x; enc) with |x| = r_x. The radius eps is half of |x|. The first family is
+    Theta = u e_1^T, for |u| <= 1, on the tokens x of a net of r_x/2 on their sphere. The second
+    family is Theta = e_1 v^T on the token x = r_x e_1. Both act on the token's block alone, so the
+    finitely many encodings play no part.
     """
     d = int(i["d"])
     De = d + 2 * DE

@@ -1,4 +1,4 @@
-"""Lemmas 13 and 15: covering numbers of the Transformer's class."""
+"""Statements about covering numbers of the Transformer's class (Lemmas 13 and 15)."""
 
 import jax
 import jax.numpy as jnp
@@ -46,11 +46,12 @@ COMPOSITION = Statement(
 )
 
 _MEMBERS = 4
+"""Number of networks, and of attentions, in a finite class; a larger number takes longer."""
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 
 def _groups_case(size):
-    """Two different networks and attentions, each with a near copy: covers count the groups."""
+    """Return two networks and two attentions, each with a near copy: covers count the groups."""
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
 
@@ -67,7 +68,7 @@ _lipschitz = jax.jit(jax.vmap(lambda a, U: bounds.two_layer_lipschitz(a, U)))
 
 
 def _covers(i, size):
-    """Exact covering numbers of finite classes, with the positions of one prompt as the data."""
+    """Compare exact covering numbers of finite classes; data are the positions of one prompt."""
     z, W, U, n, N = i["z"], i["W"], i["U"], _MEMBERS, size["N"]
     radius = np.max(np.linalg.norm(z, axis=1))
     heads = _heads(z, W.reshape(-1, *W.shape[2:]))

@@ -1,4 +1,4 @@
-"""Theorems 4, 7 and 10 with every constant: rates, lengths, and where they separate networks."""
+"""Statements about Theorems 4, 7 and 10 with every constant: rates, lengths, and separations."""
 
 import functools
 import math
@@ -13,6 +13,7 @@ from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
 
 TARGET = 0.5
+"""Risk that the sample sizes are computed for, in label variances; a larger risk needs fewer."""
 
 
 def _decay(i, size):
@@ -75,7 +76,10 @@ def _encoding_dimension(N):
 
 @functools.lru_cache
 def transformer_samples(N, d, q, form, target=TARGET):
-    """The linear link, as a network of two units: r_a = 2, r_w = 1."""
+    """Return the number of samples after which Theorem 4's Transformer has at most the target risk.
+
+    The link is linear, as a network of two units: r_a = 2, r_w = 1.
+    """
     setting, de = excess.Setting(N=N, d=d, q=q), _encoding_dimension(N)
     network = {"m": 2, "r_a": 2.0, "r_w": 1.0, "eps": target / 100}
     risk = lambda n: excess.transformer_risk(n, setting, de=de, form=form, **network)
@@ -84,7 +88,7 @@ def transformer_samples(N, d, q, form, target=TARGET):
 
 @functools.lru_cache
 def recurrent_samples(N, d, q, form, target=TARGET):
-    """The same for the RNN of Proposition 28."""
+    """Return the number of samples after which Proposition 28's RNN has at most the target risk."""
     setting, link = excess.Setting(N=N, d=d, q=q), LINKS["linear"]
     network = link.two_layer(link.init(jax.random.key(0), q, d))
     f = excess.recurrent_class(setting, network, de=_encoding_dimension(N))
@@ -147,7 +151,10 @@ LENGTHS = Statement(
 
 
 def _separation(i, size):
-    """Theorem 6: with n samples feedforward networks have risk at least 1 - n/(Nd)."""
+    """Compare the samples of Transformers with those of feedforward networks.
+
+    Theorem 6: with n samples, feedforward networks have risk at least 1 - n/(Nd).
+    """
     N, d, target = int(i["N"]), 10, float(i["target"])
     feedforward = (1 - target) * N * d
     longer = transformer_samples(N << 23, d, 1, "symmetrised", target)

@@ -1,4 +1,4 @@
-"""Section 4 and Appendix B: Theorem 6 and the span of the training prompts."""
+"""Statements of Section 4 and Appendix B: Theorem 6 and the span of the training prompts."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jaxbounds.qstr.statements.common import SEARCHED, reals
 
 
 def _span(x):
-    """Rows spanning the flattened prompts, zero where there are none left, and the rank."""
+    """Return rows that span the flattened prompts, padded with zero rows, and the rank."""
     return span.span_rows(x.reshape(x.shape[0], -1), tolerance=1e-10)
 
 
@@ -183,7 +183,10 @@ OFF_SPAN = Statement(
 
 
 def _algorithms(i, size):
-    """A loss that is not the square, and a readout that sees the positions t and is deep."""
+    """Compare the gradient of W with the span of the prompts, beyond the square loss.
+
+    The loss is logistic, and the readout is deep and sees the positions t.
+    """
     n, N, d, m = (size[name] for name in ("n", "N", "d", "m"))
     x, y, W = i["x"].reshape(n, N * d), i["y"], i["W"]
     t = jnp.arange(n) % m  # the positions of the n prompts

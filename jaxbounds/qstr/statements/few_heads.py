@@ -1,4 +1,4 @@
-"""Theorem 1's head count: what fewer than q heads can do."""
+"""Statements about Theorem 1's number of heads: tasks that fewer than q heads can solve."""
 
 import functools
 import itertools
@@ -19,7 +19,7 @@ from jaxbounds.qstr.transformer import attention
 
 
 def _late_prompts(size):
-    """Gauss-Hermite nodes and weights for the q tokens in R^d, in prompts of Proposition 3."""
+    """Return prompts of Proposition 3 whose q tokens are Gauss-Hermite nodes, and the weights."""
     N, q, d = size["N"], size["q"], size["d"]
     grid, mass = gauss_hermite(q * d, nodes=8 if q * d <= 3 else 3)
     x = jnp.zeros((len(grid), N, d)).at[:, :q].set(grid.reshape(-1, q, d))

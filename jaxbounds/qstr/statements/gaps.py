@@ -1,6 +1,7 @@
-"""Lemmas 18 and 32, Corollaries 19 and 33 with every constant: uniform gaps over a class.
+"""Statements about uniform gaps over a class: Lemmas 18 and 32, Corollaries 19 and 33.
 
-The suprema are approached by ascent on prompts of signs, of which all can be listed.
+An ascent approaches each supremum from below. The prompts are made of signs, so that all can be
+listed.
 """
 
 import functools
@@ -21,14 +22,15 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""Radius of the searched ball of parameters, on prompts of two signs. The prompts have N = 2, d = q
-= 1, de = 2. A larger radius searches more parameters.
+"""Radius of the searched ball of parameters; a larger radius searches more parameters.
+
+The prompts of two signs have N = 2, d = q = 1 and de = 2.
 """
 
 
 @functools.lru_cache
 def _all_prompts():
-    """All encoded prompts and positions, as numbers: tokens (32, 2, De), which, labels (32,)."""
+    """Return all 32 encoded prompts: tokens (32, 2, De), positions (32,) and labels (32,)."""
     pairs = lambda values: [*itertools.product(values, repeat=2)]
     rows = [*itertools.product(pairs((-1.0, 1.0)), pairs(range(2)), range(2))]
     x, t, which = (np.array(column) for column in zip(*rows))
@@ -43,12 +45,15 @@ def _counts_sample(key, size):
 
 
 def _network(size):
-    """The zero weights of a Transformer as one vector, and what makes weights of a vector."""
+    """Return a Transformer's zero weights as one vector, and the map from vectors to weights."""
     return ravel_pytree({name: jnp.zeros(one.shape_at(size)) for name, one in WEIGHTS.items()})
 
 
 def _ball_climb(objective, size):
-    """The largest objective that projected ascent meets in the ball of parameters: from below."""
+    """Return the largest objective that projected ascent meets in the ball of parameters.
+
+    It is a lower bound on the supremum.
+    """
     flat, params = _network(size)
     drawn = np.random.default_rng(0).normal(size=(2, len(flat)))
     inside = lambda v: v * jnp.minimum(1.0, RADIUS / jnp.maximum(vector_norm(v), 1e-30))

@@ -1,4 +1,4 @@
-"""Appendix C.1: the widths and norms of Lemmas 22 to 25, exactly and against what is printed."""
+"""Statements about the widths and norms of Lemmas 22 to 25, exact and as printed (Appendix C.1)."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _setting(i):
-    """r_x, and eps as a share of the largest with eps <= r_x and log(R/eps) >= 1."""
+    """Return r_x, and eps as a share of the largest eps with eps <= r_x and log(R/eps) >= 1."""
     r = float(i["r_x"])
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)
 
@@ -140,7 +140,10 @@ BLOCK_NORMS = Statement(
 
 
 def _product_norms(i, size):
-    """The norms of Lemma 22's network with de products, and of Lemma 23's with q products."""
+    """Compare the norms of Lemma 22's and Lemma 23's networks with the printed bounds.
+
+    Lemma 22's network has de products, and Lemma 23's has q inner products.
+    """
     q, d, de, knots = size["q"], size["d"], int(i["de"]), int(i["knots"])
     eps = de * product_error(2.0, knots)
     limit = gates.printed_product_norms(de=de, eps=eps)

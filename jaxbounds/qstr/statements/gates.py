@@ -1,4 +1,4 @@
-"""Appendix C.1 and D: Lemmas 24, 25 and 42 with explicit networks."""
+"""Statements about Lemmas 24, 25 and 42 with explicit networks (Appendices C.1 and D)."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
-"""r_x and r_h of Lemma 24, and the eps of its network."""
+"""The radii r_x and r_h of Lemma 24, and the eps of its network."""
 SEARCHED: dict[str, Any] = {
     "kind": "inequality",
     "budget": Budget(samples=64, restarts=1, steps=30),
@@ -20,7 +20,7 @@ SEARCHED: dict[str, Any] = {
 
 
 def _grid(size):
-    """Every input of a grid that holds the corners, and where either side's error is largest."""
+    """Return the inputs of a grid that holds the corners and the inputs with the largest errors."""
     axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
@@ -85,7 +85,7 @@ GATE = Statement(
 
 
 def _block_grid(size):
-    """Every input on a grid of spacing 1 and 1/2; z = 1/2 is on it, and the corners."""
+    """Return every input of a grid with spacing 1 or 1/2, which holds z = 1/2 and the corners."""
     axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return {"x": points[:, : size["d"]], "w": points[:, size["d"] :]}
@@ -129,7 +129,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size):
-    """Between any two knots up and down as steeply as may be, and the straight line."""
+    """Return full slopes that change sign between any two knots, and the straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 

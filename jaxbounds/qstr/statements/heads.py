@@ -1,4 +1,4 @@
-"""Section 3.1 and Appendix A.2: how many heads are needed."""
+"""Statements of Section 3.1 and Appendix A.2 about the number of heads that are needed."""
 
 import functools
 from typing import Any
@@ -29,7 +29,7 @@ def _heads_sample(key, size):
 
 
 def _blind_heads(key, size):
-    """Equal heads whose logits do not see the tokens."""
+    """Draw equal heads whose logits do not depend on the tokens."""
     drawn = _heads_sample(key, size)
     W = jnp.broadcast_to(drawn["W"][:1], drawn["W"].shape)
     return {**drawn, "W": W.at[:, :, : size["d"]].set(0.0)}
@@ -115,7 +115,11 @@ PROPOSITION_3 = Statement(
 
 @functools.partial(jax.jit, static_argnames="size")
 def _least_decoupled_risk(i, size):
-    """Heads whose attention does not depend on x reveal A in every coordinate."""
+    """Return the least risk of heads whose W_QK is block-diagonal in data and position.
+
+    At a vanishing token, their attention A does not depend on x. So they reveal A x in every
+    coordinate.
+    """
     d = size["d"]
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))

@@ -1,4 +1,4 @@
-"""Appendix C.4: small networks through n points, for Theorem 9's memorising RNN."""
+"""Statements of Appendix C.4: small networks through n points, for Theorem 9's memorising RNN."""
 
 import math
 from typing import Any
@@ -48,7 +48,7 @@ INTERPOLATING_NORM = Statement(
 
 
 def _quantile(i, size):
-    """The 1/6-quantile of the squared norm over two hundred data sets."""
+    """Compare the 1/6-quantile of the squared norm over two hundred data sets with n^3."""
     n = size["n"]
     norms = jax.vmap(lambda x, y, v: interpolator.interpolate(x @ v, y).squared_norm())(
         i["x"], i["y"], i["v"]

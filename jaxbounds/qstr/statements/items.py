@@ -1,7 +1,8 @@
-"""Every numbered item and display of the paper: what checks it, or why nothing does.
+"""Every numbered item and display of the paper, with the statements that check it.
 
-A value names statements and errata, or begins with "code:" and names a definition in code, or
-begins with "none:" and gives the reason.
+A value takes one of three forms. It names statements and errata. Or it begins with "code:" and
+names a definition in code. Or it begins with "none:" and gives the reason why nothing checks the
+item.
 """
 
 _WEIGHTS = "code: jaxbounds.qstr.rnn_construction.inner_products"

@@ -1,4 +1,4 @@
-"""Section 3.2, after Theorem 4: how many labels any learner needs."""
+"""A statement of Section 3.2 (after Theorem 4) about the labels that any learner needs."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jaxbounds.qstr.statements.common import SEARCHED
 
 
 def _prompts(key, size):
-    """Prompts with distinct relevant tokens."""
+    """Draw prompts with distinct relevant tokens."""
     (key_x, key_t), n, N = jax.random.split(key), size["n"], size["N"]
     return {
         "x": jax.random.normal(key_x, (n, N, size["d"])),
@@ -21,13 +21,13 @@ def _prompts(key, size):
 
 
 def _repeated(key, size):
-    """The last prompt is the first again: its label tells nothing new."""
+    """Draw prompts whose last is a copy of the first, so that its label tells nothing new."""
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
 def _best(size):
-    """The estimate P u, by a pseudo-inverse."""
+    """Return an instance whose estimate is P u, from a pseudo-inverse."""
     key_x, key_u = jax.random.split(jax.random.key(3))
     instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
     x, t, u = map(np.asarray, instance.values())
@@ -65,7 +65,7 @@ def _limit(i, size):
 
 
 def _conditioned(i, size):
-    """Tokens of which it is clear, in float64, how many are independent."""
+    """Require that the relevant tokens have a clear rank in float64."""
     relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
     values = jnp.linalg.svd(relevant, compute_uv=False)
     share = values / jnp.maximum(values[0], 1e-300)

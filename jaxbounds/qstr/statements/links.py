@@ -1,4 +1,4 @@
-"""Assumption 2: two-layer networks for the links that ship none of their own."""
+"""Statements about Assumption 2: two-layer networks for the links that ship none of their own."""
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,11 @@ from jaxbounds.qstr import link_networks
 from jaxbounds.qstr.links import LINKS, TwoLayer
 
 RADIUS = 2.0
-"""r_x of Assumption 2."""
+"""Radius r_x of Assumption 2; a larger radius needs more knots for the same error."""
 
 
 def _cases(size):
-    """The centre, where every coordinate is on a knot, and the middle between two knots."""
+    """Return the centre, with every coordinate on a knot, and the middle between two knots."""
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))
     middle[:, 0] = RADIUS / size["knots"] / 2

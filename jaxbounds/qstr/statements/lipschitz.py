@@ -1,4 +1,4 @@
-"""Transformers and RNNs as functions of their parameters: Proposition 17, Corollary 31."""
+"""Statements about Lipschitz constants in the parameters (Proposition 17, Corollary 31)."""
 
 import jax
 import jax.numpy as jnp
@@ -22,12 +22,12 @@ def predict(params, z, size):
 
 
 def length(tree):
-    """The norm of all parameters together."""
+    """Return the norm of all parameters together."""
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
 
 
 def _aligned_pair(size):
-    """Equal tokens and one unit aligned with them: the readout moves, by much and by little."""
+    """Return equal tokens and one unit aligned with them; the readout moves by much or little."""
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
     case["b"][:, 0] = 1.0
@@ -107,12 +107,15 @@ LIPSCHITZ = Statement(
 
 
 _RECURRENT = reals("A1: 2 m dh, A2: 2 dh m, B: 2 m De, c: 2 m, V: n 2*dh+De, e: n, a: n")
-"""Transitions on the first axis forward and backward."""
+"""The RNN's weights by name; the first axis of a transition's weights is forward or backward."""
 _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECURRENT.items()}
 
 
 def _readouts_apart(size):
-    """Long equal tokens, still states, one small unit aligned with the tokens: a and V move."""
+    """Return long equal tokens, zero transitions, and readouts that differ in a and V.
+
+    One small unit is aligned with the tokens.
+    """
     case = zeros(_PAIR, size)
     case["z"][..., 0] = 1e3
     for name, weight in (("", 0.01), ("d_", 1e-4)):
@@ -121,7 +124,7 @@ def _readouts_apart(size):
 
 
 def _contracting(p, N):
-    """|A1| |A2| <= 1/N, as the class has it."""
+    """Scale the transitions so that |A1| |A2| <= 1/N, as in the class."""
     return {**p, "A1": bounded(p["A1"], 1.0 / N), "A2": bounded(p["A2"], 1.0)}
 
 

@@ -1,4 +1,4 @@
-"""Theorem 9: the network that memorises, and what it costs to generalise instead."""
+"""Statements about Theorem 9's network that memorises, and the norm that it costs."""
 
 import jax
 import jax.numpy as jnp

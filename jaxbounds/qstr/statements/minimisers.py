@@ -1,7 +1,7 @@
-"""Theorem 9 as a whole: least-norm minimisers computed, and what no network of their norm learns.
+"""Statements about Theorem 9 as a whole: least-norm minimisers, computed, and their risk.
 
-The training tokens are x_{j^(i)}^(i) and their labels; nothing else of the prompts matters to a
-network that memorises.
+The training data are the tokens x_{j^(i)}^(i) and their labels. A network that memorises reads
+nothing else of the prompts.
 """
 
 import functools
@@ -19,12 +19,12 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""c_3."""
+"""The risk c_3 of Theorem 9; a larger value asks for less learning."""
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def _training_set(key, size):
-    """x_j and <u, x_t> of n prompts, j and t uniform in [N]."""
+    """Draw x_j and the label <u, x_t> of n prompts, with j and t uniform in [N]."""
     normal, uniform = jax.random.split(key)
     n, d = size["n"], size["d"]
     tokens = jax.random.normal(normal, (2 * n + 2, d))
@@ -36,13 +36,13 @@ def _training_set(key, size):
 
 
 def _minimiser(i, units=32, rounds=3):
-    """The computed minimiser, in few rounds unless told."""
+    """Return the computed minimiser, by default after few rounds."""
     return memorisers.least_variation(i["x"], i["y"], units=units, rounds=rounds).network
 
 
 @functools.partial(jax.jit, static_argnames="depth")
 def _printed(i, depth):
-    """The paper's network, Lemma 38 along v, and the L^2 |U|_F^2 that its cost allows."""
+    """Return the paper's network, Lemma 38 along v, and the L^2 |U|_F^2 that its cost allows."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
     total = sum(jnp.sum(jnp.asarray(leaf) ** 2) for leaf in jax.tree.leaves(layers))
@@ -51,15 +51,16 @@ def _printed(i, depth):
 
 
 def _allowed(network, depth):
-    """L^2 |U|_F^2 of whatever costs no more than the network in `depth` balanced layers."""
+    """Return the L^2 |U|_F^2 that networks can have at this network's cost in balanced layers."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
 @functools.partial(jax.jit, static_argnames=("width", "depth"))
 def _in_the_family(network, i, width, depth):
-    """L^2 |U|_F^2 of what costs no more than the network among those of `width` units.
+    """Return the L^2 |U|_F^2 that networks of `width` units can have at this network's cost.
 
-    By its weights, padded with units of zero; infinite where it does not pass through the samples.
+    The cost is that of the network itself, padded with zero units. The result is infinite if the
+    network does not pass through the samples.
     """
     more = width - len(network.a)
     a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)

@@ -1,4 +1,4 @@
-"""Sections 2 and 3: data, links, assumptions and encodings."""
+"""Statements of Sections 2 and 3 about data, links, assumptions and encodings."""
 
 import itertools
 import math
@@ -144,7 +144,7 @@ ASSUMPTION_1 = Statement(
 
 
 def _risks(i, size):
-    """All N^n choices of one position for each prompt, equally likely."""
+    """Compare the averaged risk with the mean point-wise risk over all N^n choices of positions."""
     n, N = size["n"], size["N"]
     choices = jnp.stack(jnp.meshgrid(*[jnp.arange(N)] * n, indexing="ij"), axis=-1).reshape(-1, n)
     risk = lambda predicted, j: data.pointwise_risk(predicted, i["y"], j)

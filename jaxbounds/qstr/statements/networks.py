@@ -1,4 +1,7 @@
-"""The networks of Section 5 and of the public code (Figure 1), against explicit weights."""
+"""A statement about the networks of Section 5 and of the public code (Figure 1).
+
+It compares each network with explicit weights.
+"""
 
 import math
 from functools import partial
@@ -27,7 +30,10 @@ _NAMES = ("transformer", "feedforward256", "rnn", "state_space", *_GATED)
 
 
 def _sample(key, size):
-    """Tokens z and parameters of each network: one draw, since many compile slowly."""
+    """Draw tokens z and the parameters of each network.
+
+    All come from one draw, since many draws compile slowly.
+    """
     z = jax.ShapeDtypeStruct((size["N"], size["De"]), jnp.zeros(()).dtype)
     start = lambda key, z, name: _model(name, size).init(key, z)["params"]
     shapes = {name: jax.eval_shape(partial(start, name=name), key, z) for name in _NAMES}
@@ -39,19 +45,22 @@ def _sample(key, size):
 
 
 def _mlp(parameters, *features):
-    """A TorchMLP as a network of explicit layers, on features side by side."""
+    """Evaluate a TorchMLP as a network of explicit layers, on concatenated features."""
     names = range(len(parameters) // 2)
     network = tuple(Layer(parameters[f"W{k}"], parameters[f"b{k}"]) for k in names)
     return evaluate(network, jnp.concatenate(features, axis=-1))
 
 
 def _both_ways(states, z):
-    """The states beside each token, read forwards and backwards."""
+    """Return the states beside each token, from a forward and from a backward reading."""
     return jnp.stack(states("forward", z)), jnp.stack(states("backward", z[::-1])[::-1])
 
 
 def _as_in_section_3(p, z):
-    """The public code's one-head Transformer as the paper's: value and output maps go into W."""
+    """Evaluate the public code's one-head Transformer as the paper's Transformer.
+
+    Its value and output maps become part of W.
+    """
     De, mlp = z.shape[1], p["mlp"]
     explicit = {
         "W_QK": attention_map({"params": p})[None] / math.sqrt(De),
@@ -64,7 +73,7 @@ def _as_in_section_3(p, z):
 
 
 def _residual(p, z):
-    """Exclusive states, token by token."""
+    """Return the residual RNN's predictions; each state excludes its own token."""
 
     def states(side, tokens):
         found = [jnp.zeros(64)]
@@ -76,7 +85,7 @@ def _residual(p, z):
 
 
 def _linear(p, z):
-    """h_i = sum_{j <= i} decay^{i-j} input_j."""
+    """Return the state-space model's predictions from h_i = sum_{j <= i} decay^{i-j} input_j."""
 
     def states(side, tokens):
         decay, driven = jax.nn.sigmoid(p[f"{side}_decay"]), _mlp(p[side], tokens)
@@ -86,7 +95,7 @@ def _linear(p, z):
 
 
 def _gated(name):
-    """One cell after the other."""
+    """Return a function that evaluates a gated RNN, one cell after the other."""
     cell, gates, parts = CELLS[name]
 
     def run(p, z):

@@ -1,9 +1,9 @@
-"""The orders of growth that the paper prints, against its own chain with every constant.
+"""Statements that compare the orders of growth in print with the paper's own chain of lemmas.
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, Theorems 4, 7 and 10 hide their
-constants. A form moves one letter of the problem and compares the explicit bound, which the lemmas
-prove, with the printed order: were the explicit bound of a larger order, the lemmas would not prove
-what is printed. No data stand behind a form.
+constants. The chain has every constant. A form moves one letter of the problem and compares the
+explicit bound, which the lemmas prove, with the printed order. If the explicit bound were of a
+larger order, the lemmas would not prove the printed order. A form uses formulas only, no data.
 """
 
 import functools
@@ -19,15 +19,15 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""How often a letter is doubled, or n is multiplied by four."""
+"""Number of doublings of a letter, or of factors 4 of n; a larger number takes longer."""
 SAMPLES = 2.0**80
-"""So many prompts leave every bound below its trivial value."""
+"""Number of prompts; a larger number leaves every bound further below its trivial value."""
 
 Pair = tuple[float, float]
 
 
 def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
-    """The problem after k doublings of one letter; n is multiplied by four, eps is halved."""
+    """Return the problem after k doublings of one letter; n grows by factors 4, eps is halved."""
     factor = {"n": 4.0, "eps": 0.5, "delta": 0.5}.get(letter, 2)
     return base | {letter: base[letter] * factor**k}
 
@@ -35,7 +35,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """A printed form for each letter, with the band of its exponent."""
+    """Return a printed form for each letter, with the band of its exponent."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",
@@ -71,7 +71,10 @@ def _log_covering(g: dict[str, float]) -> Pair:
 
 
 def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
-    """Rademacher complexity and gap of the class, and the printed sqrt with one logarithm."""
+    """Return the Rademacher complexity and gap of the class, and the printed order.
+
+    The printed order is a root with one logarithm.
+    """
     f = _class(g)
     covering = lambda eps: covers.transformer_log_covering(eps, f)
     sizes = f.m * f.H * f.De + f.H * f.De**2
@@ -90,7 +93,7 @@ def _coverings(i, size):
 
 
 def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
-    """The sides of one printed order of the class: one of those of `_uniform`, and the sqrt."""
+    """Return the function that compares one result of `_uniform` with the printed order."""
 
     def sides(i, size):
         k, pairs = int(i["k"]), dict[str, Pair]()
@@ -106,7 +109,7 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 _OF_UNIFORM = {
     "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""The bands of the exponents of Lemma 18 and Corollary 19. The control has the first sense."""
+"""The bands of the exponents of Lemma 18 and Corollary 19, whose control has the first sense."""
 
 COVERINGS = Statement(
     id="qstr.prop17.order",
@@ -239,8 +242,9 @@ RECURRENT = Statement(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""Each letter starts where its own term leads."""
+"""Values of q, d and m from which each letter grows; from there its own term leads."""
 _EPS = 2.0**-80
+"""Squared error of attention, in label variances; a larger value makes the class smaller."""
 
 
 def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:

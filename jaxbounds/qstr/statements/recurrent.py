@@ -1,4 +1,4 @@
-"""Section 5 and Appendix C: recurrent networks, what bounds them from above and below."""
+"""Statements of Section 5 and Appendix C about recurrent networks."""
 
 import jax
 import jax.numpy as jnp
@@ -47,7 +47,10 @@ PROJECTION = Statement(
 
 
 def _accumulate(i, size):
-    """Errors of the final state from steps that err by noise in [eps/2, eps], eps = 0.01."""
+    """Compare the errors of the final state with N; each step errs by noise in [eps/2, eps].
+
+    Here eps is 0.01.
+    """
     eps, noise, x, N = 0.01, i["noise"], i["x"], size["N"]
     plain = jnp.abs(jnp.sum(noise))
     step = jnp.where(jnp.arange(N) == 0, x, 0.0 * noise) + noise
@@ -60,7 +63,7 @@ def _accumulate(i, size):
 
 
 def _repeated_noise(size):
-    """The same eight errors again and again, so that at every N the means are the same."""
+    """Return the same eight errors again and again, so that the means are the same for every N."""
     rng, repeats = np.random.default_rng(0), size["N"] // 8
     noise = np.tile(0.01 * rng.uniform(0.5, 1.0, (16, 8)), repeats)
     return {"noise": noise, "x": rng.uniform(0.5, 2.0, 16)}
@@ -97,13 +100,17 @@ ACCUMULATION = Statement(
 
 
 def bounded(A, limit):
-    """A scaled so that its Frobenius, hence operator, norm is at most the limit."""
+    """Scale A so that its Frobenius norm, and so its operator norm, is at most the limit."""
     square = jnp.sum(A**2, axis=(-2, -1), keepdims=True)
     return limit * A / jnp.maximum(jnp.sqrt(square), 1.0)
 
 
 def _perturbation(i, size):
-    """Two RNNs, on the first axis; two directions, on the second of the transitions'."""
+    """Compare the distance of two RNNs with Lemma 29's bound.
+
+    The first axis of every weight is the network. The second axis of a transition's weights is the
+    direction.
+    """
     z, dh, N = i["z"], size["dh"], size["N"]
     transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]
     step = lambda A1, A2, B, c, h, token: A2 @ jax.nn.relu(A1 @ h + B @ token + c)
@@ -133,7 +140,11 @@ _PAIR = reals(
 
 
 def _one_unit_case(size):
-    """One active unit everywhere, one step's errors adding up along both directions."""
+    """Return two pairs of RNNs with one active unit.
+
+    In the first pair, the errors of one step add up along both directions. In the second pair, the
+    transitions agree and the readouts do not.
+    """
     case = zeros(_PAIR, size, cases=2)
     case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][..., 0] = 1.0
     case["V"][..., 0, [0, 2]] = 1.0

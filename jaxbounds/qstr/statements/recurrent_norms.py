@@ -1,4 +1,4 @@
-"""Propositions 8 and 35, Theorem 9: how large a recurrent network must be."""
+"""Statements about the size that a recurrent network needs (Propositions 8 and 35, Theorem 9)."""
 
 import functools
 import itertools
@@ -23,6 +23,7 @@ from jaxbounds.qstr.code_rnn import (
 from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED_ON_HOST
 
 BITS = 3
+"""Bits that a code stores of each token; a larger number makes the levels finer."""
 ON_CODES: dict[str, Any] = {
     "sizes": tuple({"N": N} for N in (2, 3, 4, 5)),
     "cases": lambda size: {"seed": np.arange(4)},
@@ -32,7 +33,7 @@ ON_CODES: dict[str, Any] = {
 
 @functools.lru_cache
 def machine(seed: int, N: int, bits: int = BITS, redundancy: int = 8) -> CodeRNN:
-    """A random-code RNN by its seed."""
+    """Return the random-code RNN of this seed."""
     return code_rnn(jax.random.key(seed), N, bits=bits, redundancy=redundancy)
 
 
@@ -40,7 +41,7 @@ REDUNDANCIES = (4, 6, 8, 12, 16)
 
 
 def _least_frobenius(seed: int, N: int) -> float:
-    """The least L^2 |U|_F^2 over codes of several lengths."""
+    """Return the least L^2 |U|_F^2 over codes of several lengths."""
     found = (machine(seed, N, BITS, r) for r in REDUNDANCIES)
     return min((m.lipschitz * m.frobenius_norm) ** 2 for m in found)
 
@@ -117,7 +118,7 @@ PROPOSITION_8 = Statement(
 
 
 _LONG = 60
-"""Tokens of the RNNs that store their bits in few numbers."""
+"""Number of tokens of RNNs that store their bits in few numbers; a larger number takes longer."""
 
 
 def _widths(i, size):
@@ -157,6 +158,7 @@ WIDTH = Statement(
 
 
 _SHARE = 0.25
+"""Share of ones below which a word is light; a larger share makes more words light."""
 
 
 def _light(i, size):
@@ -292,9 +294,10 @@ CONSTANTS = Statement(
 
 
 def _risk(i, size):
-    """The random-code RNN with predictions scaled by c: its risk, and L^2 |U|_F^2, in closed form.
+    """Compare the variance that the random-code RNN explains with Theorem 9's limit.
 
-    E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D) for the best levels Q, whose error is D.
+    The predictions are scaled by c, and both sides are in closed form. E(x - c Q(x))^2 = 1 - (2 c -
+    c^2)(1 - D) for the best levels Q, whose error is D.
     """
     N, c = size["N"], float(i["scale"])
     m = machine(int(i["seed"]), N)

@@ -1,4 +1,4 @@
-"""Which text was read, where it is, how to cite it, and what no statement judges."""
+"""The edition of the paper that was read, its links and citation, and the functions not judged."""
 
 CITATION = (
     "Mousavi-Hosseini, Sanford, Wu, Erdogdu: When Do Transformers Outperform Feedforward and "
@@ -61,4 +61,4 @@ UNJUDGED = {
     "presentation": ("architectures.outline",),
     "refuses bad input; its tests say what it raises": ("architectures.refuse_unknown",),
 }
-"""Public functions of the paper's modules, by the reason why no statement judges them."""
+"""The paper's public functions that no statement judges, by the reason."""

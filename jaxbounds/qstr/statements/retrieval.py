@@ -1,4 +1,4 @@
-"""Lemma 11: the attention that retrieves the relevant tokens."""
+"""Statements about Lemma 11: the attention that retrieves the relevant tokens."""
 
 import math
 from typing import Any
@@ -15,6 +15,7 @@ from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions, rea
 from jaxbounds.qstr.transformer import SparseTransformer
 
 _EPS = 1e-2
+"""Squared error allowed to attention, in label variances; a larger value makes alpha smaller."""
 ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}
 ON_SPARSITIES: dict[str, Any] = {"sizes": tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))}
 
@@ -150,7 +151,7 @@ RETRIEVAL_TAIL = Statement(
 
 
 def _inside(i, size):
-    """Return the argument of alpha's logarithm, times 2 q/d."""
+    """Return the argument of alpha's logarithm."""
     r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
     return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
 

@@ -1,4 +1,4 @@
-"""Lemma 42 in two dimensions, as a rate: the least network against the printed orders."""
+"""A statement about the rates of Lemma 42 in two dimensions: least networks and printed orders."""
 
 import functools
 
@@ -9,18 +9,18 @@ from jaxbounds.qstr import ridge_networks
 
 EPS = (0.2, 0.17, 0.14, 0.12, 0.1, 0.085, 0.07)
 WAVES = (1.0, 0.5)
-"""The spacings of the lattices; a distance to the nearest lattice point is 1-Lipschitz."""
+"""The spacings of the lattices; the distance to the nearest lattice point is 1-Lipschitz."""
 
 
 def _wave(x: np.ndarray, spacing: float) -> np.ndarray:
-    """The distance to a lattice, about the middle of its values."""
+    """Return the distance to a lattice, minus the middle of its values."""
     cell = x / spacing - np.round(x / spacing)
     return spacing * (np.linalg.norm(cell, axis=1) - np.sqrt(0.5) / 2)
 
 
 @functools.lru_cache
 def _least(eps: float, spacing: float) -> tuple[float, float, float]:
-    """Width and |a|_2 sqrt(m) of the least network, and its error on a four times finer lattice."""
+    """Return width and |a|_2 sqrt(m) of the least network, and its error on a finer lattice."""
     x, fine = (ridge_networks.disc(radius=1.0, spacing=s) for s in (1 / 8, 1 / 32))
     network = ridge_networks.least_ridge_network(
         x, _wave(x, spacing), eps=eps, radius=1.0, directions=12, biases=17

@@ -1,4 +1,4 @@
-"""Appendix C.1: what the constructed RNN's states hold and predict, and its norms."""
+"""Statements of Appendix C.1 about the constructed RNN's states, predictions and norms."""
 
 import math
 
@@ -20,8 +20,9 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""The knots and mu of Proposition 26's network with eps > 0. Its gate leaves room for the inner
-product's error; more knots make a smaller error.
+"""The knots and mu of Proposition 26's network with eps > 0; more knots make a smaller error.
+
+The gate leaves room for the inner product's error.
 """
 
 
@@ -132,10 +133,11 @@ NORMS = Statement(
 
 
 _EPS_2NN = 0.01
+"""Squared error of Assumption 2, in label variances; a larger value allows larger errors."""
 
 
 def _within(eps, sizes):
-    """Proposition 26's network of the fewest knots that errs by at most eps."""
+    """Build Proposition 26's network of the fewest knots that errs by at most eps."""
     for knots in range(8, 1024):
         mu = 0.5 + sizes["de"] * relu_networks.product_error(2.0, knots)
         given = {**sizes, "knots": knots, "coherence": mu}

@@ -1,4 +1,4 @@
-"""Lemma 12: how long tokens are."""
+"""Statements about Lemma 12: the largest norm of a token."""
 
 import math
 
@@ -18,8 +18,11 @@ def _radius_cases(size):
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""Laws of the nN tokens: |x| in {0, r}, at most one of them not 0; |x| in {0, r}, independent;
-independent normal."""
+"""Laws of the nN tokens.
+
+EXCLUSIVE: |x| in {0, r}, at most one token is not 0. INDEPENDENT: |x| in {0, r}, independent
+tokens. GAUSSIAN: independent normal tokens.
+"""
 
 
 def _radius(i, size):
@@ -92,9 +95,10 @@ def _small_radius(i, size):
 
 
 def _meets_lemma_12(i, size):
-    """X uniform on the sphere of radius sqrt(d), n = N = 1, y = <u, x>.
+    """Return the hypotheses of Lemma 12, and whether this example meets them.
 
-    The hypothesis q < N (Section 2) is the one that only the proof of Lemma 34 drops.
+    X is uniform on the sphere of radius sqrt(d), n = N = 1, y = <u, x>. The hypothesis q < N
+    (Section 2) is the only one that the proof of Lemma 34 drops.
     """
     d = size["d"]
     orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, 256.0])

@@ -1,4 +1,4 @@
-"""Appendix A.1: Lipschitz bounds and covering numbers of the Transformer."""
+"""Statements of Appendix A.1: Lipschitz bounds and covering numbers of the Transformer."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ _ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 
 
 def _pair_case(size):
-    """Two opposite tokens that share the attention, weights an infinitesimal step apart."""
+    """Return two opposite tokens that share the attention, and weights that move a little."""
     case = zeros(_ATTENTIONS, size)
     case["z"][:, ::2, 0], case["z"][:, 1::2, 0] = 2.0, -2.0
     case["moved"][..., 0, 0] = 1e-4

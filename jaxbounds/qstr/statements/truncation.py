@@ -1,4 +1,4 @@
-"""Lemmas 20 and 34 with every constant: what cutting a loss leaves out."""
+"""Statements about the truncation error of Lemmas 20 and 34 with every constant."""
 
 import functools
 import itertools
@@ -18,7 +18,7 @@ _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
 def _truncation_cases(size):
-    """Networks with large and with small readouts, weights of both signs and of one."""
+    """Return networks with large and small readouts, with weights of both signs or of one sign."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
     for tail, scale, low, seed in grid:
@@ -30,20 +30,20 @@ def _truncation_cases(size):
 
 
 def _largest_exceeds(v, N, d):
-    """P(max |x_j|^2 > v) for N normal tokens: 1 - F^N, F the law of chi squared."""
+    """Return P(max |x_j|^2 > v) for N normal tokens: 1 - F^N, F the law of chi squared."""
     return -np.expm1(scipy.special.xlog1py(N, -scipy.special.gammaincc(0.5 * d, 0.5 * v)))
 
 
 @functools.lru_cache
 def _largest_moment(N, d):
-    """(E max |x_j|^4)^{1/2}, the integral of 2 v P(max |x_j|^2 > v)."""
+    """Return (E max |x_j|^4)^{1/2}, the integral of 2 v P(max |x_j|^2 > v)."""
     weighted = lambda v: 2.0 * v * _largest_exceeds(v, N, d)
     return math.sqrt(scipy.integrate.quad(weighted, 0.0, 400.0, limit=200)[0])
 
 
 @functools.lru_cache
 def _normal_pairs():
-    """Nodes and weights for two normal tokens, and the prompts in which both want the second."""
+    """Return nodes and weights for two normal tokens, and prompts that want the second token."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
     return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))
@@ -53,7 +53,11 @@ _first_predictions = jax.jit(lambda params, z: predict(params, z, _PAIR)[:, 0])
 
 
 def _truncated(i, size):
-    """One head on two normal tokens, and the largest of N; moments and tails by quadrature."""
+    """Compare truncation errors, moments and tails with their bounds, by quadrature.
+
+    One head reads two normal tokens. The moment and tail of the largest token are those of N
+    tokens.
+    """
     tail, N, d = float(i["tail"]), round(math.exp(i["log_N"])), int(i["d"])
     setting, many = excess.Setting(N=2, d=1, q=1), excess.Setting(N=N, d=d, q=1)
     r_x, params = setting.token_radius(tail), {name: i[name] for name in WEIGHTS}
