@@ -1,8 +1,9 @@
-"""The explicit weights of the paper, and the two that contradict it, measured and drawn.
+"""The explicit weights of the paper, and two constructions that contradict it, as one figure.
 
-Attention that retrieves and its tail bound in the coherence; the recurrent network, exact, biased
-and rectified; the interpolating network; two heads where "H >= q", read for every d, asks for q;
-and the random-code network that breaks the operator-norm bound of Proposition 8.
+Three panels show constructions of the paper: attention that retrieves, with its tail bound; the
+recurrent network, exact, biased and rectified; and the interpolating network. Two panels show
+constructions that contradict it. Two heads suffice although "H >= q", read for every d, asks for q
+heads. The random-code network breaks the operator-norm bound of Proposition 8.
 """
 
 import math
@@ -30,20 +31,20 @@ from jaxbounds.qstr.two_heads import two_head_prediction
 
 @dataclass(frozen=True, kw_only=True)
 class Constructions:
-    """Grids of the five panels; all in float64.
+    """The grids of the five panels; all computations use float64.
 
     Attributes:
-        attention_length: N of the retrieval.
-        coherences: targets of its encodings.
-        logits: alpha d / q, the largest logit.
-        lengths: N of the recurrent network.
-        eps: error of each of its biased steps.
-        points: n of the interpolator.
-        draws: of its points.
+        attention_length: N of the prompts for retrieval.
+        coherences: target coherences of the encodings for retrieval.
+        logits: alpha d / q, the largest logits.
+        lengths: N of the recurrent network's prompts.
+        eps: error of each biased step of the recurrent network.
+        points: n, the numbers of points of the interpolator.
+        draws: number of draws of the interpolator's points.
         sparsities: q of the two heads.
         tilts: beta of the two heads.
-        prompts: for their risk.
-        code_lengths: N of the random-code network; 3 bits for each token.
+        prompts: number of prompts that estimate the risk of the two heads.
+        code_lengths: N of the random-code network, which stores 3 bits of each token.
     """
 
     attention_length: int = 64
@@ -60,7 +61,10 @@ class Constructions:
 
 
 def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: int = 2) -> dict:
-    """Error of (A.2) and its tail bound, over (coherence, logit), and the coherences drawn."""
+    """Measure the error of (A.2) and its tail bound, over (coherence, logit).
+
+    The result also has the coherences of the drawn encodings.
+    """
     key_w, key_x, key_t = jax.random.split(key, 3)
     N = config.attention_length
     x = jax.random.normal(key_x, (N, d))
@@ -85,7 +89,7 @@ def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: in
 
 
 def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int = 2) -> dict:
-    """The largest error of a recovered token, over (variant, N)."""
+    """Measure the largest error of a recovered token, over (variant, N)."""
     found = np.zeros((3, len(config.lengths)))
     for column, N in enumerate(config.lengths):
         key_w, key_x, key_t, key_n = jax.random.split(jax.random.fold_in(key, N), 4)
@@ -109,7 +113,7 @@ def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int
 
 
 def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
-    """Squared norm over n^3, balanced by the paper's constant and optimally, for every draw."""
+    """Measure the squared norm over n^3 of every draw, balanced as in the paper and optimally."""
 
     def one(key: Array, n: int) -> Array:
         key_x, key_y, key_v = jax.random.split(key, 3)
@@ -127,7 +131,10 @@ def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> d
 
 
 def two_head_risks(config: Constructions, key: Array, /) -> dict:
-    """Squared error over the label's variance, over (q, beta), at a position that counts."""
+    """Measure squared errors of the two heads over the label's variance, over (q, beta).
+
+    The error is taken at a position that counts.
+    """
     found = np.zeros((len(config.sparsities), len(config.tilts)))
     for row, q in enumerate(config.sparsities):
         N = 2 * q + 2
@@ -147,7 +154,7 @@ def two_head_risks(config: Constructions, key: Array, /) -> dict:
 
 
 def code_norms(config: Constructions, key: Array, /) -> dict:
-    """L^2 |U|_op^2 and L^2 |U|_F^2 of the random-code network, and its width, over N."""
+    """Measure L^2 |U|_op^2, L^2 |U|_F^2 and the width of the random-code network, over N."""
     machines = [code_rnn(jax.random.fold_in(key, N), N) for N in config.code_lengths]
     column = lambda value: ("code_N", np.array([value(m) for m in machines]))
     return {
@@ -195,7 +202,7 @@ SETTINGS = default_settings(
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
 )
-"""The lengths over which rates are asked."""
+"""The smallest grids from which the claims infer a rate."""
 
 
 def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
@@ -205,7 +212,7 @@ def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _vanishing(name: str) -> Control:
-    """Norms that fall with N."""
+    """Return a control that replaces a norm by one that falls like N^-3."""
     return lambda dataset: dataset.assign({name: dataset.code_N.astype(float) ** -3})
 
 
@@ -270,7 +277,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /):
-    """One panel for each construction."""
+    """Draw one panel for each construction."""
     import matplotlib.pyplot as plt
 
     fig = plt.figure(figsize=(11, 6.6), layout="constrained")

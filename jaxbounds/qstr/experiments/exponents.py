@@ -11,13 +11,13 @@ from scipy.stats import t as student
 
 
 class Exponent(NamedTuple):
-    """n = c N^slope, with a 95% interval.
+    """The exponent of n = c N^slope, with a 95% interval.
 
     Attributes:
         slope: the maximum-likelihood exponent.
-        low: lower end: the 2.5% quantile of the resampled exponents, or Student's.
-        high: upper end.
-        censored: how many runs entered as "more than the budget".
+        low: lower end, from the 2.5% quantile of the resampled exponents or from Student's law.
+        high: upper end, from the same source.
+        censored: number of runs that entered as "more than the budget".
     """
 
     slope: float
@@ -27,7 +27,10 @@ class Exponent(NamedTuple):
 
 
 def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
-    """Least squares; with censored y (known only from below), the normal (Tobit) likelihood."""
+    """Fit a line and return its slope, by least squares or the normal (Tobit) likelihood.
+
+    The likelihood is used if some y are censored, which means that only a lower bound is known.
+    """
     design = np.stack([np.ones_like(x), x], axis=1)
     first = np.linalg.lstsq(design, y, rcond=None)[0]
     if known.all():
@@ -57,15 +60,16 @@ def fit_exponent(
     resamples: int = 200,
     seed: int = 0,
 ) -> Exponent:
-    """The exponent of samples-to-threshold in the prompt's length.
+    """Fit the exponent of samples-to-threshold in the prompt's length.
 
     Args:
         lengths: N of each row.
-        samples: for each N and seed; inf where a run did not learn within its budget.
-        budgets: for each N, the samples after which a run counts as censored.
-        groups: of seeds that share luck and are resampled together; each on its own by default.
-        resamples: of the groups, for the interval.
-        seed: of the resampling.
+        samples: samples for each N and seed; inf if a run did not learn within its budget.
+        budgets: for each N, the number of samples after which a run counts as censored.
+        groups: a label for each seed; seeds of one group share luck and are resampled together.
+            The default makes each seed a group.
+        resamples: number of resamples of the groups, for the interval.
+        seed: seed of the resampling.
 
     Raises:
         ValueError: if fewer than two lengths differ, or every run is censored.
@@ -100,13 +104,13 @@ def fit_exponent(
 def regression_exponent(
     lengths: Num[np.ndarray, "K"], means: Float[np.ndarray, "K"], /
 ) -> Exponent:
-    """The exponent of means in the prompt's length, where no runs can be resampled.
+    """Fit the exponent of means in the prompt's length, if there are no runs to resample.
 
     The 95% interval is Student's, from the scatter of the means about the line.
 
     Args:
         lengths: N of each mean, at least three.
-        means: none of them censored.
+        means: means of the samples, none of them censored.
 
     Raises:
         ValueError: if there are fewer than three lengths.

@@ -1,9 +1,10 @@
 """Figure 1: samples until the test risk is low, against the length of the prompt.
 
-Preset `published` is the public code's protocol: one link and one set of encodings shared by all
-runs, and simple test data. `check` repeats it at two lengths over several draws of that shared
-task, whose luck moves the feedforward mean by 10%, and beside it with a test set of the training
-law; `honest` tests on that law with a task for each run, and `quick` does so in minutes.
+Preset `published` is the public code's protocol: all runs share one link and one set of encodings,
+and the test data are simple. Preset `check` repeats this protocol at two lengths, over several
+draws of the shared task, whose luck moves the feedforward mean by 10%. It also repeats it with a
+test set of the training law. Preset `honest` tests on the training law with a task for each run.
+Preset `quick` does the same in minutes.
 """
 
 import itertools
@@ -32,16 +33,17 @@ from jaxbounds.qstr.experiments.threshold import samples_to_threshold
 
 @dataclass(frozen=True, kw_only=True)
 class Figure1:
-    """A grid of cells.
+    """The grid of cells of the figure.
 
     Attributes:
         protocol: what is trained and how.
         architectures: names from `jaxbounds.qstr.architectures`.
         lengths: N, increasing.
-        longest_gru: leave out gated networks at lengths above this one; 0 leaves out none.
-        seeds: runs of each cell, sharing one task if the protocol says so.
-        draws: how often each cell is repeated, with other keys.
-        beside: each cell a second time, from the same keys, with a test set of the training law.
+        longest_gru: the largest length of gated networks; 0 trains them at all lengths.
+        seeds: number of runs of each cell; they share one task if the protocol says so.
+        draws: number of repetitions of each cell, with other keys.
+        beside: whether to repeat each cell, from the same keys, with a test set of the training
+            law.
     """
 
     protocol: Protocol = field(default_factory=Protocol)
@@ -56,7 +58,7 @@ class Figure1:
         """Refuse a grid without cells, unordered lengths and unknown architectures.
 
         Raises:
-            ValueError: naming what is wrong.
+            ValueError: with the setting that is wrong.
         """
         refuse_unless_positive(self, "seeds", "draws")
         if not self.architectures:
@@ -75,7 +77,7 @@ class Figure1:
             )
 
     def cells(self) -> tuple[tuple[str, int], ...]:
-        """The (architecture, N) to train, in order."""
+        """Return the pairs (architecture, N) to train, in order."""
         skip = lambda name, N: name.startswith("gru") and 0 < self.longest_gru < N
         pairs = [(name, N) for name in self.architectures for N in self.lengths]
         return tuple(pair for pair in pairs if not skip(*pair))
@@ -109,7 +111,7 @@ PRESETS_1A: dict[str, Figure1] = {
     ),
     "honest": Figure1(),
 }
-"""Figure 1(a): prompts of the training law."""
+"""Presets of Figure 1(a), with prompts of the training law."""
 
 PRESETS_1B: dict[str, Figure1] = {
     "quick": Figure1(
@@ -120,11 +122,11 @@ PRESETS_1B: dict[str, Figure1] = {
     ),
     "published": Figure1(protocol=replace(_SIMPLE, shared_task=True), lengths=(25, 27, 29, 31, 33)),
 }
-"""Figure 1(b): simple prompts."""
+"""Presets of Figure 1(b), with simple prompts."""
 
 
 def _jobs(config: Figure1, ending: str, key: Array, folder: Place | str | None):
-    """Each (architecture, N, draw) with its key and the place where it is stored, if any."""
+    """Yield each (architecture, N, draw) with its key and, if it is stored, its place."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
@@ -137,7 +139,7 @@ def _jobs(config: Figure1, ending: str, key: Array, folder: Place | str | None):
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
-    """One protocol on every cell, as the variables of the result."""
+    """Train every cell with one protocol, and return the variables of the result."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -159,23 +161,23 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) 
 def run(
     config: Figure1, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
-    """Train every cell.
+    """Train every cell of the grid.
 
-    The result has `samples` (inf where censored) and `risk` over (architecture, N, seed), the runs
-    of all draws along the last, with the coordinate `task`, and `seen` over (architecture, N), the
-    samples that the cell's runs saw; NaN where a cell is not part of the grid. With `beside`, the
-    same again ending in "_honest".
+    The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a
+    censored run. The last axis holds the runs of all draws, with the coordinate `task`. The
+    variable `seen` over (architecture, N) counts the samples that the cell's runs saw. All three
+    are NaN if a cell is not part of the grid. If `beside`, the result has the same variables again,
+    with names that end in "_honest".
 
     Args:
         config: the grid.
-        key: of all draws; a cell's depends on its draw and N only.
-        folder: where every cell is kept, each in a folder of its own, once a minute and when it is
-            finished: a grid with more architectures, lengths or draws resumes from the cells of the
-            smaller one.
-        resume: continue the cells there, instead of clearing them.
+        key: key of all draws; a cell's key depends on its draw and N only.
+        folder: where every cell is stored, in a folder of its own, once a minute and at its end. So
+            a larger grid resumes from the cells of a smaller one.
+        resume: continue the stored cells, instead of clearing them.
 
     Raises:
-        ValueError: if a cell to resume from is damaged or of another protocol, seeds or key.
+        ValueError: if a stored cell is damaged, or has another protocol, key or number of seeds.
     """
     for ending in config.protocols():
         for *_, store in _jobs(config, ending, key, folder):
@@ -218,4 +220,4 @@ EXPERIMENTS = tuple(
     )
     for panel, law, presets in (("a", "1STR", PRESETS_1A), ("b", "simple-1STR", PRESETS_1B))
 )
-"""Both panels."""
+"""The experiments of both panels."""

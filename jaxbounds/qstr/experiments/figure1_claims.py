@@ -1,11 +1,12 @@
-"""Figure 1 read as the paper reads it, and against its published means.
+"""The paper's reading of Figure 1, as claims, and a comparison with its published means.
 
 The paper reads (a): feedforward and recurrent networks need many samples at large N. It reads (b):
-recurrent networks come close to Transformers, and depend on N much less than feedforward ones.
+recurrent networks come close to Transformers, and depend on N much less than feedforward networks.
 
-A published mean is that of five runs on one task (link and encodings), whose luck all five share.
-Ratios and exponents of means are decided on one task. A mean that is near the published one is a
-yes on one task; a no needs several tasks (`draws`), or a factor that no task's luck explains.
+A published mean is over five runs on one task (link and encodings), and all five share its luck.
+One task decides claims about ratios and exponents of means. One task can also show that a mean is
+near the published mean. To deny this takes several tasks (`draws`), or a factor that no task's luck
+explains.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ PUBLISHED = {
         "transformer": {25: 118e3, 27: 169e3, 29: 128e3, 31: 124e3, 33: 140e3},
     },
 }
-"""For each panel, the means of five runs, digitised from the published plot."""
+"""The means of five runs for each panel, digitised from the published plot."""
 
 READ_ERROR = {"1a": 300.0, "1b": 2000.0}
 """Error of the digitised means, in samples, by panel."""
@@ -42,19 +43,20 @@ OCCLUDED = {
     ("1a", "gru500", 2): 1000.0,
     ("1b", "gru500", 25): 3000.0,
 }
-"""Larger read errors where markers hide one another."""
+"""Larger read errors of markers that hide one another, in samples."""
 
 LEAST_TASKS = 3
-"""Tasks below which a spread over tasks, or an interval from resampled ones, decides nothing; a
-larger number asks for more draws."""
+"""Tasks below which an interval over tasks decides nothing; a larger number asks for more."""
 
 LINEAR = 0.8
 """Exponent below which a growth counts as slower than linear; a larger one accepts more growth."""
 CLOSE = 2.0
 """Factor within which two architectures' samples are close; a larger one accepts more."""
 LUCK = 2.0
-"""Factor that the luck of one task does not reach: the largest on record is 1.67, of 18 cells. A
-larger one leaves more cells open on one task."""
+"""Factor that the luck of one task does not reach; a larger one leaves more cells open.
+
+The largest factor on record is 1.67, of 18 cells.
+"""
 
 _CAPTION = {"protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"}
 _OTHERS = (
@@ -73,10 +75,10 @@ SETTINGS = {
         others=_OTHERS,
     ),
 }
-"""The caption of Figure 1, by panel."""
+"""The settings in the caption of Figure 1, by panel."""
 
 HONEST = "_honest"
-"""Ending of what was tested on the training law."""
+"""The ending of variables that were tested on the training law."""
 
 
 def panel_of(dataset: xr.Dataset, /) -> str:
@@ -86,7 +88,7 @@ def panel_of(dataset: xr.Dataset, /) -> str:
 
 
 def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
-    """Architectures that are not trained at the longest lengths, with the longest that they are."""
+    """Return the architectures that are not trained at the longest lengths, with their longest."""
     trained = dataset.samples.notnull().any("seed")
     most = int(dataset.N.values.max())
     longest = {
@@ -97,10 +99,10 @@ def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
 
 
 def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
-    """For each architecture, the exponent of samples in N with its interval.
+    """Fit, for each architecture, the exponent of samples in N with its interval.
 
-    Where there are several tasks, it is they that are resampled; the interval over the runs of a
-    single task is conditional on it.
+    If there are several tasks, the interval resamples tasks. The interval over the runs of a single
+    task is conditional on this task.
     """
     several = len(np.unique(dataset.task)) > 1
     found = {}
@@ -113,14 +115,17 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
 
 
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
-    """The samples with censored runs at what they saw (a lower bound), and whether any was."""
+    """Return the samples, with a lower bound for censored runs, and whether any run is censored.
+
+    The lower bound is the number of samples that a run saw.
+    """
     part = dataset.sel(architecture=name, N=N)
     known = np.isfinite(part.samples)
     return part.samples.where(known, part.seen), not bool(known.all())
 
 
 def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Finding:
-    """A ratio of means, "> 4" or "< 3.5"; None where censoring leaves it open."""
+    """Decide a claim about a ratio of means, "> 4" or "< 3.5"; None if censoring leaves it open."""
     (top, open_top), (low, open_low) = _at_least(dataset, *over), _at_least(dataset, *under)
     value, limit = float(top.mean() / low.mean()), float(sign[1:])
     # A censored numerator bounds the ratio from below, a censored denominator from above.
@@ -132,7 +137,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Whether the mean is near the published one, and whether the latter is a likely draw."""
+    """Decide whether the mean is near the published mean, and whether that is a likely draw."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -165,7 +170,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> It
 
 
 def _honest(dataset: xr.Dataset, name: str, N: int) -> Finding:
-    """Whether the simple test set, on which the public code tests, changes the count."""
+    """Decide whether the simple test set, on which the public code tests, changes the count."""
     renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
         _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
@@ -202,11 +207,11 @@ _RATIOS = {
         ),
     ),
 }
-"""Ratios of means that the reading of each panel rests on."""
+"""Ratios of means on which the reading of each panel rests."""
 
 
 def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None:
-    """Whether the Transformer's samples grow slower than N over the last half of the lengths."""
+    """Decide whether the Transformer's samples grow slower than N over the last half of lengths."""
     if len(lengths) < 2:
         return None
     *before, last = lengths
@@ -222,7 +227,7 @@ def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None
 
 
 def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
-    """Whether a recurrent network needs about as many samples as the Transformer, at every N."""
+    """Decide whether a recurrent network needs about the Transformer's samples at every N."""
     ratios, late = [], False
     for N in lengths:
         (own, own_late), (other, other_late) = (
@@ -238,7 +243,7 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Whether a recurrent network is nearer to the Transformer than the feedforward one."""
+    """Decide whether a recurrent network is nearer to the Transformer than the feedforward one."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)
@@ -250,7 +255,7 @@ def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
 
 
 def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | None:
-    """Whether the exponent of one network is above another's, their intervals apart."""
+    """Decide whether one network's exponent exceeds another's, with separate intervals."""
     slopes = exponents(dataset)
     if not {more, less} <= set(slopes):
         return None
@@ -284,7 +289,7 @@ def _of(dataset: xr.Dataset, start: str) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """The paper's reading of the figure on this dataset, as far as its grid allows."""
+    """Decide the paper's reading of the figure on this dataset, as far as its grid allows."""
     present = {
         (name, N)
         for name in dataset.architecture.values.tolist()

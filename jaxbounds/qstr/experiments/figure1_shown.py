@@ -1,4 +1,7 @@
-"""Figure 1 drawn, and as a table. Means over runs of which some are censored are lower bounds."""
+"""Figure 1 as a drawing and as a table.
+
+A mean over runs is a lower bound if some of the runs are censored.
+"""
 
 from collections.abc import Iterator
 
@@ -25,7 +28,10 @@ def in_words(protocol: Protocol, /) -> str:
 def _cells(
     dataset: xr.Dataset, name: str, ending: str
 ) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
-    """Lengths, samples with censored runs at what they saw, and which these are."""
+    """Return lengths, samples, and which samples are censored.
+
+    A censored run enters with the samples that it saw.
+    """
     part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
     values, seen = part["samples" + ending].values, part["seen" + ending].values
     late = ~np.isfinite(values)
@@ -39,7 +45,7 @@ def _curves(dataset: xr.Dataset) -> Iterator[tuple[int, str, str]]:
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """The mean, least and largest samples of each cell, a line each."""
+    """Return the mean, least and largest samples of each cell, one line for each cell."""
     lines = [dataset.attrs.get("protocol", "")]
     for _, name, ending in _curves(dataset):
         test = ", honest test" if ending else ""
@@ -55,7 +61,10 @@ def table(dataset: xr.Dataset, /) -> str:
 
 
 def figure(dataset: xr.Dataset, /):
-    """Samples against N in log-log: means over runs, upward triangles where they are too low."""
+    """Draw samples against N in log-log.
+
+    The curves are means over runs. Upward triangles mark means that are lower bounds.
+    """
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(figsize=(5.8, 4.8), layout="constrained")

@@ -1,9 +1,10 @@
-"""Figure 2: where the trained attention matrix W_Q^T W_K puts its weight.
+"""Figure 2: the place of the weight in the trained attention matrix W_Q^T W_K.
 
-The construction (A.2) has alpha I in one de x de block and zeros elsewhere. What is measured is the
-energy in that block, the share of it on the diagonal, and the margin of each token's own score.
-Random encodings are not orthonormal: sum_i omega_i omega_i^T, which matches tokens with themselves
-as alpha I does, is no multiple of I either, and its share on the diagonal is kept beside.
+The construction (A.2) has alpha I in one de x de block and zeros elsewhere. The experiment measures
+the energy in that block, the share of this energy on the diagonal, and the margin of each token's
+own score. For comparison, it also measures the diagonal share of sum_i omega_i omega_i^T. This
+matrix matches tokens with themselves as alpha I does. Random encodings are not orthonormal, so it
+is no multiple of I.
 """
 
 import contextlib
@@ -31,14 +32,14 @@ from jaxbounds.qstr.transformer import attention_map
 class Figure2:
     """Online training of the public Transformer on simple-1STR.
 
-    The public code trains up to 20 epochs on 50,000 prompts with weight decay 0.2; fresh prompts
-    take their place here.
+    The public code trains up to 20 epochs on 50,000 prompts with weight decay 0.2. This experiment
+    draws fresh prompts instead.
 
     Attributes:
         protocol: what is trained and how.
         N: length of the prompts.
-        samples: prompts seen in total.
-        seeds: runs.
+        samples: number of prompts seen in total.
+        seeds: number of runs.
     """
 
     protocol: online.Protocol
@@ -57,12 +58,12 @@ PRESETS: dict[str, Figure2] = {
 
 
 def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[str, float]:
-    """How close an attention matrix is to (A.2).
+    """Measure how close an attention matrix is to (A.2).
 
     Args:
         matrix: W_Q^T W_K, of shape (De, De) with q = 1.
         omega: the encodings.
-        d: token dimension.
+        d: dimension of a token.
     """
     de = omega.shape[1]
     block = matrix[d + de : d + 2 * de, d : d + de]
@@ -85,7 +86,7 @@ SECONDS = 60.0
 def _trained(
     config: Figure2, key: Array, store: Checkpoints | None
 ) -> tuple[online.Run, np.ndarray, int]:
-    """Train all seeds; the runs, their last test risks, and the chunks of samples."""
+    """Train all seeds; return the runs, their last test risks, and the number of chunks."""
     protocol = config.protocol
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
     chunk = protocol.batch * protocol.check_every
@@ -123,8 +124,8 @@ def run(
 
     Args:
         config: the settings.
-        key: of all draws.
-        folder: where the training is kept, once a minute.
+        key: key of all draws.
+        folder: where the training is stored, once a minute.
         resume: continue what the folder holds, instead of clearing it.
 
     Raises:
@@ -168,7 +169,7 @@ SETTINGS = Settings(
     others="The text says 1STR, the public code trains on simple-1STR: the picture names its law. "
     "The public code sees 50,000 prompts up to 20 times, which fresh prompts stand for.",
 )
-"""The picture in print."""
+"""The settings of the published picture."""
 
 CONTROLS: dict[str, Control] = {
     "the run has learned": valued(1.0, "risk"),
@@ -176,13 +177,13 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""A run that has not learned, and energy and scores elsewhere."""
+"""Data for which a claim is false: a run that has not learned, energy and scores elsewhere."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Whether the trained matrix is the construction's: where it sits, whether it is alpha I.
+    """Decide whether the trained matrix is that of (A.2), in its place and as alpha I.
 
-    That it is not decides nothing before the run has learned.
+    If the run has not learned, a negative result decides nothing.
     """
     risk, N = float(dataset.risk.max()), int(dataset.attrs.get("N", 0))
     samples = int(dataset.attrs.get("samples", 0))
@@ -209,7 +210,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /):
-    """|W_Q^T W_K| of the first seed, with a linear colour scale; the block of (A.2) is outlined."""
+    """Draw |W_Q^T W_K| of the first seed on a linear colour scale, with (A.2)'s block outlined."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 

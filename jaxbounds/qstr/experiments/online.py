@@ -1,6 +1,6 @@
-"""Online training as the paper's public code does it: AdamW on fresh prompts, one test set.
+"""Online training as in the paper's public code: AdamW on fresh prompts, one test set.
 
-`side_by_side` trains several seeds of one architecture at one length N: each chunk of `check_every`
+`side_by_side` trains several seeds of one architecture at one length N. Each chunk of `check_every`
 steps is one compiled `vmap` of a `scan` that ends with the test risks.
 """
 
@@ -29,20 +29,21 @@ class Protocol:
     The defaults are those of the public code.
 
     Attributes:
-        d: token dimension.
-        q: relevant tokens.
+        d: dimension of a token.
+        q: number of relevant tokens.
         link: name of the link.
-        simple: simple-qSTR training data.
-        test_on: "same" law as the training data, or "simple" as the public code does.
-        batch: fresh prompts in a step.
-        learning_rate: of AdamW.
-        weight_decay: of AdamW, decoupled, on all parameters.
-        check_every: steps between two looks at the test risk.
+        simple: whether the training data are simple-qSTR.
+        test_on: the law of the test data, "same" as the training data, or "simple" as in the public
+            code.
+        batch: number of fresh prompts in a step.
+        learning_rate: learning rate of AdamW.
+        weight_decay: weight decay of AdamW, decoupled, on all parameters.
+        check_every: number of steps between two looks at the test risk.
         test_prompts: size of the test set, drawn once for each seed.
-        threshold: the test risk strictly below which a run has learned.
-        max_samples: budget; a run that has not learned by then is censored, never dropped.
-        shared_task: one link and one set of encodings for all seeds, as in the public code, rather
-            than one for each seed.
+        threshold: a run has learned if its test risk is strictly below this number.
+        max_samples: budget of a run; a run that has not learned by then is censored, never dropped.
+        shared_task: whether all seeds share one link and one set of encodings, as in the public
+            code.
     """
 
     d: int = 10
@@ -91,16 +92,16 @@ class Protocol:
 
 
 def encoded_dimension(N: int, protocol: Protocol, /) -> int:
-    """De of prompts of N tokens, with the paper's encodings.
+    """Return De of prompts of N tokens, with the paper's encodings.
 
     Raises:
-        ValueError: if N < 2, where there are none.
+        ValueError: if N < 2, for which there are no encodings.
     """
     return protocol.d + (protocol.q + 1) * published_encoding_dimension(N)
 
 
 class Task(NamedTuple):
-    """The link's parameters and the positional encodings."""
+    """The link's parameters and the positional encodings of one task."""
 
     link: Any
     omega: Float[Array, "N de"]
@@ -124,7 +125,7 @@ def _examples(key, task: Task, protocol: Protocol, count: int, N: int, *, simple
 
 
 def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
-    """PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter, biases included."""
+    """Return PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter with biases."""
     return optimizer("adamw", protocol.learning_rate, weight_decay=protocol.weight_decay)
 
 
@@ -150,7 +151,10 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
 
 
 def _mean_over(error, data, at_once: int = 250) -> Array:
-    """The mean of `error(*data)`, `at_once` examples at a time: less memory, and faster."""
+    """Return the mean of `error(*data)` over all examples, from parts of `at_once` examples.
+
+    Parts take less memory and less time.
+    """
     count = len(data[0])
     whole = count // at_once * at_once
     if whole == 0:
@@ -163,7 +167,7 @@ def _mean_over(error, data, at_once: int = 250) -> Array:
 
 
 def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run, Array]:
-    """`check_every` steps on fresh prompts, then the test risk."""
+    """Train for `check_every` steps on fresh prompts, and return the run and its test risk."""
     model, rule = build(name, N=N, d=protocol.d), optimiser(protocol)
 
     def loss(params, z, y):
@@ -195,8 +199,9 @@ def _compiled(name: str, N: int, protocol: Protocol):
 
 
 def side_by_side(name: str, N: int, protocol: Protocol, /):
-    """`start` and `train_chunk` over seeds, compiled; the second consumes the runs it is given.
+    """Return `start` and `train_chunk` over seeds, compiled.
 
-    Cells that differ in threshold or budget only share them.
+    The second function consumes the runs that it is given. Cells that differ only in threshold or
+    budget share the compiled functions.
     """
     return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))

@@ -1,8 +1,9 @@
 """Trained risk over heads H and sparsity q, against the lower bounds of Propositions 3 and 21.
 
-Scalar tokens (d = 1) of the propositions' own distribution, orthonormal encodings, one W_QK per
-head either free ("coupled") or block-diagonal in token and position ("decoupled"). Only a position
-of the second half is trained: all of them see the same tokens.
+Prompts have the propositions' own distribution with scalar tokens (d = 1) and orthonormal
+encodings. Each head has one W_QK, either free ("coupled") or block-diagonal in token and position
+("decoupled"). Training uses one position of the second half only, since all these positions see the
+same tokens.
 """
 
 from dataclasses import dataclass
@@ -30,14 +31,14 @@ class Phase:
     """Grid and training of the phase diagram.
 
     Attributes:
-        sparsities: q, one compiled program each.
-        heads: H, run side by side by masking.
-        width: of the two-layer readout.
-        batch: fresh prompts in a step.
-        steps: of Adam.
-        learning_rate: its peak, with a cosine decay to zero.
-        test_prompts: for the final risk.
-        restarts: independent runs, the best of which counts.
+        sparsities: q, with one compiled program each.
+        heads: H; masks let all run side by side.
+        width: width of the two-layer readout.
+        batch: number of fresh prompts in a step.
+        steps: number of steps of Adam.
+        learning_rate: peak of the learning rate, with a cosine decay to zero.
+        test_prompts: number of prompts for the final risk.
+        restarts: number of independent runs, the best of which counts.
     """
 
     sparsities: tuple[int, ...] = (2, 3, 4)
@@ -51,7 +52,7 @@ class Phase:
 
 
 def _predict(params: dict, mask: dict, z: Array) -> Array:
-    """The masked Transformer at the last position."""
+    """Return the masked Transformer's prediction at the last position."""
     W = params["W_QK"] * mask["block"]
     logits = jnp.einsum("bd,hde,bje->bhj", z[:, -1], W, z)
     f = jnp.einsum("bhj,bje->bhe", jax.nn.softmax(logits, axis=-1), z)
@@ -62,7 +63,7 @@ def _predict(params: dict, mask: dict, z: Array) -> Array:
 
 
 def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
-    """The final risk of one run, scaled to the share of positions that count."""
+    """Return the final risk of one run, scaled to the share of positions that count."""
     N, H = 2 * q + 2, max(config.heads)
     De = 1 + (q + 1) * N
     omega = jnp.eye(N)
@@ -89,7 +90,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """For each (class, H): which heads act, and which entries of W_QK may be non-zero."""
+    """Return the heads that act, and the entries of W_QK that may be non-zero, by (class, H)."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0
@@ -102,7 +103,7 @@ def _masks(q: int, config: Phase) -> dict:
 
 
 def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Risks and bounds (attention, H) at one sparsity."""
+    """Return risks and bounds over (attention, H) at one sparsity."""
     shape = 2, len(config.heads)
     keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
     train = lambda key, mask: _train(key, mask, q, config)
@@ -118,7 +119,7 @@ def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(config: Phase, key: Array, /) -> xr.Dataset:
-    """Trained risks with both bounds, over (attention, H, q)."""
+    """Return trained risks and bounds of both classes, over (attention, H, q)."""
     columns = []
     with progress(len(config.sparsities), "sparsities") as report:
         for done, q in enumerate(config.sparsities):
@@ -147,13 +148,13 @@ SETTINGS = default_settings(
     others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
     "shows less: a run that has not learned is below no bound.",
 )
-"""The training that looks for runs below the bounds."""
+"""The least training that counts as a search for runs below the bounds."""
 TRAINS = 0.1
 """Risk of as many heads as tokens below which training works; a larger one accepts worse runs."""
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Coupled runs of two heads above the bound, where as many heads as tokens learn."""
+    """Return data in which coupled runs of two heads stay above the bound, but training works."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)
@@ -165,11 +166,11 @@ CONTROLS: dict[str, Control] = {
     "no decoupled run": shifted(-0.5, "risk", attention="decoupled"),
     "coupled H = 2 < q": _short_of_the_bound,
 }
-"""Decoupled runs below their bound, coupled ones above it."""
+"""Data for which a claim is false: decoupled runs below their bound, coupled runs above it."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """That no decoupled run beats 1 - H/q, and that coupled runs with H = 2 < q do."""
+    """Decide that no decoupled run beats 1 - H/q, and that coupled runs with H = 2 < q do."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
     text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
     least = float(apart.min())
@@ -190,7 +191,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /):
-    """Risk against H for every q, the bounds dashed."""
+    """Draw risk against H for every q, with dashed bounds."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(8, 3.5), sharey=True, layout="constrained")

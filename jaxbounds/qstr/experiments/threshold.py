@@ -1,7 +1,7 @@
-"""How many samples until the test risk is low: the quantity of Figure 1.
+"""The number of samples until the test risk is low, the quantity of Figure 1.
 
-The host looks at the test risks of all seeds between chunks, and stops when every one has crossed
-the threshold, or at the budget. All else follows from the risks seen at these looks.
+The host looks at the test risks of all seeds between chunks. It stops when every seed has crossed
+the threshold, or at the budget. All results follow from the risks seen at these looks.
 """
 
 import contextlib
@@ -18,16 +18,17 @@ from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
 
 SECONDS = 60.0
-"""Between two times that a cell in training is stored."""
+"""Seconds between two stores of a cell in training; a larger number stores less often."""
 
 
 class Cell(NamedTuple):
     """The outcome of a cell, one entry for each seed.
 
     Attributes:
-        samples: drawn when the test risk was first seen below the threshold; inf where never.
+        samples: samples drawn when the test risk was first seen below the threshold; inf if it
+            never was.
         risk: the last test risk.
-        seen: samples drawn by every run of the cell, whose runs stop together.
+        seen: samples drawn by every run of the cell; the runs stop together.
         history: the test risk at every look, (looks, seeds).
     """
 
@@ -60,13 +61,14 @@ def samples_to_threshold(
         name: an architecture (`jaxbounds.qstr.architectures`).
         N: length of the prompts.
         protocol: what is trained and how.
-        key: of the cell; seed i uses the i-th split of it, whatever the number of seeds.
-        seeds: how many runs.
-        store: of this cell: where it is kept, and continued from if there is something.
+        key: key of the cell; seed i uses the i-th split of it, for any number of seeds.
+        seeds: number of runs.
+        store: where this cell is stored. If the store holds a part of this run, training continues
+            from it.
 
     Raises:
-        ValueError: if the architecture is unknown or none, N < 2, the budget is below one chunk, or
-            what is stored is damaged or of another run.
+        ValueError: if the architecture is unknown or does not fit, N < 2, the budget is below one
+            chunk, or the stored cell is damaged or of another run.
     """
     outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
     chunk = protocol.batch * protocol.check_every
