@@ -169,8 +169,8 @@ def biased_transition(
     """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 
     The constant lies in [eps/2, eps]. Without the rectifier, every step errs by at most eps (C.1),
-    and N steps err by up to N eps. The rectifier leaves only the error of the step with t_l = i, so errors
-    do not accumulate.
+    and N steps err by up to N eps. The rectifier removes the errors of all steps but t_l = i, so
+    errors do not accumulate.
 
     Raises:
         ValueError: if the noise is outside [eps/2, eps].
