@@ -24,7 +24,12 @@ from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.measure import compared
 from jaxbounds.falsification.programs import compiled
-from jaxbounds.falsification.second_opinion import TRUE, at_projected, is_at_projected
+from jaxbounds.falsification.second_opinion import (
+    FLOATS_ONLY,
+    TRUE,
+    at_projected,
+    is_at_projected,
+)
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import MARGIN
@@ -406,8 +411,7 @@ def _of_the_set(
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
         return {}
-    only = {"word": "undecided", "reason": "it is certain of these floats only, which meet the "
-            "hypotheses up to rounding"}  # fmt: skip
+    only = {"word": "undecided", "reason": FLOATS_ONLY}
     exact = statement.project and at_projected(statement, instance, size)
     if not exact:
         return only

@@ -37,6 +37,10 @@ ALONE = 0.5
 """Share of a violation that may be missing when the instance is measured by itself. A larger share
 lets more differences of compilers pass.
 """
+BESIDE = 1e-9
+"""Share of the largest entry (or of one) up to which an instance lies beside its projection by
+rounding. A larger share asks about more instances at their projection.
+"""
 DEAR = 1e-2
 """Relative violation above which a statement on the host is not measured again. A larger value
 measures more violations again.
@@ -45,6 +49,9 @@ measures more violations again.
 
 TRUE = "the claim is true on this instance"
 """The sentence of `jaxbounds.certify` about a true claim."""
+FLOATS_ONLY = "it is certain of these floats only, which meet the hypotheses up to rounding"
+"""The sentence of `jaxbounds.certify` about floats beside their set, whose exact point there does
+not violate the claim."""
 
 
 class Referee(NamedTuple):
@@ -69,6 +76,11 @@ class Referee(NamedTuple):
     def is_true(self) -> bool:
         """Tell whether the claim is certainly true on the instance."""
         return self.reason == TRUE
+
+    @property
+    def is_beside_the_set(self) -> bool:
+        """Tell whether only floats beside their set violate the claim."""
+        return self.reason.startswith(FLOATS_ONLY)
 
     @property
     def clears(self) -> bool:
@@ -162,11 +174,21 @@ def stands(
         return alone
     rounding = is_rounding(bench, index, instance, size, value)
     said = referee(bench.statement, form, instance, size)
-    if said.word.startswith("disproved") and rounding and bench.statement.project is not None:
+    there = _projected_nearby(bench.statement, instance, size)
+    if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
-    if said.word.startswith("disproved") or not (rounding or said.is_true):
+    beside = said.is_beside_the_set
+    if said.word == "undecided" and there is not None and not rounding:
+        value_there = bench.one(there, size).value[index]
+        beside = beside or not value_there > edge(bench.statement)
+    if said.word.startswith("disproved") or not (rounding or beside or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
+    if beside and not rounding:
+        return (
+            f"{violated} is of an instance that meets the hypotheses up to rounding, and is not "
+            f"confirmed at the projected one; ball arithmetic says: {said.reason}"
+        )
     if not rounding:
         return f"{violated} is of float arithmetic alone; ball arithmetic says: {said.reason}"
     return (
@@ -220,8 +242,9 @@ def _exactly_there(
     if exact is None:
         return said
     said = referee(exact, exact.form(form.name), instance, size)
-    words = "it is certain of these floats only, which meet the hypotheses up to rounding: "
-    return said if said.word.startswith("disproved") else said._replace(reason=words + said.reason)
+    if said.word.startswith("disproved"):
+        return said
+    return said._replace(reason=f"{FLOATS_ONLY}: {said.reason}")
 
 
 def clears_at_the_set(
@@ -270,6 +293,20 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
         f"measured by itself the worst instance gives {float(found.value):.6g}, and {value:.6g} as "
         "one of many: say in `hypotheses` where the floats may be"
     )
+
+
+def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> Instance | None:
+    """Return the projected instance if only rounding lies between; else, or without one, None."""
+    if statement.project is None:
+        return None
+    project: Any = statement.project
+    there = project(jax.tree.map(jnp.asarray, instance), size)
+    least = BESIDE * (float(largest_entry(instance, np)) + 1.0)
+    pairs = zip(jax.tree.leaves(instance), jax.tree.leaves(there), strict=True)
+    gaps = (
+        np.max(np.abs(np.asarray(a, float) - np.asarray(b, float)), initial=0) for a, b in pairs
+    )
+    return there if all(gap <= least for gap in gaps) else None
 
 
 def _excess(statement: Statement, value: float) -> Any:
