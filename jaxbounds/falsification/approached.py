@@ -6,6 +6,7 @@ stays on the way and falls on the way back, no end of the way has equal sides, a
 end certainly differ.
 """
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,7 +18,9 @@ from jaxbounds.claims.statements import Form, Instance, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.scales import judged
 from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_set
+from jaxbounds.programs.interpreted import NotInterpreted
 
 STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scales that are looked at on each way; more see slower approaches."""
@@ -37,6 +40,13 @@ LEAST = 1e-154
 the least normal float64. A larger value trusts fewer instances near zero."""
 ENDS = 3
 """Ends at which the referee is asked whether the sides agree; more take seconds each."""
+TRIED = 64
+"""Instances with equal sides that are looked through for plain ones; more take longer."""
+PLAIN = 1e6
+"""Largest absolute value, and inverse of the least, of the entries of a plain instance other than
+zeros. The referee encloses both sides of a plain instance unless one is undefined. A larger value
+asks at more instances.
+"""
 LEAVES = 6
 """Arrays of floats at most for which each array is also scaled alone. A larger number tries more
 ways.
@@ -138,6 +148,39 @@ def _are_equal(one: Instance, other: Instance) -> bool:
     return all(np.array_equal(a, b) for a, b in leaves)
 
 
+def _is_plain(instance: Instance) -> bool:
+    leaves = [x for x in jax.tree.leaves(instance) if is_float(x)]
+    sizes = np.concatenate([np.abs(np.ravel(x)) for x in leaves] or [np.zeros(0)])
+    sizes = sizes[sizes > 0]
+    return bool(np.all((sizes >= 1 / PLAIN) & (sizes <= PLAIN)))
+
+
+def _plain_equalities(
+    bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray
+) -> Iterator[tuple[Instance, Size]]:
+    """Yield a few plain instances at which floats give equal sides: they may be equality cases.
+
+    Two sides that are zero count where the terms of the sides are larger.
+    """
+    m, found = column.measured, 0
+    gap = np.where(m.counted & (m.lhs == 0) & (m.rhs == 0), 0.0, np.abs(value - 1))
+    rows = np.flatnonzero(gap <= ROUNDED)
+    for row in map(int, rows[np.argsort(gap[rows], kind="stable")[:TRIED]]):
+        instance, size = pool.instance(row), Size(bench.statement.sizes[column.sizes[row]])
+        if not _is_plain(instance):
+            continue
+        if m.lhs[row] == 0 and m.rhs[row] == 0:
+            with contextlib.suppress(NotInterpreted):
+                if judged(bench, batch_of(instance), size, index).scale[0] > 0:
+                    found += 1
+                    yield instance, size
+        else:
+            found += 1
+            yield instance, size
+        if found == ENDS:
+            return
+
+
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
@@ -160,6 +203,10 @@ def approached(
     near = np.flatnonzero((value >= 1 - CLOSE) & ((m.lhs != 0) | (m.rhs != 0)))
     if not len(near):
         return ""
+    for instance, size in _plain_equalities(bench, pool, column, index, value):
+        found = referee(statement, form, instance, size)
+        if found.equal or not (found.strict or found.meeting):
+            return ""
     # Far out balls cannot tell the sides apart, near by they can: where the ratio is less.
     words, said = "", list[Referee]()
     for row in (int(near[np.argmax(value[near])]), int(near[np.argmin(value[near])])):

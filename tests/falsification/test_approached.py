@@ -7,10 +7,11 @@ import math
 
 import jax.numpy as jnp
 import pytest
-from jax.scipy.special import erf
+from jax.scipy.special import erf, rel_entr
 
 import jaxbounds as jb
 
+LAWS = {"p": jb.Simplex(3), "q": jb.Simplex(3)}
 LINE, PAIR = {"x": jb.Box(0, math.inf)}, {"x": jb.Reals(3), "y": jb.Reals(3)}
 size = lambda x: jnp.sqrt(jnp.sum(x**2))
 
@@ -50,6 +51,15 @@ ATTAINED = {
     ),
     "where two points are one": (
         lambda x, y: jnp.sum(x * y), lambda x, y: size(x) * size(y), PAIR
+    ),
+    "where a divergence is infinite": (
+        lambda p, q: jnp.sum(jnp.abs(p - q)) ** 2 / 4,
+        lambda p, q: 1.0 - jnp.exp(-jnp.sum(rel_entr(p, q))), LAWS,
+    ),
+    "where both sides are zero beside their terms": (
+        lambda p, q: jnp.sum(jnp.abs(p - q)) / 2
+        - jnp.sqrt(jnp.maximum(1.0 - jnp.sum(jnp.sqrt(p * q)) ** 2, 0.0)),
+        0.0, LAWS,
     ),
 }  # fmt: skip
 
