@@ -37,6 +37,8 @@ ALONE = 0.5
 """Share of a violation that may be missing when the instance is measured by itself. A larger share
 lets more differences of compilers pass.
 """
+CURE = "Try error= with the rounding of the sides, or compare squares where a root is steep"
+"""The advice beside a violation that rounding explains."""
 BESIDE = 1e-9
 """Share of the largest entry (or of one) up to which an instance lies beside its projection by
 rounding. A larger share asks about more instances at their projection.
@@ -187,13 +189,13 @@ def stands(
     if beside and not rounding:
         return (
             f"{violated} is of an instance that meets the hypotheses up to rounding, and is not "
-            f"confirmed at the projected one; ball arithmetic says: {said.reason}"
+            f"confirmed at the projected one; ball arithmetic says: {said.reason}. {CURE}"
         )
     if not rounding:
-        return f"{violated} is of float arithmetic alone; ball arithmetic says: {said.reason}"
+        return f"{violated} is of floats alone; ball arithmetic says: {said.reason}. {CURE}"
     return (
         f"{violated} is of the size of rounding, and ball arithmetic does not confirm it: "
-        f"{said.reason}"
+        f"{said.reason}. {CURE}"
     )
 
 
