@@ -37,7 +37,10 @@ The triple sum is 3 (12 g_0 + 3 B_2 + 2).
 
 
 def _smoothness(alpha: float, root: float, radius: ArrayLike, T: int, d: int) -> ArrayLike:
-    """Return (2 / root + 1/4) alpha^2 (d T)^{3/2} R^13, a bound on rho."""
+    """Return the factor (2 / root + 1/4) alpha^2 (d T)^{3/2} R^13 of a bound on rho.
+
+    `root` is a lower bound on sqrt(H), and `radius` is R.
+    """
     return (2.0 / root + 0.25) * alpha**2 * math.sqrt(d * T) ** 3 * radius**13
 
 

@@ -123,7 +123,7 @@ def descend(problem: Instance) -> Run:
 
 
 def distances(run: Run, point: Params, copies: Float[Array, " G"], /) -> Float[Array, " k"]:
-    """Return ||theta_k - point||."""
+    """Return ||theta_k - point|| for every iterate theta_k of a run."""
     return jax.vmap(tied_distance, in_axes=(0, None, None))(run.params, point, copies)
 
 

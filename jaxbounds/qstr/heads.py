@@ -63,11 +63,12 @@ def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -
 def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Proposition 3 sharpened: H < min(q, d) heads have risk >= (1 - H/q)(1 - H/d).
 
-    The H slopes span a subspace S of token space. The H attention vectors span a subspace A of R^q.
-    The logits reveal S x R^q and the outputs reveal R^d x A. Both hold S x A, which the paper
-    counts twice. So the product of the complements stays hidden, of dimension (d - H)(q - H). H >=
-    min(q, d) heads are therefore necessary. They are enough: q by Lemma 11, d by
-    `jaxbounds.qstr.few_heads`.
+    At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
+    a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
+    vectors span a subspace A. The logits reveal the tokens' images under S x R^q, and the outputs
+    under R^d x A. Both contain S x A, which the paper counts twice. A subspace of dimension (d -
+    H)(q - H) stays hidden. So H >= min(q, d) heads are necessary. They are also enough: q heads by
+    Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
 
     Raises:
         ValueError: if N is odd, q > N/2 - 1, or a size is not positive.

@@ -235,7 +235,9 @@ def recertify(
 
 
 def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
-    """Return 0/1 masks: all parameters, every leaf alone, and every layer of the stacked leaves.
+    """Return 0/1 masks that select all parameters, one leaf each, and one layer each.
+
+    A mask of one layer selects it in all leaves that stack layers on their leading axis.
 
     Args:
         params: a pytree.

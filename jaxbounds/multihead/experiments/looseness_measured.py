@@ -93,8 +93,8 @@ def measured(params: Params, data: Data, samples: int, /) -> Measured:
     """Measure every quantity with its bounds at one network.
 
     Args:
-        params: (H, T, d) and (H, d, d).
-        data: {"X": (n, T, d), "y": (n,)}.
+        params: the weights U (H, T, d) and W (H, d, d).
+        data: the samples X (n, T, d) and their labels y (n,).
         samples: the number of first samples at which the Hessian of the model is measured.
     """
     heads, length, d = params["U"].shape

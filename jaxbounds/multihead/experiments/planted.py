@@ -57,7 +57,10 @@ def _cosine(a: Array, b: Array) -> Array:
 
 
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
-    """Compute the alignment of (W_h), (U_h) with H copies of the teacher (Figure 4's caption)."""
+    """Compute the cosines between the students' (W_h), (U_h) and H copies of the teacher's.
+
+    Figure 4's caption defines them. All heads are equal, so the first head is enough.
+    """
     return {f"alignment_{name}": _cosine(params[name][0], teacher[name]) for name in ("W", "U")}
 
 

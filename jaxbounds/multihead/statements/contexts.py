@@ -58,7 +58,7 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on the rounding of a margin, of the size of the terms that cancel in it."""
+        """A bound on the rounding error of a margin, in proportion to its cancelling terms."""
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:

@@ -1,7 +1,8 @@
 """Starts as in Definition 1 and targets as in Proposition 7: instances, and their hypotheses.
 
-The data are from DM1. The start is theta^(1) with b sqrt(H) more alpha = +1 than -1. theta* is that
-of Lemma 13 with its measured margin. Heads are tied in two groups, so that H can be as large as the
+The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1, and b
+sqrt(H) more of the first kind. The direction theta* is Lemma 13's with its measured margin. The
+heads of each kind are equal. So an instance stores two heads, and H can be as large as the
 conditions ask.
 """
 

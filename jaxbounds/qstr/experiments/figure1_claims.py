@@ -283,7 +283,7 @@ def _regression(dataset: xr.Dataset, name: str) -> Exponent | None:
 
 
 def _of(dataset: xr.Dataset, start: str) -> str:
-    """Return the first architecture whose name starts so, "" for none."""
+    """Return the first architecture whose name begins with `start`, or "" if there is none."""
     names = dataset.architecture.values.tolist()
     return next((name for name in names if name.startswith(start)), "")
 

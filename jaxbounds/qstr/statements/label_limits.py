@@ -1,4 +1,4 @@
-"""A statement of Section 3.2 (after Theorem 4) about the labels that any learner needs."""
+"""A statement of Section 3.2 (after Theorem 4): the number of labels that any learner needs."""
 
 import jax
 import jax.numpy as jnp

@@ -145,7 +145,7 @@ SETTINGS = default_settings(
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Make the paper's bounds grow with T, by a thousandth in total."""
+    """Return data in which the paper's bounds grow with T, by a thousandth at most."""
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
     return data.assign(over_T=grown.transpose(*data["over_T"].dims))

@@ -1,11 +1,11 @@
 """The claims of Section 6 about Figures 1 to 3, decided on the data of `seqlength.majority`.
 
-Only runs that learned count, because an untrained network has no gap at any length. A trend is
-present if its slope is significant at 5%, shared among the four claims about trends. A trend is
-absent if a trend that readers of the figure would see (a doubling, a tenth of accuracy) is excluded
-at that level. Otherwise the claim is open and estimates how many runs would decide. The statistic
-is the paper's maximum over runs; the accuracy also uses the mean. The output lists the other
-statistic and the slopes against ln T too.
+Only runs that learned count, because an untrained network has no gap at any length. There are four
+claims about trends. They share a significance level of 5%, so each is tested at 1.25%. A trend is
+present if its slope is significant. A trend is absent if the test excludes a trend that readers of
+the figure would see (a doubling, a tenth of accuracy). Otherwise the claim is open, and its finding
+estimates how many runs would decide it. The statistic is the paper's maximum over runs; the
+accuracy also uses the mean. The output lists the other statistic and the slopes against ln T too.
 
 Settings other than the paper's leave the claims about the figures open. Section 4's bounds hold for
 every network and every training, so each run decides about its own bound.

@@ -26,7 +26,10 @@ FINE = 1.1
 
 
 def _cases(size: Size) -> Instance:
-    """Return maps that need the most corrections: their errors on orthonormal points just count."""
+    """Return the maps that need the most corrections.
+
+    Their errors on orthonormal points are slightly above the size that needs a correction.
+    """
     k, d, N = size["k"], size["d"], size["N"]
     rows = []
     for n in range(1, d + 1):

@@ -96,15 +96,19 @@ CLOSED_FORM = Statement(
 
 
 def _at_scale_one(norms: NetworkNorms, constants: Constants, layers: int) -> tuple[Any, Any]:
-    """Return the C_i, and the scales of Lemma E.1 at epsilon = 1."""
+    """Return the C_i and the scales epsilon_i of Lemma E.1 for epsilon = 1.
+
+    Term i of the lemma has a cover of log size C_i / epsilon_i^2.
+    """
     listed = terms_corrected(norms, constants, layers)
     return listed.C, divide_scale(listed.C, listed.beta, 1.0).scales
 
 
 def _logarithms(instance: Instance, size: Size) -> Sides:
-    """Compare with the lemma's own sizes, floors and ceilings included.
+    """Compare the log sizes of the lemma's covers with the corollaries' bounds.
 
-    The scale is a fraction of the largest scale.
+    The sizes are exact, with their floors and ceilings. The scale epsilon is a fraction of the
+    largest scale kappa.
     """
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")

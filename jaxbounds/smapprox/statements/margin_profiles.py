@@ -73,7 +73,10 @@ PROFILE = Statement(
 
 
 def _all_at_once(i: Instance, size: Size) -> Sides:
-    """Compare the corollary's bounds with its worst model among those that err on no sample."""
+    """Compare Corollary A.1's bounds with the worst model without training error.
+
+    The worst model has the largest ratio of its risk to the root of the mean of 1/margin^2.
+    """
     counts, n = np.asarray(i["counts"]), 2 ** size["log_n"]
     outputs = outputs_of(np.asarray(i["angle"]), np)
     right = np.flatnonzero(np.all((outputs > 0) | (counts == 0), axis=1))

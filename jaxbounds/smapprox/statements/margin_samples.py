@@ -33,7 +33,11 @@ A coupon is an input with one wrong parameter. These parameters are gamma = 1/10
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Return a mass slightly above the mass that this many samples may miss."""
+    """Return a mass of one coupon that is 1.001 times the risk that the bound allows.
+
+    The bound is that of a cover of this log size, from COUPON_SAMPLES samples without training
+    error.
+    """
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)
 
 
