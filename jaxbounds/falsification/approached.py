@@ -160,10 +160,12 @@ def _plain_equalities(
 ) -> Iterator[tuple[Instance, Size]]:
     """Yield a few plain instances at which floats give equal sides: they may be equality cases.
 
-    Two sides that are zero count where the terms of the sides are larger.
+    Two sides that are zero count for a bound by zero, where the terms of the sides are larger.
     """
     m, found = column.measured, 0
-    gap = np.where(m.counted & (m.lhs == 0) & (m.rhs == 0), 0.0, np.abs(value - 1))
+    by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))
+    zeros = m.counted & (m.lhs == 0) & (m.rhs == 0)
+    gap = np.where(zeros, 0.0 if by_zero else np.inf, np.abs(value - 1))
     rows = np.flatnonzero(gap <= ROUNDED)
     for row in map(int, rows[np.argsort(gap[rows], kind="stable")[:TRIED]]):
         instance, size = pool.instance(row), Size(bench.statement.sizes[column.sizes[row]])

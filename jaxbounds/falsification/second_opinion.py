@@ -181,8 +181,9 @@ def stands(
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
     beside = said.is_beside_the_set
     if said.word == "undecided" and there is not None and not rounding:
-        value_there = bench.one(there, size).value[index]
-        beside = beside or not value_there > edge(bench.statement)
+        # One entry of an identity may differ beside larger entries.
+        values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
+        beside = beside or not any(value > edge(bench.statement) for value in values)
     if said.word.startswith("disproved") or not (rounding or beside or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
