@@ -7,7 +7,8 @@ library raises its effort (iterations, tolerance, probes) until the residuals of
 are at most TOLERANCE times the greatest eigenvalue, and until the standard error of its trace is at
 most ERROR of it. The search for that effort is not timed, so that a library that cannot stop by
 itself gets the right number of iterations for nothing. At last a judge, one product in float64,
-measures every residual again. Times hold making the operator; `first` holds compiling, too.
+measures every residual again. Times hold making the operator; `first` holds compiling, too. Each
+process has one core, since threads that wait for one another would count as CPU seconds.
 
 The others are no dependencies: pip install "jaxbounds[compare]" brings them.
 
@@ -37,6 +38,7 @@ from same_network import SHAPES, Case, Judge, case, jax_loss
 
 ERROR = 0.02
 """The standard error that each trace must reach, relative to the trace; a larger one asks less."""
+COMPILED = ("jaxbounds", "matfree")
 QUESTIONS = ("extremes", "top 5", "trace", "density", "together")
 
 
@@ -65,59 +67,90 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float, float]:
     return result, time.process_time() - cpu, time.perf_counter() - wall
 
 
-def _enough(question: str, answer: Answer, judge: Judge) -> tuple[bool, dict]:
-    """Whether an answer is as exact as asked, and what a row says of it."""
-    if question in ("extremes", "top 5"):
-        values, residuals = judge.residuals(answer.vectors)
-        worst = float(np.max(residuals) / np.max(np.abs(values)))
-        return worst <= TOLERANCE, {"accuracy": worst, "values": np.sort(values).tolist()}
+def _enough(question: str, answer: Answer, product: Callable) -> tuple[bool, dict]:
+    """Whether an answer is as exact as asked, by the library's own product."""
+    if question in QUESTIONS[:2]:
+        unit = answer.vectors / np.linalg.norm(answer.vectors, axis=1, keepdims=True)
+        images = np.stack([product(row) for row in unit.astype(np.float32)])
+        values = np.sum(unit * images, axis=1, keepdims=True)
+        worst = float(np.linalg.norm(images - values * unit, axis=1).max() / np.abs(values).max())
+        return worst <= TOLERANCE, {"accuracy": worst, "values": []}
     if question == "trace":
         error = answer.error / abs(answer.value)
         return not error > ERROR, {"accuracy": error, "values": [answer.value]}
     return True, {"accuracy": 0.0, "values": []}
 
 
-def one_library(name: str, folder: Path) -> list[dict]:
+def _judge(name: str, rows: list[dict], folder: Path, judge: Judge) -> None:
+    """Put the residuals of the judge in the place of the library's own."""
+    for row in rows:
+        if row["question"] in QUESTIONS[:2]:
+            values, residuals = judge.residuals(np.load(folder / f"{name} {row['question']}.npy"))
+            row["accuracy"] = float(np.max(residuals) / np.max(np.abs(values)))
+            row["values"] = np.sort(values).tolist()
+            row["enough"] = row["accuracy"] <= TOLERANCE
+
+
+def one_library(name: str, folder: Path, asked: list[str]) -> list[dict]:
     """The rows of a library: each question with a fresh operator, twice; then all together."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     saved = dict(np.load(folder / "case.npz"))
     one = Case({n[2:]: a for n, a in sorted(saved.items()) if n.startswith("p_")},
                saved["tokens"], saved["targets"])  # fmt: skip
     begun: dict[str, int] = json.loads((folder / "efforts.json").read_text()).get(name, {})
     asks, ladders = LIBRARIES[name][0](one)
-    judge, rows, efforts = Judge(one), [], {}
+    rows: list[dict] = []
+    efforts: dict[str, int] = {}
     jax.block_until_ready(jnp.ones(3) + 1)
-    for question, ladder in ladders.items():
+    if name not in COMPILED:  # the first product of PyTorch starts its machinery
+        asks()["trace"](3)
+    for question, ladder in ((q, ladders[q]) for q in QUESTIONS[:4] if q in asked):
         for rung in range(begun.get(question, 0), len(ladder)):
             ask = lambda q=question, r=ladder[rung]: asks()[q](r)
             answer, first, _ = timed(ask)
-            enough, said = _enough(question, answer, judge)
+            enough, said = _enough(question, answer, asks()["product"])
             if enough:
                 break
+        if answer.vectors.size:
+            np.save(folder / f"{name} {question}.npy", answer.vectors)
         efforts[question] = rung
-        _, cpu, wall = timed(ask)
+        _, cpu, wall = timed(ask) if name in COMPILED else (None, first, 0.0)
         rows.append({"question": question, "first": first, "cpu": cpu, "wall": wall, **said,
                      "products": answer.products, "enough": enough, "rung": rung})  # fmt: skip
-    most = max(ladders["extremes"][efforts["extremes"]], ladders["top 5"][efforts["top 5"]])
-    least = min(ladders["extremes"][efforts["extremes"]], ladders["top 5"][efforts["top 5"]])
-
-    def together() -> Answer:
-        ask = asks()
-        both = most if most > 1 else least  # more iterations, or a smaller tolerance
-        for question in ("extremes", "top 5"):
-            answer = ask[question](both)
-        for question in ("trace", "density"):
-            answer = ask[question](ladders[question][efforts[question]])
-        return answer
-
-    answer, cpu, wall = timed(together)
-    rows.append({"question": "together", "first": sum(row["first"] for row in rows), "cpu": cpu,
-                 "wall": wall, "products": answer.products, "accuracy": 0.0, "values": [],
-                 "enough": all(row["enough"] for row in rows), "rung": 0})  # fmt: skip
+    if "together" in asked:
+        rows.append(_together(name, asks, ladders, efforts, rows))
     return rows
 
 
-def _run(name: str, folder: Path) -> list[dict]:
-    command = [sys.executable, "-W", "ignore", __file__, "part", name, str(folder)]
+def _together(name: str, asks: Callable, ladders: dict, efforts: dict, rows: list[dict]) -> dict:
+    """The row of all questions to one operator.
+
+    It is measured where questions share products. hessian-eigenthings reads the greatest five off
+    the run for both ends, and curvlinops shares nothing: there the other rows are added.
+    """
+    total = {key: sum(row[key] for row in rows) for key in ("first", "cpu", "wall", "products")}
+    if name == "hessian-eigenthings":
+        total = {key: total[key] - rows[1][key] for key in total}
+    elif name in COMPILED:
+        both = [ladders[q][efforts[q]] for q in ("extremes", "top 5")]
+
+        def together() -> Answer:
+            ask = asks()
+            for question in QUESTIONS[:2]:
+                ask[question](max(both) if name == "matfree" else min(both))
+            for question in QUESTIONS[2:4]:
+                answer = ask[question](ladders[question][efforts[question]])
+            return answer
+
+        answer, total["cpu"], total["wall"] = timed(together)
+        total["products"] = answer.products
+    enough = all(row["enough"] for row in rows)
+    return {"question": "together", **total, "accuracy": 0.0, "values": [], "enough": enough,
+            "rung": 0}  # fmt: skip
+
+
+def _run(name: str, folder: Path, asked: tuple[str, ...]) -> list[dict]:
+    command = [sys.executable, "-W", "ignore", __file__, "part", name, str(folder), *asked]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{name} failed: {done.stderr[-3000:]}")
@@ -126,7 +159,7 @@ def _run(name: str, folder: Path) -> list[dict]:
 
 def _table(found: dict[str, list[list[dict]]]) -> None:
     """Median CPU seconds over the repeats, and their ratio to this library in the same run."""
-    for i, question in enumerate(QUESTIONS):
+    for i, question in enumerate(row["question"] for row in found["jaxbounds"][0]):
         middle = lambda name, what, i=i: statistics.median(run[i][what] for run in found[name])
         for name, runs in found.items():
             row, cpu = runs[0][i], middle(name, "cpu")
@@ -145,6 +178,7 @@ def main(
     sizes: tuple[int, ...] = tuple(SHAPES),
     repeats: int = 3,
     libraries: tuple[str, ...] = tuple(LIBRARIES),
+    questions: tuple[str, ...] = QUESTIONS,
 ) -> None:
     """Compare; `repeats` runs of each library, whose order turns."""
     there = [name for name in libraries if find_spec(LIBRARIES[name][1])]
@@ -152,11 +186,14 @@ def main(
         print(f"{name} is not installed here, and is left out: pip install 'jaxbounds[compare]'.")
     packages = [PACKAGES.get(name, name) for name in there] + ["jax", "torch"]
     print(", ".join(f"{p} {version(p)}" for p in packages if p != "torch" or find_spec(p)))
+    efforts: dict[str, dict[str, int]] = {}
     for size in sizes:
+        # The search at the next size starts a rung lower.
+        efforts = {name: {q: max(0, r - 1) for q, r in e.items()} for name, e in efforts.items()}
         one = trained(*SHAPES[size])
+        judge = Judge(one)
         print(f"{one.size} parameters, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
         found: dict[str, list[list[dict]]] = {name: [] for name in there}
-        efforts: dict[str, dict[str, int]] = {}
         with tempfile.TemporaryDirectory() as path:
             leaves = {f"p_{name}": leaf for name, leaf in one.params.items()}
             np.savez(Path(path) / "case.npz", tokens=one.tokens, targets=one.targets, **leaves)
@@ -164,11 +201,12 @@ def main(
                 turn = repeat % len(there)
                 for name in there[turn:] + there[:turn]:
                     # A library without an error of its own gets the probes of the one method.
-                    if name == "curvlinops" and name not in efforts:
-                        known = efforts.get("hessian-eigenthings", {"trace": 2})
-                        efforts[name] = {"trace": known["trace"]}
+                    known = efforts.get("hessian-eigenthings", {}).get("trace", 2)
+                    if name == "curvlinops":
+                        efforts[name] = {**efforts.get(name, {}), "trace": known}
                     (Path(path) / "efforts.json").write_text(json.dumps(efforts))
-                    rows = _run(name, Path(path))
+                    rows = _run(name, Path(path), questions)
+                    _judge(name, rows, Path(path), judge)
                     found[name].append(rows)
                     efforts[name] = {row["question"]: row["rung"] for row in rows}
         _table(found)
@@ -177,6 +215,6 @@ def main(
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["part"]:
-        print(json.dumps(one_library(sys.argv[2], Path(sys.argv[3]))))
+        print(json.dumps(one_library(sys.argv[2], Path(sys.argv[3]), sys.argv[4:])))
     else:
         tyro.cli(main)
