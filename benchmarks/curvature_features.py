@@ -1,11 +1,12 @@
 """A table of features of four libraries of curvature, each tried on a network of 20 numbers.
 
 A try compares with the dense matrix of automatic differentiation, and ends in `works`, `wrong`,
-`refuses` (an error), `by hand` (the user writes it, and it works), or `not there` (no public name
-of the package has one of the words). matfree takes a product that the user writes, so that all that
-concerns parameters and data is by hand there. The evidence follows each verdict.
+`refuses` (an error), `by hand` (the user writes it, and it works), or `not there` (the package has
+nothing for it; the evidence is a search of its public names). Another verdict says what is missing.
+matfree takes a product that the user writes, so that all that concerns parameters and data is by
+hand there. The evidence follows each verdict.
 
-Run: python benchmarks/curvature_features.py [--only WORD]
+Run: python benchmarks/curvature_features.py [--only PATTERN]
 """
 
 import os
@@ -14,6 +15,7 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 
 import importlib
 import pkgutil
+import re
 import warnings
 from importlib.util import find_spec
 
@@ -85,9 +87,11 @@ TRIES = {
 
 
 def main(only: str = "") -> None:
-    """Try each feature whose name holds a word."""
+    """Try each feature whose name a regular expression finds."""
     warnings.simplefilter("ignore")
-    table: dict[str, dict[str, str]] = {feature: {} for feature in FEATURES if only in feature}
+    table: dict[str, dict[str, str]] = {
+        feature: {} for feature in FEATURES if re.search(only, feature)
+    }
     for library, make in TRIES.items():
         package = LIBRARIES[library][1]
         if not find_spec(package):
