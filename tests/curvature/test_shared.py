@@ -104,6 +104,19 @@ def test_several_eigenvalues_with_copies_after_extremes():
         assert top.converged.all()
 
 
+def test_without_copies_one_run_finds_several_eigenvalues(products):
+    apart = np.concatenate([np.linspace(-1, 1, SIZE - 5), [-9, 7, 8, 10, 12]])
+    H = jb.Curvature(lambda w: jnp.sum(apart * w**2) / 2, jnp.ones(SIZE))
+    with_copies = H.top(3, tolerance=1e-3)
+    before = products()
+    top = H.top(3, copies=False, tolerance=1e-3)
+    # The first run and its pairs are known.
+    assert products() == before
+    np.testing.assert_array_equal(top.values, with_copies.values)
+    np.testing.assert_allclose(top.values, [12, 10, 8], atol=12e-3)
+    assert top.converged.all() and before >= 3 + 2 * 20
+
+
 @pytest.mark.parametrize("basis", [8, 12, 33])
 def test_a_run_restarts_where_its_basis_is_full(basis):
     close = np.sort(np.concatenate([RNG.uniform(-1, 1, 400), [1.05, -1.05]]))
