@@ -61,9 +61,9 @@ def block_at(
 ) -> tuple[Extremes, Float[Array, ""]]:
     """The extremes of a diagonal block, and the loss.
 
-    A block that is large is a part of the whole: the product of the whole serves it, on vectors
-    that are 0 elsewhere, or a program of its own on its own vectors where both are short. A small
-    one is a matrix, which its own product fills faster.
+    The product of the whole serves a large block, on vectors that are 0 elsewhere. A block of short
+    vectors whose own program is short runs on its own vectors. A small block is a matrix, which its
+    own product fills faster.
 
     Args:
         point: of all parameters.

@@ -218,9 +218,10 @@ def top_at(
     # A stream is read at each product, and fills no matrix.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
-    static |= {"k": k, "sign": 1 if end == "greatest" else -1, "copies": copies}
+    static |= {"k": k, "sign": 1 if end == "greatest" else -1}
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
     if not static["dense"]:
+        static["copies"] = copies
         # Room for the pairs beside what restarts keep.
         static["basis"] = min(max(static["basis"], 2 * k + 16), selection.size)
     values, residuals, converged, rows = run_hosted(
