@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.networks.curvature import engine
+from jaxbounds.networks.curvature import engine, shared
 from jaxbounds.networks.curvature.lanczos import Wanted
 from jaxbounds.networks.curvature.shared import CONFIRM, Run, pairs_of
+from jaxbounds.networks.curvature.short import ShortRun
 
 pytestmark = pytest.mark.usefixtures("x64")
 SIZE = 1200
@@ -103,6 +104,19 @@ def test_several_eigenvalues_with_copies_after_extremes():
         assert top.converged.all()
 
 
+def test_without_copies_one_run_finds_several_eigenvalues(products):
+    apart = np.concatenate([np.linspace(-1, 1, SIZE - 5), [-9, 7, 8, 10, 12]])
+    H = jb.Curvature(lambda w: jnp.sum(apart * w**2) / 2, jnp.ones(SIZE))
+    with_copies = H.top(3, tolerance=1e-3)
+    before = products()
+    top = H.top(3, copies=False, tolerance=1e-3)
+    # The first run and its pairs are known.
+    assert products() == before
+    np.testing.assert_array_equal(top.values, with_copies.values)
+    np.testing.assert_allclose(top.values, [12, 10, 8], atol=12e-3)
+    assert top.converged.all() and before >= 3 + 2 * 20
+
+
 @pytest.mark.parametrize("basis", [8, 12, 33])
 def test_a_run_restarts_where_its_basis_is_full(basis):
     close = np.sort(np.concatenate([RNG.uniform(-1, 1, 400), [1.05, -1.05]]))
@@ -139,12 +153,44 @@ def test_a_short_block_has_a_program_of_its_own(monkeypatch):
     shape = lambda *s: jnp.asarray(RNG.normal(size=s))
     H = jb.Curvature(deep, {"a": shape(40, 40) / 6, "z": shape(40, 30)}, shape(9, 40))
     H.extremes()
+    # Neither a mask nor a step of the whole serves it.
     monkeypatch.setattr(engine, "_masked", None)
+    monkeypatch.setattr(shared, "_taken", None)
     ends = H.blocks({"z": "z"}, dense_limit=0)["z"]
     matrix = np.asarray(H.dense(limit_bytes=1e9))[1600:, 1600:]
     values = np.linalg.eigvalsh(matrix)
     np.testing.assert_allclose(float(ends.maximum), values[-1], rtol=1e-8)
     assert abs(float(ends.minimum) - values[0]) <= float(ends.residual_minimum) + 1e-8
+
+
+HARD = {
+    "two copies above a cluster": np.r_[np.ones(198), 3, 3],
+    "rank 3": np.r_[5, -2, 1, np.zeros(197)],
+    "one value": 2 * np.ones(200),
+    "both ends apart": np.r_[-9, np.linspace(-1, 1, 198), 12],
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_a_short_run_finds_both_ends_and_its_residuals_cover_them(name, dtype):
+    values = HARD[name]
+    turn = np.linalg.qr(RNG.normal(size=(200, 200)))[0]
+    matrix = jnp.asarray(turn * values @ turn.T, dtype)
+    run = ShortRun(lambda v: matrix @ v, jax.random.key(3), 120, dtype=dtype, size=200)
+    eps = float(jnp.finfo(dtype).eps)
+    found = pairs_of(run, Wanted(1, 1), tolerance=64 * eps, limit=120, least=8)
+    for (vector, value, residual), truth in zip(found.pairs, (values.min(), values.max())):
+        assert vector.dtype == value.dtype == dtype
+        assert abs(value - truth) <= residual + 64 * eps * np.abs(values).max()
+        np.testing.assert_allclose(np.linalg.norm(vector), 1, rtol=8 * eps)
+
+
+def test_a_short_run_spans_a_whole_space():
+    matrix = jnp.asarray(RNG.normal(size=(12, 12)))
+    matrix = matrix + matrix.T
+    run = ShortRun(lambda v: matrix @ v, jax.random.key(0), 12, dtype=jnp.float64, size=12)
+    np.testing.assert_allclose(run.look(12).values, np.linalg.eigvalsh(matrix), atol=1e-12)
 
 
 def scores(asked, truth):

@@ -131,6 +131,7 @@ CASES = {
     "top 0": (asked("top", 0), "0 were asked for"),
     "top 99": (asked("top", 99), "8 eigenvalues, and 99"),
     "top middle": (asked("top", 1, end="middle"), "greatest, least"),
+    "top copies": (asked("top", 1, copies="no"), "copies='no' is neither True nor False"),
     "trace 1": (asked("trace", products=1), "at least 2 products"),
     "trace how": (asked("trace", method="x"), "method must be one of"),
     "probes": (asked("spectrum", probes=0), "probes=0 is no integer from 1 on"),

@@ -23,6 +23,7 @@ from jaxbounds.networks.curvature.lanczos import Extremes
 from jaxbounds.networks.curvature.leaves import Selection, select
 from jaxbounds.networks.curvature.programs import Point
 from jaxbounds.networks.curvature.shared import Run
+from jaxbounds.networks.curvature.short import ShortRun, is_short
 
 LEAST = 8
 """Products at least for a block; more of them find convergence later and pass over less."""
@@ -60,8 +61,9 @@ def block_at(
 ) -> tuple[Extremes, Float[Array, ""]]:
     """The extremes of a diagonal block, and the loss.
 
-    A block that is large is a part of the whole: the product of the whole serves it, on vectors
-    that are 0 elsewhere. A small one is a matrix, which its own product fills faster.
+    The product of the whole serves a large block, on vectors that are 0 elsewhere. A block of short
+    vectors whose own program is short runs on its own vectors. A small block is a matrix, which its
+    own product fills faster.
 
     Args:
         point: of all parameters.
@@ -94,12 +96,19 @@ def block_at(
     dynamic["unit"] = jnp.asarray(point.unit, whole.dtype)
     product = product_at(point, limit=memory_limit, rows=rows, what=WHAT)
     taken = tuple(bool(inside) for inside, entry in zip(block.chosen, whole.chosen) if entry)
-    operator = product.block(taken, mask)
-    run = Run(operator, dynamic["key"], static["basis"], dtype=whole.dtype, mask=mask)
+    short = basis is None and is_short(block.size, int(iterations))
+    operator = product.short_block(taken, block) if short else None
+    if operator is not None:
+        rows = min(int(iterations), block.size)
+        run: Run = ShortRun(operator, dynamic["key"], rows, dtype=block.dtype, size=block.size)
+    else:
+        operator = product.block(taken, mask)
+        run = Run(operator, dynamic["key"], static["basis"], dtype=whole.dtype, mask=mask)
     ends = hosted_extremes(run, dynamic, space=block.size, least=LEAST)
     if finite:
         point.refuse_not_finite(product.value, ends.minimum, ends.maximum)
     if not (float(ends.minimum) or float(ends.maximum)):
         at(filter=chosen).refuse_constant(ends.minimum)
-    low, high = (_inside(whole, block, v) for v in (ends.vector_minimum, ends.vector_maximum))
+    tree = lambda v: block.tree(v) if isinstance(run, ShortRun) else _inside(whole, block, v)
+    low, high = tree(ends.vector_minimum), tree(ends.vector_maximum)
     return ends._replace(vector_minimum=low, vector_maximum=high), product.value

@@ -53,25 +53,33 @@ def _cut(selection: Selection, vector: Array) -> list[Array]:
     return [piece.astype(d) for piece, d in zip(selection.pieces(vector), dtypes)]
 
 
-def _of_block(selection: Selection, linear: Part, taken: tuple[bool, ...]) -> Callable[..., Array]:
-    """The diagonal block of the map, on vectors of the whole.
+def _of_block(
+    selection: Selection, linear: Part, taken: tuple[bool, ...], block: Selection | None
+) -> Callable[..., Array]:
+    """The diagonal block of the map, on vectors of the block, or of the whole where it is None.
 
     The derivative of a linear map along the leaves of a block is the map itself, without the
     equations that only other leaves need.
     """
+    entries = [entry for entry in selection.chosen if entry]
+    zero = lambda entry: jnp.zeros(entry[1], entry[2])
 
     def apply(held: list[Any], vector: Array) -> Array:
-        pieces = _cut(selection, vector)
-        own = [piece for piece, inside in zip(pieces, taken) if inside]
+        if block is None:
+            own = [p for p, inside in zip(_cut(selection, vector), taken) if inside]
+        else:
+            own = _cut(block, vector)
 
         def image(own: list[Array]) -> list[Array]:
             left = iter(own)
-            leaves = [next(left) if t else jnp.zeros_like(p) for p, t in zip(pieces, taken)]
+            leaves = [next(left) if t else zero(e) for e, t in zip(entries, taken)]
             return [x for x, inside in zip(linear.at(held, leaves), taken) if inside]
 
-        found = iter(jax.jvp(image, (own,), (own,))[1])
-        return selection.vector([next(found) if t else jnp.zeros_like(p)
-                                 for p, t in zip(pieces, taken)])  # fmt: skip
+        images = jax.jvp(image, (own,), (own,))[1]
+        if block is not None:
+            return block.vector(images)
+        found = iter(images)
+        return selection.vector([next(found) if t else zero(e) for e, t in zip(entries, taken)])
 
     return apply
 
@@ -101,30 +109,33 @@ class Linear:
         apply, second = self._compiled[mark]
         return Mapped(lambda v: apply(held, v), value, max(first, second), mark, held)
 
-    def _vector(self) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct((self._selection.size,), self._selection.dtype)
-
-    def _made(self, apply: Callable, held: list[Any]) -> tuple[Any, int]:
+    def _made(
+        self, apply: Callable, held: list[Any], of: Selection | None = None
+    ) -> tuple[Any, int]:
+        of = of or self._selection
         with explained(None, differentiated=True):
-            lowered = jax.jit(apply).lower(held, self._vector())
+            lowered = jax.jit(apply).lower(held, jax.ShapeDtypeStruct((of.size,), of.dtype))
         compiled = lowered.compile()
         return compiled, bytes_of_program(compiled)
 
-    def block(self, mapped: "Mapped", taken: tuple[bool, ...]) -> Callable[[Array], Array] | None:
+    def block(
+        self, mapped: "Mapped", taken: tuple[bool, ...], block: Selection | None
+    ) -> Callable[[Array], Array] | None:
         """The map of a diagonal block where its program is short; None where it is long.
 
         Args:
             mapped: what `at` gave.
             taken: for each leaf of the parameters whether the block has it.
+            block: which leaves, for a map of vectors of the block; None for vectors of the whole.
         """
-        mark = (mapped.mark, taken)
+        mark = (mapped.mark, taken, block is None)
         if mark not in self._compiled:
             assert self._map is not None
             every = (True,) * len(taken)
             program = self._map.closed.jaxpr
             short = SHORT * _length(program, taken) < _length(program, every)
-            apply = _of_block(self._selection, self._map, taken)
-            self._compiled[mark] = self._made(apply, mapped.held) if short else (None, 0)
+            apply = _of_block(self._selection, self._map, taken, block)
+            self._compiled[mark] = self._made(apply, mapped.held, block) if short else (None, 0)
         run = self._compiled[mark][0]
         return None if run is None else lambda v: run(mapped.held, v)
 
@@ -255,10 +266,22 @@ class Product:
         """
         if self._linear is not None:
             linear, mapped = self._linear
-            own = linear.block(mapped, taken)
+            own = linear.block(mapped, taken, None)
             if own is not None:
                 return own
         return lambda vector: _masked(self._apply(vector), mask)
+
+    def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
+        """The product with a diagonal block on vectors of the block, where its program is short.
+
+        Args:
+            taken: for each leaf of the parameters whether the block has it.
+            block: which leaves.
+        """
+        if self._linear is None:
+            return None
+        linear, mapped = self._linear
+        return linear.block(mapped, taken, block)
 
 
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:

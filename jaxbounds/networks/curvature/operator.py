@@ -263,6 +263,7 @@ class Curvature:
         k: int,
         *,
         end: End = "greatest",
+        copies: bool = True,
         key: jax.Array | None = None,
         iterations: int = 200,
         tolerance: float | None = None,
@@ -277,6 +278,8 @@ class Curvature:
         Args:
             k: how many.
             end: "greatest" or "least".
+            copies: whether a second run looks for eigenvalues that the first one has passed over,
+                as it does with copies of one eigenvalue. The second run costs 20 products or more.
             key: see `extremes`.
             iterations: see `extremes`.
             tolerance: see `extremes`.
@@ -284,8 +287,8 @@ class Curvature:
             dense_limit: see `extremes`.
         """
         return top_at(
-            self._point, k, memory_limit=self._limit, end=end, key=key, iterations=iterations,
-            tolerance=tolerance, basis=basis, dense_limit=dense_limit,
+            self._point, k, memory_limit=self._limit, end=end, copies=copies, key=key,
+            iterations=iterations, tolerance=tolerance, basis=basis, dense_limit=dense_limit,
         )  # fmt: skip
 
     def trace(

@@ -18,7 +18,6 @@ from jaxbounds.networks.curvature.extremes import (
     rows_of,
 )
 from jaxbounds.networks.curvature.lanczos import (
-    LEAST_BASIS,
     Operator,
     Wanted,
     _dot,
@@ -33,8 +32,9 @@ from jaxbounds.networks.options import whole
 End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
 
-LEAST_SECOND = 20
-"""Products at least of the run that looks for copies; more of them pass over fewer."""
+LEAST = 20
+"""Products at least of a run, the first one and the one that looks for copies; more of them pass
+over fewer eigenvalues, and cost."""
 
 
 @with_table
@@ -115,7 +115,7 @@ def _greatest(
         rows, values = jax.tree.map(lambda x, y: jnp.where(better, x, y), new, (rows, values))
         return rows, values, turn + 1, better
 
-    carry = (rows, values, jnp.int32(0), jnp.asarray(k < size))
+    carry = (rows, values, jnp.int32(0), jnp.asarray(static["copies"] and k < size))
     unfinished = lambda carry: carry[3] & (carry[2] < 2 * k)
     return jax.lax.while_loop(unfinished, again, carry)[0], scale
 
@@ -142,20 +142,20 @@ def _hosted(
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])
     wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)
-    look = pairs_in(run, wanted, dynamic, least=LEAST_BASIS, space=size)
+    look = pairs_in(run, wanted, dynamic, least=LEAST, space=size)
     rows = jnp.stack([vector for vector, _, _ in look.pairs])
     values, residuals = np.asarray([pair[1:] for pair in look.pairs]).T
     scale = max(abs(look.least), abs(look.greatest), *np.abs(values))
     end = look.least if sign == 1 else -look.greatest
     tolerance = float(dynamic["tolerance"]) * scale
-    for turn in range(2 * k if k < size else 0):
+    for turn in range(2 * k if static["copies"] and k < size else 0):
         shifts = jnp.asarray(values * sign - end + scale, rows.dtype)
         beyond = lambda v, rows=rows, shifts=shifts: _deflated(product(v), rows, shifts, v, sign)
         lowest = (values * sign).min()
         key = jax.random.fold_in(dynamic["key"], turn + 1)
         second = product.fresh_run(beyond, key, static["basis"])
         found = pairs_in(
-            second, Wanted(0, 1), dynamic, least=LEAST_SECOND, space=size,
+            second, Wanted(0, 1), dynamic, least=LEAST, space=size,
             floor=lowest - tolerance,
         )  # fmt: skip
         if not found.pairs:
@@ -196,6 +196,7 @@ def top_at(
     *,
     memory_limit: float,
     end: End = "greatest",
+    copies: bool = True,
     key: jax.Array | None = None,
     iterations: int = 200,
     tolerance: float | None = None,
@@ -212,12 +213,15 @@ def top_at(
         raise Refused(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
     if not 1 <= whole("k", k, least=None) <= selection.size:
         raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for")
+    if not isinstance(copies, bool):
+        raise Refused(f"copies={copies!r} is neither True nor False. Try copies=True")
     # A stream is read at each product, and fills no matrix.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     static |= {"k": k, "sign": 1 if end == "greatest" else -1}
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
     if not static["dense"]:
+        static["copies"] = copies
         # Room for the pairs beside what restarts keep.
         static["basis"] = min(max(static["basis"], 2 * k + 16), selection.size)
     values, residuals, converged, rows = run_hosted(

@@ -1,0 +1,113 @@
+"""A Krylov run on short vectors in NumPy: no step of it compiles a program.
+
+The steps of `Run` are programs for vectors of one length. A block of a few thousand parameters has
+vectors of a length of its own, for which the programs would take longer to compile than to run. A
+short vector also leaves room for as many rows as there are products, so that nothing restarts.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from jaxbounds.networks.curvature.lanczos import BASIS_BYTES, Operator
+from jaxbounds.networks.curvature.shared import Look, Run
+
+
+def is_short(size: int, rows: int, /) -> bool:
+    """Whether so many rows of that length stay in the caches in float64."""
+    return size * rows * 8 <= BASIS_BYTES
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    return vector / max(float(np.linalg.norm(vector)), 1e-300)
+
+
+class ShortRun(Run):
+    """A run whose rows, in float64, are NumPy's; the products keep their own precision.
+
+    Args:
+        operator: a linear map, a program by itself.
+        key: draws the start and fresh directions.
+        rows: of the basis, at least as many as the products that are asked for.
+        dtype: of the vectors that the operator takes.
+        size: the length of vectors.
+    """
+
+    def __init__(
+        self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, size: int
+    ) -> None:
+        self._operator, self.rows, self._dtype = operator, rows, np.dtype(dtype)
+        self._random = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
+        self._vector = _unit(self._random.normal(size=size))
+        self._rows, self._small = np.zeros((rows, size)), np.zeros((rows, rows))
+        self._coupling = self._scale = 0.0
+        self.filled, self.used, self.is_restarted = 0, 0, False
+        self._pairs: dict[tuple[int, int], tuple[Array, Any, Any]] = {}
+
+    def _image(self, vector: np.ndarray) -> np.ndarray:
+        return np.asarray(self._operator(jnp.asarray(vector, self._dtype)), np.float64)
+
+    def _less(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A vector less its projections on the rows, removed twice, and its coefficients."""
+        rows, column = self._rows[: self.filled], np.zeros(self.filled)
+        for _ in range(2):
+            part = rows @ vector
+            vector, column = vector - part @ rows, column + part
+        return vector, column
+
+    def _extend(self, k: int) -> None:
+        while self.filled < k:
+            image = self._image(self._vector)
+            self._rows[self.filled] = self._vector
+            self.filled, self.used = self.filled + 1, self.used + 1
+            rest, column = self._less(image)
+            self._small[: self.filled, self.filled - 1] = column
+            self._coupling = float(np.linalg.norm(rest))
+            self._scale = max(self._scale, float(np.linalg.norm(image)))
+            self._vector = _unit(rest)
+            # As in `Run`: what is left may be noise, and may be the way to an end.
+            if self._coupling <= 16 * float(np.finfo(self._dtype).eps) * self._scale:
+                self._vector, self._coupling = self._fresh(self._vector), 0.0
+
+    def _fresh(self, left: np.ndarray) -> np.ndarray:
+        noise = self._random.normal(size=left.size)
+        for _ in range(2):
+            noise = _unit(self._less(noise)[0])
+        vector = noise + (-left if noise @ left < 0 else left)
+        for _ in range(2):
+            vector = _unit(self._less(vector)[0])
+        return vector
+
+    def _projected(self) -> tuple[np.ndarray, float]:
+        return np.triu(self._small), self._coupling
+
+    def exhausted_at(self) -> int:
+        """The rows after which the space was exhausted for the first time; far beyond if never."""
+        beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
+        eps = float(np.finfo(self._dtype).eps)
+        gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())
+        return int(gone[0]) + 1 if gone.size else 2**62
+
+    def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
+        """The unit Ritz vector of a value, its Rayleigh quotient and its residual."""
+        k = look.values.size
+        if (k, index) not in self._pairs:
+            vector = _unit(look.vectors[:, index] @ self._rows[:k])
+            image = self._image(vector)
+            value = vector @ image
+            residual = np.linalg.norm(image - value * vector)
+            numbers = (self._dtype.type(number) for number in (value, residual))
+            self._pairs[k, index] = jnp.asarray(vector, self._dtype), *numbers
+        return self._pairs[k, index]
+
+    def vector(self, look: Look, index: int, /) -> Array:
+        """The unit Ritz vector of a value."""
+        return self.pair(look, index)[0]
+
+    @property
+    def basis(self) -> Array:
+        """The rows, (rows, n); zero from `filled` on."""
+        return jnp.asarray(self._rows, self._dtype)
