@@ -59,7 +59,7 @@ def test_notebook_is_the_pair_of_its_source(source):
 
 
 OUTPUTS = runpy.run_path(str(Path(__file__).parents[1] / ".github" / "outputs.py"))
-SHOWN = ("01", "02", "03", "04", "05", "08")
+SHOWN = ("01", "02", "03", "04", "05", "06", "07", "08")
 """Notebooks that show their outputs where they lie; `.github/outputs.py FILE ...` makes them."""
 
 
