@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import re
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,12 @@ def small(png: bytes, /) -> bytes:
         picture = picture.resize((width, height), Image.Resampling.LANCZOS)
 
 
+_NEW_FOLDER = re.compile(re.escape(tempfile.gettempdir()) + r"/tmp\w+")
+"""A folder that the code made for this run; its name is another one each time."""
+
+
 def _text(words: str) -> str:
-    words = _OF_THIS_RUN.sub("", words)
+    words = _NEW_FOLDER.sub("/tmp/folder", _OF_THIS_RUN.sub("", words))
     lost = len(words) - MOST_TEXT
     return words if lost <= 0 else f"{words[:MOST_TEXT]}\n... {lost} more characters\n"
 
@@ -72,12 +77,14 @@ def _kept(output: Any) -> Any | None:
     if output.output_type == "error":
         raise ValueError(f"a cell raised {output.ename}: {output.evalue}. Try to mend its code")
     data, stored = output.data, {}
+    if "application/vnd.jupyter.widget-view+json" in data:  # a bar of progress
+        return None
     if "image/png" in data:
         png = small(base64.b64decode(data["image/png"]))
         stored["image/png"] = base64.b64encode(png).decode()
     else:
         kinds = ("text/markdown", "text/plain")
-        stored |= {k: _text("".join(data[k])) for k in kinds if k in data}
+        stored |= {k: _text("".join(data[k])) for k in kinds if "".join(data.get(k, "")).strip()}
     if not stored:
         return None
     count = {"execution_count": None} if output.output_type == "execute_result" else {}

@@ -155,9 +155,9 @@ with plotting.style():
         axes.plot(swept.steps, mean, color=shade, label=f"H = {count:,.0f}")
         low, high = loss[index].min(0), loss[index].max(0)
         axes.fill_between(swept.steps, low, high, color=shade, alpha=0.2)
-    axes.set(xscale="log", yscale="log", xlabel="step", ylabel="training loss")
-    axes.set_title("Gradient descent, step size 1; band: all seeds")
-    axes.legend()
+    axes.set(yscale="log", xlabel="step", ylabel="training loss")
+    axes.set_title("Gradient descent, step size 1; line: mean of the seeds, band: all seeds")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     plt.show()
 
 # %% [markdown]

@@ -149,8 +149,8 @@ print(f"accuracy: train {accuracy(params, data):.3f}, test {accuracy(params, uns
 with plotting.style():
     figure, axes = plt.subplots(figsize=(5, 3))
     for name, values in curves.items():
-        axes.plot(np.arange(1, steps + 1), values, label=name)
-    axes.set(xscale="log", yscale="log", xlabel="step of Adam", ylabel="cross entropy")
+        axes.plot(np.arange(1, steps + 1), values, label=f"{name} loss")
+    axes.set(ylim=(0, None), xlabel="step of Adam", ylabel="cross entropy")
     axes.legend()
     plt.show()
 

@@ -1,5 +1,8 @@
 """The cost of a run, told after its first chunk on this machine."""
 
+import contextlib
+import importlib.util
+
 import pytest
 
 from jaxbounds.experiments.sweeps import each_part, reporting
@@ -90,3 +93,25 @@ def test_a_figure_says_whether_it_ever_ran_at_full_size(capsys):
     assert said["multihead.ntk"] == ""  # the paper has no such settings
     assert main(["run"]) == 0
     assert "never ran at full size" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("widgets", [False, True])
+def test_a_notebook_without_widgets_gets_lines_on_standard_error(
+    clock, capsys, monkeypatch, widgets
+):
+    shown = []
+    there = importlib.util.find_spec("rich") if widgets else None
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        reporting.importlib.util,
+        "find_spec",
+        lambda name, *more: there if name == "ipywidgets" else find(name, *more),
+    )
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr(reporting, "Progress", lambda *columns, **how: shown.append(how) or 1 / 0)
+    with contextlib.suppress(ZeroDivisionError), reporting.progress(100, "steps") as report:
+        report(0, "")
+        clock[0] = 60.0
+        report(10, "loss 1")
+    assert bool(shown) == widgets
+    assert _told(capsys) == ([] if widgets else ["10/100 steps  loss 1; about 9 min left"])

@@ -4,6 +4,7 @@ After the first chunk, a run reports its cost: the time that is left, at the pac
 """
 
 import contextlib
+import importlib.util
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -122,8 +123,11 @@ def progress(
         yield lambda done, words: None
         return
     pace, about = Pace(total, begun), "at most" if at_most else "about"
-    if not (console.is_terminal or console.is_jupyter):
-        yield _in_lines(console, total, unit, about, pace)
+    # A notebook draws a bar with ipywidgets; without them rich warns in the notebook's output.
+    drawn = console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+    if not (console.is_terminal or drawn):
+        lines = Console(stderr=True, force_jupyter=False)
+        yield _in_lines(lines, total, unit, about, pace)
         return
     columns = (
         BarColumn(bar_width=30),
