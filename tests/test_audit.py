@@ -4,6 +4,7 @@ import dataclasses
 import html.parser
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -230,7 +231,7 @@ def test_audit_judges_once_and_writes_both_pages(tmp_path, monkeypatch, capsys):
     for words in (
         "**fails**, off by 60.0%", "Theorem 2 has 2 for 5.", "{'x': 1.0}", "disproved",
         "[counterexamples/mine.double.printed.json](counterexamples/mine.double.printed.json)",
-        "`jaxbounds replay them/counterexamples/mine.double.printed.npz --import own.py`",
+        "`jaxbounds replay for/them/counterexamples/mine.double.printed.npz --import own.py`",
         "`jaxbounds verify mine.double --seed 0 --import own.py`", "**Remark 1**: it is a remark",
     ):  # fmt: skip
         assert words in source, words
@@ -240,9 +241,9 @@ def test_audit_judges_once_and_writes_both_pages(tmp_path, monkeypatch, capsys):
     assert main(command) == 0  # nothing changed: nothing is judged, and it is the same text
     again = capsys.readouterr()
     assert "mine.double" not in again.err and Path("for/them/audit.md").read_text() == source
-    monkeypatch.chdir("for")
-    stored = "them/counterexamples/mine.double.printed.npz"
-    assert main(["replay", stored, "--import", "../own.py"]) == 0
+    assert "jaxbounds audit mine --seed 0 --out for/them --import own.py" in source
+    shown = re.search(r"`jaxbounds (replay [^`]*)`", source)[1]
+    assert main(shlex.split(shown)) == 0  # as pasted, in the folder of the audit's caller
 
 
 def test_an_audit_never_mixes_papers(tmp_path, monkeypatch, capsys):

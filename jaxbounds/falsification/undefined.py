@@ -1,6 +1,6 @@
 """A zero, or an edge of a set, at which the sides of a claim are no numbers; in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -8,12 +8,10 @@ import numpy as np
 
 from jaxbounds.claims.sets import Simplex
 from jaxbounds.claims.statements import Statement
+from jaxbounds.claims.statements.statement import FITTED
 from jaxbounds.falsification.bench import Column, Pool
 
-CURE = (
-    "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, which is 0 at 0; or leave these "
-    "points out by hypotheses={...}"
-)
+AT_ZERO = "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, which is 0 at 0; or leave"
 
 
 def _flat(leaf: np.ndarray) -> np.ndarray:
@@ -33,13 +31,23 @@ def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
     return {name: found for name, found in joined.items() if len(found) == total}
 
 
-def _places(statement: Statement, pool: Pool, lost: np.ndarray) -> Iterator[str]:
-    """The arrays of which an entry is zero wherever the sides are no numbers."""
-    for name, zero in _at_zero(pool).items():
-        if np.all(zero[lost]):
-            one: Any = (statement.over or {}).get(name)
-            edge = f", at a vertex or an edge of {one!r}" if _ends_at_zero(one) else ""
-            yield f"an entry of {name} is 0{edge}"
+def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
+    """Say for each array that an entry of it is zero, and of which set zero is an edge."""
+    for name in zeros:
+        one: Any = (statement.over or {}).get(name)
+        edge = f", at a vertex or an edge of {one!r}" if _ends_at_zero(one) else ""
+        yield f"an entry of {name} is 0{edge}"
+
+
+def left_out(name: str, sign: str, /) -> str:
+    """Return the argument `hypotheses`, as one pastes it, that leaves out zeros of an array.
+
+    Args:
+        name: the array; a dot leads into a nested dict.
+        sign: "> 0" or "!= 0".
+    """
+    entry = "i" + "".join(f'["{part}"]' for part in name.split("."))
+    return f'hypotheses=lambda i, size: {{"{name} {sign}": jnp.all({entry} {sign})}}'
 
 
 def _ends_at_zero(one: Any) -> bool:
@@ -48,15 +56,33 @@ def _ends_at_zero(one: Any) -> bool:
 
 
 def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
-    """At which instances that count a side is no number; empty where nothing is common to them."""
+    """Say at which instances that count a side is no number, and how one leaves them out.
+
+    Args:
+        statement: a claim of which one instance decides.
+        pool: the instances.
+        column: the measurements of a form on the pool.
+
+    Returns:
+        A reason; empty where each side is a number, or where the sizes are fitted.
+    """
     m = column.measured
     lost = np.asarray(m.counted & np.isnan(m.value))
-    if not np.any(lost):
+    if statement.kind in FITTED or not np.any(lost):
         return ""
-    places = list(_places(statement, pool, lost))
-    if not places:
-        return ""
+    some = f"{int(np.sum(lost))} of {int(np.sum(m.counted))} instances that count"
+    floats = _at_zero(pool)
+    zeros = [name for name, zero in floats.items() if np.all(zero[lost])]
+    if zeros:
+        one: Any = (statement.over or {}).get(zeros[0])
+        shown = left_out(zeros[0], "> 0" if _ends_at_zero(one) else "!= 0")
+        there = " and ".join(_places(statement, zeros))
+        cure = f"{AT_ZERO} these points out by {shown}"
+        return f"evaluate is not finite at {some}: there {there}. {cure}"
+    reason = f"{some} gave NaN: floats give NaN there"
+    if statement.host or not floats:
+        return reason
     return (
-        f"evaluate is not finite at {int(np.sum(lost))} of {int(np.sum(m.counted))} instances that "
-        f"count: there {' and '.join(places)}. {CURE}"
+        f"{reason}. Try to leave them out by a condition of your own, such as "
+        f"{left_out(next(iter(floats)), '> 0')}"
     )

@@ -201,7 +201,7 @@ def _found(verdict: Verdict, audit: Audit) -> str:
             theorem = link(verdict.theorem_file, verdict.theorem_file)
             lines.append(f"A file that the kernel of Rocq checks: {theorem}.")
     if verdict.shrunk_file:
-        file = f"{audit.out.name}/{verdict.shrunk_file}"
+        file = (audit.out / verdict.shrunk_file).as_posix()
         lines.append(f"Again: {code(audit.command('replay', file))}")
     return "\\\n".join(lines)
 
@@ -311,7 +311,14 @@ def _reading(audit: Audit) -> Iterator[str]:
 def _again(audit: Audit) -> Iterator[str]:
     version, paper = audit.settings["jaxbounds"], audit.paper
     yield "## How to repeat it"
-    wanted = ["audit", paper.id, "--seed", str(audit.settings["seed"]), "--out", audit.out.name]
+    wanted = [
+        "audit",
+        paper.id,
+        "--seed",
+        str(audit.settings["seed"]),
+        "--out",
+        audit.out.as_posix(),
+    ]
     certified = [] if audit.settings["certify"] else ["--no-certify"]
     yield f"With jaxbounds {version} installed, and python-flint for certificates:"
     yield block(audit.command(*wanted, *certified))

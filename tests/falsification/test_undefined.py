@@ -42,6 +42,7 @@ def test_an_edge_of_a_box_is_named_and_a_point_inside_of_a_set_is_no_edge():
     inside = lambda x: jnp.sum(jnp.where(x == 0, x / x, jnp.tanh(x)))
     found = _judged(inside, "<=", 9.0, {"x": jb.Reals("d")})
     assert "an entry of x is 0. Try" in found.reason
+    assert '{"x != 0": jnp.all(i["x"] != 0)}' in found.reason
 
 
 def test_a_form_that_fails_elsewhere_still_fails():
@@ -68,3 +69,25 @@ def test_a_ratio_that_comes_to_one_is_not_said_to_be_attained():
     found = _judged(lambda x: jnp.sin(x) / x, "<=", 1.0, {"x": jb.Box(-1, 1)}, equality="x to 0")
     assert (found.status, found.evidence) == ("holds", "approached")
     assert "no instance reaches it" in found.reason and "attained" not in found.reason
+
+
+def _pasted(reason):
+    """The argument that a reason shows, as a session of a user reads it."""
+    return eval(reason.partition("hypotheses=")[2], {"jnp": jnp})
+
+
+def test_the_hypothesis_that_a_reason_shows_can_be_pasted():
+    over = {"p": jb.Simplex("d"), "q": jb.Simplex("d")}
+    chi = lambda p, q: jnp.log(q[0]) - jnp.log(q[0]) + 0 * p[0] + jnp.sum(p)
+    found = _judged(chi, "<=", 2.0, over)
+    assert '{"q > 0": jnp.all(i["q"] > 0)}' in found.reason
+    again = _judged(chi, "<=", 2.0, over, hypotheses=_pasted(found.reason))
+    assert again.status == "holds", again.reason
+
+
+def test_a_nan_away_from_zero_is_said_with_a_hypothesis_in_its_whole_form():
+    root, over = (lambda x: jnp.sqrt(x)), {"x": jb.Box(-1, 1, ())}
+    found = _judged(root, "<=", 3.0, over)
+    assert "instances that count gave NaN: floats give NaN there" in found.reason
+    again = _judged(root, "<=", 3.0, over, hypotheses=_pasted(found.reason))
+    assert again.status == "holds", again.reason

@@ -268,6 +268,17 @@ def test_a_paper_from_its_source_shows_what_is_covered(tmp_path, capsys, monkeyp
     assert statement.label == "Theorem 1.1" and "Section 1 Setting" in statement.source
 
 
+@pytest.mark.parametrize("name", ["Equation (1.1)", "Equation 1.1", "(1.1)"])
+def test_a_display_is_found_by_each_of_its_spellings(name):
+    display = jb.Item(id="t.eq1.1", kind="Equation", number="1.1", label="eq:one")
+    theorem = jb.Item(id="t.thm1.1", kind="Theorem", number="1.1")
+    bare = jb.Item(id="t.eq-two", kind="Equation", label="eq:two")
+    items = jb.Items(theorem, display, bare)
+    assert items[name] is display and items["Theorem 1.1"] is theorem
+    with pytest.raises(KeyError):
+        items["()"]
+
+
 def test_coverage_in_words():
     item = jb.Item(id="t.thm1", kind="Theorem", number="1")
     claim = item.claim(1.0, "<=", 2.0, over={}, sizes={"d": 1})

@@ -85,6 +85,13 @@ _DISPLAY = (
 )
 
 
+def _cited(item: Item) -> tuple[str, ...]:
+    """The further spellings of a numbered display."""
+    if not item.kind.startswith("Equation"):
+        return ()
+    return f"{item.kind} {item.number}", f"({item.number})"
+
+
 class Items(Sequence[Item]):
     """The items of a paper in its order; found by number or by name, too.
 
@@ -105,7 +112,8 @@ class Items(Sequence[Item]):
         if repeated:
             raise Refused(f"more than one item is called {', '.join(repeated)}")
         self._items = tuple(items)
-        self._names = {name: item for item in items for name in (item.label, item.printed, item.id)}
+        self._names = {name: item for item in items if item.number for name in _cited(item)}
+        self._names |= {n: item for item in items for n in (item.label, item.printed, item.id)}
         self._names |= {item.id.partition(".")[2]: item for item in items}
 
     @overload
@@ -114,6 +122,8 @@ class Items(Sequence[Item]):
     def __getitem__(self, name: slice, /) -> "Sequence[Item]": ...
     def __getitem__(self, name: int | str | slice, /) -> "Item | Sequence[Item]":
         """An item by its place, its id, the part of it behind the paper, its label, or in print.
+
+        A display has three spellings: "Equation (1.1)", "Equation 1.1" and "(1.1)".
 
         Raises:
             KeyError: if there is no such item.
