@@ -3,19 +3,23 @@
 import importlib
 import inspect
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.records import VALUES, read_records
 from jaxbounds.claims.sets import Set
 from jaxbounds.claims.sets.reading import sets_in
 from jaxbounds.cli.guide import TOPICS
 from jaxbounds.falsification.decide import ON_AVERAGE
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import load_papers
 from jaxbounds.programs.balls.coverage import coverage
 from jaxbounds.programs.primitives import PRIMITIVES
 from jaxbounds.report.terminal import PAPER_COLUMNS, paper_rows
+from jaxbounds.runs import engines
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "jaxbounds"
@@ -77,6 +81,50 @@ def test_each_option_of_a_sweep_is_in_its_page():
     page = (GUIDE / "sweeps.md").read_text()
     for name in inspect.signature(jb.sweep).parameters:
         assert re.search(rf"\b{name}\b", page), name
+
+
+IN_THE_IDENTITY = {
+    "start", "step", "measure", "lanes", "every", "group", "finished", "enough", "shared",
+    "fingerprint", "devices",
+}  # fmt: skip
+"""Parameters of a sweep that numbers depend on: `_sweep` gives them to its identity."""
+CHANGE_NO_NUMBER = {
+    "steps", "chunk", "folder", "resume", "fresh", "memory_limit", "show", "on_record", "share",
+}  # fmt: skip
+"""Parameters of a sweep that a folder need not remember."""
+
+
+def test_each_option_of_a_sweep_is_in_its_identity_or_changes_no_number():
+    assert {*inspect.signature(jb.sweep).parameters} == IN_THE_IDENTITY | CHANGE_NO_NUMBER
+
+
+@pytest.mark.parametrize("engine", engines.KINDS.replace(" or ", ", ").split(", "))
+def test_each_engine_is_opened_and_said(engine, tmp_path, monkeypatch):
+    """An engine that `check` lets pass and `opened` does not know would be local processes."""
+    name = engine.split(":")[0]
+    assert re.search(rf"\b{name}\b", (GUIDE / "engines.md").read_text()), "guide/engines.md"
+    assert f'"{engine}"' in inspect.getdoc(jb.verify), "Args of jb.verify"
+    monkeypatch.setattr(engines, "_dask", lambda address, closing: ThreadPoolExecutor(1))
+    on = engines.Engine(engine=engine.replace("PORT", "1"))
+    try:
+        with engines.opened(on, count=1, folder=tmp_path) as executor:
+            assert isinstance(executor, engines.Processes) == (name == "processes")
+    except Refused as refused:
+        assert name == "slurm", refused
+
+
+@pytest.mark.parametrize("paper", load_papers(), ids=lambda p: p.id)
+def test_each_statement_has_values_on_record(paper):
+    assert {s.id for s in paper.statements} == {*read_records(paper, VALUES)}
+
+
+def test_each_kind_is_decided_by_its_instances_or_on_average():
+    """`decide` takes a kind that it does not know for an inequality."""
+    from typing import get_args
+
+    from jaxbounds.claims.statements.statement import SCALED, Kind
+
+    assert {*SCALED} | {*ON_AVERAGE} == {*get_args(Kind)}
 
 
 def test_each_kind_says_its_words_on_the_page_and_has_a_way_to_decide():
