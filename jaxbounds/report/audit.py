@@ -183,6 +183,11 @@ def _linked(words: str, audit: Audit) -> str:
     return re.sub(rf"(?<![\w.])({names})(?![\w-]|\.\w)", lambda m: _to(m[0]), text(words))
 
 
+def _shown(out: Path) -> str:
+    """The folder as the caller gave it; of an absolute one its name, for the page goes to others."""
+    return out.name if out.is_absolute() else out.as_posix()
+
+
 def _found(verdict: Verdict, audit: Audit) -> str:
     """Return a verdict with its counterexample, its certificate and the command that repeats it."""
     lines = [f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"]
@@ -201,7 +206,7 @@ def _found(verdict: Verdict, audit: Audit) -> str:
             theorem = link(verdict.theorem_file, verdict.theorem_file)
             lines.append(f"A file that the kernel of Rocq checks: {theorem}.")
     if verdict.shrunk_file:
-        file = (audit.out / verdict.shrunk_file).as_posix()
+        file = f"{_shown(audit.out)}/{verdict.shrunk_file}"
         lines.append(f"Again: {code(audit.command('replay', file))}")
     return "\\\n".join(lines)
 
@@ -311,14 +316,7 @@ def _reading(audit: Audit) -> Iterator[str]:
 def _again(audit: Audit) -> Iterator[str]:
     version, paper = audit.settings["jaxbounds"], audit.paper
     yield "## How to repeat it"
-    wanted = [
-        "audit",
-        paper.id,
-        "--seed",
-        str(audit.settings["seed"]),
-        "--out",
-        audit.out.as_posix(),
-    ]
+    wanted = ["audit", paper.id, "--seed", str(audit.settings["seed"]), "--out", _shown(audit.out)]
     certified = [] if audit.settings["certify"] else ["--no-certify"]
     yield f"With jaxbounds {version} installed, and python-flint for certificates:"
     yield block(audit.command(*wanted, *certified))
