@@ -184,7 +184,7 @@ def _linked(words: str, audit: Audit) -> str:
 
 
 def _shown(out: Path) -> str:
-    """The folder as the caller gave it; of an absolute one its name, for the page goes to others."""
+    """The folder as the caller gave it; the name of an absolute one, for others read the page."""
     return out.name if out.is_absolute() else out.as_posix()
 
 
