@@ -197,7 +197,7 @@ def test_foreign_and_damaged_checkpoints_are_refused(tmp_path):
         with pytest.raises(ValueError, match="damaged"):
             sweep(_start, _step, _measure, _lanes(), 10, resume=True, **options)
     chunk.unlink()
-    with pytest.raises(ValueError, match="missing"):
+    with pytest.raises(ValueError, match="lacks the metrics"):
         sweep(_start, _step, _measure, _lanes(), 10, resume=True, **options)
     _same(
         sweep(_start, _step, _measure, _lanes(), 10, **options),

@@ -103,7 +103,8 @@ def _bracket(passed, outer, inner, candidate, width, steps=100):
     is_wide = lambda state: jnp.abs(state.inner - state.outer) > 1.01 * width
 
     def unfinished(state):
-        return (is_wide(state) | ~jnp.all(state.known)) & (state.counts < steps)
+        going = (state.halvings < steps) & (state.counts < 2 * steps + 4)
+        return (is_wide(state) | ~jnp.all(state.known)) & going
 
     def ask(state):
         outer, inner, known, counts, _ = state
