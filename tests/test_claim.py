@@ -213,3 +213,21 @@ def test_a_paper_of_lines_from_a_file(tmp_path):
 def test_the_old_name_of_a_finding_warns():
     with pytest.warns(DeprecationWarning, match=r"Try jb\.Finding"):
         assert jb.Claim is jb.Finding
+
+
+@pytest.mark.parametrize(
+    "hypotheses",
+    [
+        lambda x: {"x > 0": x > 0},
+        lambda x, d: {"x > 0": x > 0.0 * d},
+        lambda i, size: {"x > 0": i["x"] > 0},
+    ],
+)
+def test_hypotheses_take_entries_by_name_or_an_instance(hypotheses):
+    """log x is undefined below zero; with the hypothesis log x <= x - 1 holds."""
+    claim = jb.claim(
+        "mine.log", lambda x: jnp.log(x), "<=", lambda x: x - 1.0, over={"x": jb.Box(-1, 5)},
+        sizes={"d": 2}, hypotheses=hypotheses, equality="x = 1",
+    )  # fmt: skip
+    (found,) = jb.falsify(claim)
+    assert found.status == "holds", found.reason

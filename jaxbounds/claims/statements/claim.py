@@ -17,6 +17,7 @@ from jaxbounds.claims.statements.two_sides import (
     Side,
     TwoSides,
     owned,
+    parameters,
     refuse_other_arguments,
     refuse_other_side,
 )
@@ -110,7 +111,7 @@ def claim(
         source: as in `Statement`.
         equality: as in `Form`: where both sides agree, in words.
         assumptions: as in `Statement`.
-        hypotheses: as in `Statement`.
+        hypotheses: as in `Statement`, or a function of entries and sizes by name.
         there_is: as in `Statement`.
         witness: where the search for the entries of `there_is` starts: a function of entries of
             `over` and sizes, by name, or the value itself; a dict if there are several entries.
@@ -168,12 +169,18 @@ def claim(
         estimates={} if estimates is None else estimates,
         sizes=found,
         assumptions=assumptions,
-        hypotheses=hypotheses,
+        hypotheses=_by_name(hypotheses, {*found[0], *(n for sets in named for n in sets)}),
         source=source,
         forms=(printed, *twins),
         tolerance=tolerance,
         budget=budget,
     )
+
+
+def _by_name(hypotheses: Any, known: set[str]) -> Any:
+    """Hypotheses of entries and sizes by name, as hypotheses of an instance and its size."""
+    asked = set(parameters(hypotheses)) if callable(hypotheses) else set()
+    return ByName(hypotheses) if asked and asked <= known else hypotheses
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:
