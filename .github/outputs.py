@@ -62,7 +62,7 @@ _NEW_FOLDER = re.compile(re.escape(tempfile.gettempdir()) + r"/tmp\w+")
 
 
 def _text(words: str) -> str:
-    words = _NEW_FOLDER.sub("/tmp/folder", _OF_THIS_RUN.sub("", words))
+    words = _NEW_FOLDER.sub("FOLDER", _OF_THIS_RUN.sub("", words))
     lost = len(words) - MOST_TEXT
     return words if lost <= 0 else f"{words[:MOST_TEXT]}\n... {lost} more characters\n"
 

@@ -28,7 +28,7 @@ ARPACK = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
 
 
 class Answer(NamedTuple):
-    """What a library says.
+    """The answer of a library.
 
     Attributes:
         vectors: (k, n), eigenvectors.

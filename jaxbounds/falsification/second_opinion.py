@@ -175,7 +175,7 @@ def stands(
     if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
     beside = False
-    if there is not None and said.word == "undecided" and not rounding:
+    if there is not None and not rounding and not said.word.startswith("disproved"):
         # One entry of an identity may differ beside larger entries.
         values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
         least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
@@ -186,7 +186,7 @@ def stands(
     if beside and not rounding:
         return (
             f"{violated} is of an instance that meets the hypotheses up to rounding, and is not "
-            f"confirmed at the projected one; ball arithmetic says: {said.reason}. {CURE}"
+            f"confirmed at the projected instance; ball arithmetic says: {said.reason}. {CURE}"
         )
     if not rounding:
         return f"{violated} is of floats alone; ball arithmetic says: {said.reason}. {CURE}"
