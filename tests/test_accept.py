@@ -90,12 +90,21 @@ def test_an_entry_that_is_not_there_is_a_sentence():
 
 
 @pytest.mark.parametrize("search, says", [("none", "may be)"), ("gradient", "give `project`)")])
-def test_the_hint_for_nan_knows_whether_there_was_a_search(search, says):
+def test_the_hint_for_nan_of_integers_knows_whether_there_was_a_search(search, says):
+    statement = _statement(
+        over={"x": jb.Integers(-3, 3, "d")}, search=search,
+        evaluate=lambda i, s: _sides(jnp.log(i["x"][0].astype(float)), -99.0),
+    )  # fmt: skip
+    assert says in verdicts_on(statement)[0].reason
+
+
+@pytest.mark.parametrize("search", ["none", "gradient"])
+def test_the_hint_for_nan_of_floats_shows_a_hypothesis_for_either_search(search):
     statement = _statement(
         over={"x": jb.Ball(1, "d")}, search=search,
         evaluate=lambda i, s: _sides(jnp.log(i["x"][0]), -99.0),
     )  # fmt: skip
-    assert says in verdicts_on(statement)[0].reason
+    assert '{"x > 0": jnp.all(i["x"] > 0)}' in verdicts_on(statement)[0].reason
 
 
 def test_diff_of_verdicts_alone(tmp_path, monkeypatch, capsys):

@@ -64,7 +64,8 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         column: the measurements of a form on the pool.
 
     Returns:
-        A reason; empty where each side is a number, or where the sizes are fitted.
+        A reason; empty where each side is a number, where the sizes are fitted, or where no entry
+        that a condition could name holds floats.
     """
     m = column.measured
     lost = np.asarray(m.counted & np.isnan(m.value))
@@ -79,10 +80,9 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         there = " and ".join(_places(statement, zeros))
         cure = f"{AT_ZERO} these points out by {shown}"
         return f"evaluate is not finite at {some}: there {there}. {cure}"
-    reason = f"{some} gave NaN: floats give NaN there"
     if statement.host or not floats:
-        return reason
+        return ""
     return (
-        f"{reason}. Try to leave them out by a condition of your own, such as "
-        f"{left_out(next(iter(floats)), '> 0')}"
+        f"{some} gave NaN: floats give NaN there. Try to leave them out by a condition of your "
+        f"own, such as {left_out(next(iter(floats)), '> 0')}"
     )
