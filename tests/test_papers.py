@@ -77,6 +77,21 @@ def _judged(statement):
     return verdicts
 
 
+HEAVY = {
+    "multihead.cor1.sizes", "multihead.runs.sizes", "multihead.cor1.2",
+    "multihead.selfbounded.model", "multihead.eq21",
+    "multihead.prop3.margin", "multihead.stability.sizes", "smapprox.thm4.1",
+    "qstr.thm9", "multihead.eq116", "multihead.eq14",
+    "smapprox.lemmad.8", "multihead.sec7.global", "multihead.prop7.distance",
+    "multihead.prop3.mass", "seqlength.appe.chain",
+    "multihead.prop1.sizes", "smapprox.condd.3.ties", "multihead.lemma5.sizes",
+}  # fmt: skip
+"""Statements that take 6 to 130 CPU seconds each; a longer list leaves more to other commands.
+
+The default tests leave these statements to `jaxbounds verify`, which judges every statement with
+its whole budget, and to `pytest -m slow`."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
 def test_statement_in_full(statement):
@@ -98,7 +113,18 @@ def test_rates_say_which_exponent_is_expected():
     assert rates and all(form.exponent for _, form in rates)
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.id)
+def test_the_heavy_statements_are_statements_and_few():
+    assert {statement.id for statement in STATEMENTS} > HEAVY and len(HEAVY) < len(STATEMENTS) / 10
+    assert not HEAVY & set(SHOWN)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param(one, id=one.id, marks=[pytest.mark.slow] if one.id in HEAVY else [])
+        for one in STATEMENTS
+    ],
+)
 def test_statement(statement):
     verdicts = _judged(statement)
     for verdict in verdicts:
