@@ -99,12 +99,10 @@ def test_ratios_on_record_are_a_record(tmp_path, capsys):
 
 def test_what_other_statements_show_is_not_counted(capsys, tmp_path):
     out = ["--out", str(tmp_path / "out"), "--jobs", "1"]
-    assert main(["verify", "multihead.cor1.3", *out]) == 0
+    assert main(["verify", "qstr.asm1", *out]) == 0
     said = capsys.readouterr().out
     assert "errat" not in said and "median looseness" not in said
-    paper = jb.load_paper("multihead")
-    shown = next(s for s in paper.statements for f in s.forms if f.erratum)
-    assert main(["verify", shown.id, *out]) == 0
+    assert main(["verify", "qstr.lem38.bias", *out]) == 0
     assert re.search(r"^\d+ errat", capsys.readouterr().out, re.MULTILINE)
 
 
