@@ -18,7 +18,7 @@ from jaxbounds.networks.curvature.trace import trace_at
 from jaxbounds.networks.options import number
 
 Measure = str | Callable[[Any], float]
-"""A measure's name ("extremes", "trace", "top5", "gradient_norm"), or a function of a `Curvature`."""
+"""A measure's name ("extremes", "trace", "top5", "gradient_norm"), or a function of `Curvature`."""
 
 _RATE = "the number or schedule of the optimiser"
 _TOP = re.compile(r"top(\d+)")
@@ -80,7 +80,8 @@ def check_logger(logger: Any, /) -> None:
     """Refuse a logger that takes no records.
 
     Raises:
-        Refused: then.
+        Refused: if it is neither a function nor an object with `log`, `log_metrics`,
+            `add_scalar` or `info`.
     """
     ways = ("log_metrics", "add_scalar", "info", "log")
     if logger is not None and not callable(logger) and not any(hasattr(logger, w) for w in ways):
