@@ -377,7 +377,7 @@ def test_some_statements_never_replace_those_of_another_run(claims, capsys):
     assert [v["id"] for v in merged] == [v["id"] for v in json.loads(before)]
     assert main([*run, "mine.cauchy.b", "--seed", "1"]) == 0  # another: in a folder of its own
     said = capsys.readouterr().err
-    assert "out holds another run, since seed was 0 and is 1: the results go to " in said
+    assert "out holds another run, since seed was 0 and is 1; the results go to " in said
     assert [v["seed"] for v in json.loads(Path("out/verdicts.json").read_text())] == [0] * 4
     own = json.loads(Path("out-mine.cauchy.b/verdicts.json").read_text())
     assert [v["seed"] for v in own] == [1, 1]

@@ -277,7 +277,7 @@ def test_another_run_is_told_by_what_differs(change, words, claims, monkeypatch,
     words = words.format(here=Path.cwd())
     said = capsys.readouterr().err
     assert f"out holds another run, since {words}" in said
-    assert ": the results go to out-mine.b" in said
+    assert "; the results go to out-mine.b" in said
 
 
 def test_wrong_types_are_no_verdicts(judged):

@@ -104,7 +104,9 @@ def lanczos_options(
     elif not isinstance(tolerance, jax.core.Tracer) and not (
         0 <= number("tolerance", tolerance, above=-np.inf, example="1e-4") < np.inf
     ):
-        raise Refused(f"tolerance must be finite and cannot be negative, got {tolerance}. Try 1e-6")
+        raise Refused(
+            f"tolerance is relative and finite, and cannot be negative, got {tolerance}. Try 1e-6"
+        )
     dense = size <= whole("dense_limit", dense_limit, least=0)
     static = {"dense": dense, "basis": None if dense else min(basis, size)}
     key = as_key(key)

@@ -68,7 +68,7 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Return for each end whether its residuals are small, or its values are below the floor."""
+        """Return for each end whether its residuals are small, or its values below the floor."""
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False

@@ -63,10 +63,10 @@ class Spectrum(NamedTuple):
         """Return the share of eigenvalues below `x`, and its error.
 
         A node stands for several eigenvalues near it, with the variance r^2, where r is the
-        residual of the node. If the node lies at the distance d from `x`, at most the part r^2 /
-        (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts half of this part on
-        each side of `x`. The error combines this half with the standard error over the probes, or
-        with the standard error of one probe.
+        residual of the node. If the node lies at the distance d from `x`, at most the part
+        r^2 / (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts
+        half of this part on each side of `x`. The error combines this half with the standard error
+        over the probes, or with the standard error of one probe.
 
         Raises:
             Refused: if `x` is no real number.
