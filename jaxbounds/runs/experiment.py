@@ -59,13 +59,11 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
     Raises:
         Refused: if the folder holds an unfinished run and `resume` is False.
     """
-
-
-if not resume and _unfinished(folder):
-    raise Refused(
-        f"{folder} holds an unfinished run. Try to add --resume to continue it, give another "
-        "--out, or remove the folder to start again"
-    )
+    if not resume and _unfinished(folder):
+        raise Refused(
+            f"{folder} holds an unfinished run. Try to add --resume to continue it, give another "
+            "--out, or remove the folder to start again"
+        )
 
 
 NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)

@@ -102,8 +102,7 @@ class Options:
         A shipped statement reads no file and few environment variables. A user's statement may read
         any file, so the settings then cover more.
         """
-        unique = secrets.token_hex(16) if catalogue.own else ""  # code of this process is in no
-        file
+        unique = secrets.token_hex(16) if catalogue.own else ""  # such code is in no file
         own = bool(catalogue.imports or catalogue.own)
         around = surroundings.for_users() if own else {
             "environment": surroundings.environment(whole=False)
