@@ -49,7 +49,7 @@ def test_what_fails_is_written_for_review_and_never_over(tmp_path, monkeypatch, 
     assert form.counterexample.ratio == pytest.approx(ratio) and ratio > 1.01
     before = file.read_text()
     assert main(["verify", "claims.py", "--jobs", "1", "--accept"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert file.read_text() == before
     # Declared as it stands there, the claim is as recorded.
     recorded = CLAIMS.replace('jb.Form(name="printed")', "FORM").replace(

@@ -73,7 +73,7 @@ def test_certify_answers(tmp_path, monkeypatch, capsys):
 def test_a_refusal_prints_no_json(tmp_path, capsys):
     assert main(["guide", "nothing", "--json"]) == 2
     said = capsys.readouterr()
-    assert said.out == "" and "no topic 'nothing'" in said.err
+    assert said.out == "" and "topic='nothing' has no page" in said.err
 
 
 def test_the_schema_is_printed(capsys):

@@ -201,12 +201,12 @@ def test_what_changes_no_verdict_is_said_where_it_is_asked_for(claims, capsys, m
     quiet = capsys.readouterr().out
     assert main([*run, "-v", "--all"]) == 0
     loud = capsys.readouterr().out
-    notes = [line for line in loud.splitlines() if "do not count" in line or "on record" in line]
+    notes = [line for line in loud.splitlines() if "left out" in line or "on record" in line]
     assert all(line in few for line in notes) and "more: " not in few
-    assert any("do not count: 'x_1 > 1'" in line for line in notes)
+    assert any("draws left out ('x_1 > 1')" in line for line in notes)
     assert any("worst" in line for line in notes) and "more: " not in loud
     assert f"-v prints {len(notes)} notes on draws and ratios" in quiet
-    assert "do not count" not in quiet and "on record" not in quiet
+    assert "left out" not in quiet and "on record" not in quiet
 
 
 def test_the_errata_in_brief(claims, capsys, monkeypatch):
@@ -377,7 +377,7 @@ def test_some_statements_never_replace_those_of_another_run(claims, capsys):
     assert [v["id"] for v in merged] == [v["id"] for v in json.loads(before)]
     assert main([*run, "mine.cauchy.b", "--seed", "1"]) == 0  # another: in a folder of its own
     said = capsys.readouterr().err
-    assert "out holds another run, since seed was 0 and is 1: the results go to " in said
+    assert "out holds another run, since seed was 0 and is 1; the results go to " in said
     assert [v["seed"] for v in json.loads(Path("out/verdicts.json").read_text())] == [0] * 4
     own = json.loads(Path("out-mine.cauchy.b/verdicts.json").read_text())
     assert [v["seed"] for v in own] == [1, 1]

@@ -301,7 +301,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     assert one["form"] == "printed" and abs(one["sizes"][0]["ratio"] - 0.5) < 1e-9
     assert json.loads((out / "constants.json").read_text()) == [one]
     for wrong, words in (
-        (["constant"], "name a statement"),
+        (["constant"], "names no statement"),
         (["constant", "multihead.eq42", "--form", "sharp"], "no form='sharp'. Try one of: printed"),
         (["constant", "multihead.eq42", "--sizes", "Q=2"], "no axis 'Q'; its axes are: T, d"),
         (["constant", "multihead.eq25"], "of kind identity"),

@@ -223,7 +223,7 @@ def test_on_any_executor(claims):
     forking = multiprocessing.get_context("fork")
     with (
         concurrent.futures.ProcessPoolExecutor(1, mp_context=forking) as pool,
-        pytest.raises(ValueError, match="forked processes hangs with JAX"),
+        pytest.raises(ValueError, match="a fork hangs with JAX"),
     ):
         jb.verify("multihead.eq51", on=pool)
     with pytest.raises(ValueError, match="--engine must be"):
@@ -335,7 +335,7 @@ def test_an_engine_that_breaks_leaves_the_earlier_results(claims, tmp_path):
 
 @pytest.mark.parametrize("on", [3, 0.5])
 def test_what_is_no_engine_is_refused_in_a_sentence(on, unannotated):
-    with pytest.raises(ValueError, match=r"on= takes .* any concurrent.futures.Executor, got"):
+    with pytest.raises(ValueError, match=r"on=.* expected .* any concurrent.futures.Executor"):
         jb.verify("multihead.eq51", on=on)
 
 

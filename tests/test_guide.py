@@ -48,8 +48,8 @@ def test_a_new_folder_passes_as_it_is(place, capsys):
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("there", "is there already"),
-        ("file", "is there already"),
+        ("there", "exists already"),
+        ("file", "exists already"),
         ("My-Paper", "lower-case letters"),
         ("json", "already, got name="),
         ("multihead", "already, got name="),
@@ -91,7 +91,7 @@ def test_a_topic_fits_a_terminal(topic, capsys):
 def test_a_topic_that_is_none_is_one_sentence(capsys):
     assert main(["guide", "verdict"]) == 2
     assert (
-        "no topic 'verdict'; there are: start, questions, say, verdicts" in capsys.readouterr().err
+        "topic='verdict' has no page. Try one of: start, questions, say, verdicts" in capsys.readouterr().err
     )
 
 

@@ -99,7 +99,7 @@ def test_a_violation_is_written_with_its_counterexample(tmp_path, monkeypatch, c
     )
     (tmp_path / "other.json").write_text("{}")
     assert main(["new", "fresh10", "--from", "other.json"]) == 2
-    assert "is none that `save` wrote" in capsys.readouterr().err
+    assert "is no saved claim" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("make, says", [

@@ -176,7 +176,7 @@ def test_diff_names_what_changed(claims, capsys):
         ("mine.square", "only in A", "holds", ""),
     ]
     assert main(["diff", "a", "nothing"]) == 2
-    assert "no verdicts in nothing" in capsys.readouterr().err
+    assert "path='nothing' holds no verdicts" in capsys.readouterr().err
 
 
 def test_diff_says_when_a_ratio_or_its_evidence_moved(claims, capsys):

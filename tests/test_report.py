@@ -201,7 +201,7 @@ def test_the_page_tells_what_it_must(page):
         "Consequence. None.",
         "Remark 2",
         "jaxbounds 1 <b>",
-        "1 erratum: 1 false; none changes a main theorem.",
+        "1 erratum: 1 false; no erratum changes a main theorem.",
         "first21 (1 false)0-",
         "Read: the third edition.",
         "@book{first, title = {<b>}}",
@@ -229,7 +229,7 @@ def test_the_headline_says_which_errata_matter():
         "5 errata: 1 false, 1 gap, 1 reading, 2 typos; 2 change a main theorem: one E2; two E3"
     )
     assert headline([two]).endswith("; 1 changes a main theorem: two E3")
-    assert headline([none]) == "1 erratum: 1 reading; none changes a main theorem"
+    assert headline([none]) == "1 erratum: 1 reading; no erratum changes a main theorem"
     assert headline([paper("empty")]) == headline([]) == "no errata"
     lines = list(in_brief([one, none, two], 80))
     assert lines[0] == headline([one, none, two])

@@ -107,9 +107,9 @@ def test_a_run_in_pieces_that_is_cut_says_so_and_goes_on(tmp_path, capsys, monke
     monkeypatch.setattr(module, "_one_arm", one)
     run = lambda *more: main(["run", *TINY, "--out", str(tmp_path / "out"), *more])
     assert run() == 130
-    assert "can be continued: add --resume" in capsys.readouterr().err
+    assert "can be continued. Try to add --resume" in capsys.readouterr().err
     assert run() == 2
-    assert "holds a run that was cut" in capsys.readouterr().err
+    assert "holds an unfinished run" in capsys.readouterr().err
     assert run("--resume") == 0
     assert asked == [1, 2, 2]
     assert load(tmp_path / "out" / "result.nc").ratio.values.ravel().tolist() == [1, 1, 2, 2]

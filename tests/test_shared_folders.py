@@ -242,7 +242,7 @@ def test_a_comparison_leaves_out_verdicts_that_were_edited(judged, capsys):
     Path("other/.jaxbounds").write_text("?")
     shutil.copy("out/verdicts.json", "other/verdicts.json")
     assert main(["diff", "out", "other"]) == 0
-    assert "the settings of other are left out" in capsys.readouterr().err
+    assert "the settings of other are ignored" in capsys.readouterr().err
     Path("other/.jaxbounds").unlink()
     file.write_text(file.read_text().replace('"fails"', '"holds"', 1))
     about = json.loads(Path("other/run.json").read_text())
@@ -277,7 +277,7 @@ def test_another_run_is_told_by_what_differs(change, words, claims, monkeypatch,
     words = words.format(here=Path.cwd())
     said = capsys.readouterr().err
     assert f"out holds another run, since {words}" in said
-    assert ": the results go to out-mine.b" in said
+    assert "; the results go to out-mine.b" in said
 
 
 def test_wrong_types_are_no_verdicts(judged):

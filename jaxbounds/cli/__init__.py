@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line `jaxbounds COMMAND`."""
 
 import errno
 import gc
@@ -25,28 +25,28 @@ COMMANDS = {
     "show": ("browse", "show", "Show one statement: claim, hypotheses, forms, source."),
     "errata": ("browse", "errata", "List the errata of the papers by weight."),
     "replay": ("browse", "replay_file", "Measure a stored instance again."),
-    "certify": ("certify", "certify", "Disprove what fails, in ball arithmetic; write witnesses."),
-    "constant": ("constant", "constant", "The sharp constant of an inequality, from below."),
+    "certify": ("certify", "certify", "Disprove failing forms by ball arithmetic, with witnesses."),
+    "constant": ("constant", "constant", "Search for the sharp constant of an inequality."),
     "run": ("run", "run", "Run an experiment: a figure or table of a paper."),
     "merge": ("merge", "merge", "Put the shards of a run together."),
-    "plot": ("plot", "plot", "Draw what a run left, and its claims."),
+    "plot": ("plot", "plot", "Draw the result of a run, and print its claims."),
     "new": ("new", "new", "Start a folder for a paper of your own."),
-    "diff": ("diff", "diff", "What changed between two runs of verify, by form."),
-    "audit": ("audit", "audit", "Write what was found about a paper, for its authors."),
-    "primitives": ("primitives", "primitives", "The operations of JAX that lack a rule."),
-    "schema": ("schema", "schema", "The JSON Schema of what --json prints."),
-    "guide": ("guide", "guide", "Pages to read: from an inequality to a verdict, and more."),
+    "diff": ("diff", "diff", "Compare two runs of verify, form by form."),
+    "audit": ("audit", "audit", "Write the findings about a paper, for its authors."),
+    "primitives": ("primitives", "primitives", "List the operations of JAX that lack a rule."),
+    "schema": ("schema", "schema", "Print the JSON Schema of the output of --json."),
+    "guide": ("guide", "guide", "Print pages to read: from an inequality to a verdict, and more."),
 }
-"""For each command its module, its function and its purpose; a module is imported on demand."""
+"""The module, the function and the purpose of each command; a command imports its module."""
 
 
 _JUDGING = ("verify", "certify", "constant", "audit")
 
 FLAG = "--json"
 NO_THREADS = "can't start new thread"
-"""Python's words where the system refuses another thread."""
+"""The words of Python's error when the system refuses another thread."""
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
-"""The system's error numbers for a place that takes no file."""
+"""The error numbers of the system for a disk that is full or a folder that is not writable."""
 
 
 def _command(name: str) -> Callable[..., int]:
@@ -59,7 +59,7 @@ def _command(name: str) -> Callable[..., int]:
         if reason := refusal():
             say(f"jaxbounds: {reason}")
     if module == "browse":
-        gc.disable()  # a tenth of the time: what these load is kept until they end
+        gc.disable()  # saves a tenth of the time: these commands keep all objects until they end
     found = getattr(importlib.import_module(f"jaxbounds.cli.{module}"), function)
     if name in (*_JUDGING, "replay"):
         importlib.import_module("jaxbounds.runs.cache").compile_quickly()
@@ -67,7 +67,7 @@ def _command(name: str) -> Callable[..., int]:
 
 
 def _described(text: str) -> Callable[[], int]:
-    """Return a stand-in for the list of commands, which needs no function."""
+    """Return a function with this docstring, for the list of commands."""
 
     def command() -> int:
         return 0
@@ -79,7 +79,7 @@ def _described(text: str) -> Callable[[], int]:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; bad input gives one line on standard error and exit status 2.
 
-    Without arguments it is the program itself, and an interruption ends it here.
+    Called without arguments, as the program, the function ends the process at an interruption.
     """
     program = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
                 if program and came():
                     leave(status)
                 return status
-        except SystemExit as end:  # of the parser of flags
+        except SystemExit as end:  # raised by the parser of options
             code = end.code if isinstance(end.code, int) else int(bool(end.code))
             raise SystemExit(streams.status(code)) from None
         except RuntimeError as problem:
@@ -119,7 +119,7 @@ def _answered(arguments: list[str]) -> int:
             return 0
         if arguments in (["run"], ["run", "-h"], ["run", "--help"]):
             return importlib.import_module("jaxbounds.cli.run").list_experiments()
-        # The flags after the name of an experiment are the fields of its configuration.
+        # The options after the name of an experiment are the fields of its configuration.
         if arguments[:1] == ["run"] and len(arguments) > 1 and not arguments[1].startswith("-"):
             return _command("run")(arguments[1], tuple(arguments[2:]))
         if arguments[:1] and arguments[0] in COMMANDS:
@@ -139,19 +139,19 @@ def _answered(arguments: list[str]) -> int:
         say(f"jaxbounds: {problem}")
         return 2
     except ImportError as problem:
-        if came():  # Ctrl-C, which an import swallowed
+        if came():  # Ctrl-C came, and an import swallowed the exception
             say("jaxbounds: interrupted")
             return 130
         if problem.name not in ("flint", *PACKAGES):
             raise
         say(f"jaxbounds: {problem}")
         return 2
-    except BrokenPipeError:  # as in `jaxbounds list | head`; Python must not flush on its way out
+    except BrokenPipeError:  # as in `jaxbounds list | head`; Python must not flush at its exit
         Stream(sys.stdout).to_nowhere()
         return 1
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        cure = "; free space or choose another --out" if problem.errno in _NO_PLACE else ""
+        cure = ". Try to free space, or another --out" if problem.errno in _NO_PLACE else ""
         say(f"jaxbounds: {where}{problem.strerror or problem}{cure}")
         return 3
     except KeyboardInterrupt as stop:

@@ -1,4 +1,4 @@
-"""Answers of commands to a program with --json: one object, and nothing else."""
+"""The answers of commands with --json: one JSON object on standard output, for a program."""
 
 import contextlib
 import contextvars
@@ -12,33 +12,33 @@ from jaxbounds.report.schemas import Schema
 
 FLAG = "--json"
 COMMANDS = ("replay", "certify", "run", "merge", "plot", "new", "audit", "guide")
-"""The commands that answer with an object; each other command has its own list."""
+"""The commands whose --json prints one object; the other commands print a list."""
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
 FIELDS: dict[str, Any] = {
-    "command": {"type": "string", "description": "the command"},
+    "command": {"type": "string", "description": "the name of the command"},
     "status": {"type": "integer", "description": "the exit status"},
-    "folder": {"type": "string", "description": "where results were written"},
+    "folder": {"type": "string", "description": "the folder of the results"},
     "files": _STRINGS | {"description": "new: the files of the folder"},
     "items": _OBJECTS | {"description": "new: the items of the source; audit: also `verdict`"},
-    "digest": {"type": "string", "description": "audit: of what was found"},
+    "digest": {"type": "string", "description": "audit: the digest of the findings"},
     "verdicts": _OBJECTS | {"description": "audit: as `jaxbounds schema verdicts` says"},
     "certificates": _OBJECTS | {"description": "certify: a certificate for each form"},
-    "id": {"type": "string", "description": "replay: the statement"},
-    "form": {"type": "string", "description": "replay: the form that the file is about"},
-    "ratios": {"type": "object", "description": "replay: of each form and the control, now"},
+    "id": {"type": "string", "description": "replay: the id of the statement"},
+    "form": {"type": "string", "description": "replay: the form whose instance the file holds"},
+    "ratios": {"type": "object", "description": "replay: the new ratios, with the control's"},
     "stored": {
         "type": ["number", "string", "null"],
         "description": "replay: the ratio in the file",
     },
-    "experiment": {"type": "string", "description": "run, merge, plot: its id"},
+    "experiment": {"type": "string", "description": "run, merge, plot: the experiment's id"},
     "findings": _OBJECTS | {"description": "run, merge, plot: text, reproduced, number"},
     "experiments": _OBJECTS | {"description": "run without a name: id, label, title, presets"},
-    "topics": _STRINGS | {"description": "guide without a topic: what there is"},
+    "topics": _STRINGS | {"description": "guide without a topic: all topics"},
     "topic": {"type": "string", "description": "guide: the topic"},
     "text": {"type": "string", "description": "guide: the page"},
 }
-"""Each field of an answer; `command` and `status` are in every answer."""
+"""The fields of an answer; every answer has `command` and `status`."""
 
 _answer: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
     "answer", default=None
@@ -46,10 +46,10 @@ _answer: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
 
 
 def answer(**fields: Any) -> None:
-    """Give a program the answer of a command; do nothing where the command prints words.
+    """Add fields to the command's answer; do nothing if the command was called without --json.
 
     Args:
-        fields: entries of `FIELDS`; values that JSON has, or dataclasses of such values.
+        fields: values for names of `FIELDS`: values of JSON, or dataclasses of such values.
     """
     held = _answer.get()
     if held is not None:
@@ -57,12 +57,12 @@ def answer(**fields: Any) -> None:
 
 
 def asked(arguments: list[str], /) -> bool:
-    """Tell whether the arguments ask a command that prints words for an object."""
+    """Tell whether the arguments ask one of `COMMANDS` for an object, by --json."""
     return bool(arguments) and arguments[0] in COMMANDS and FLAG in arguments[1:]
 
 
 def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
-    """Run a command without the flag, its words on standard error, and print its answer.
+    """Run a command without --json, with its output on standard error, and print its answer.
 
     Args:
         arguments: the arguments of the command line.
@@ -88,7 +88,7 @@ def _collected() -> Iterator[dict[str, Any]]:
 
 
 def answers_schema() -> Schema:
-    """The schema of the answers with --json."""
+    """Return the schema of the answers with --json."""
     return {
         "type": "object",
         "properties": FIELDS,

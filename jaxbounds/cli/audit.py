@@ -29,18 +29,19 @@ def audit(
 ) -> int:
     """Judge all statements of a paper; write audit.md and audit.html, for its authors.
 
-    Each claim with its verdict, evidence and command; errata with their consequences; what was not
-    checked and why; versions, seed and digest. A verdict in the folder of the same version, source
-    and seed is not judged again. Exit status as that of `verify`.
+    The audit has each claim with its verdict, evidence and command, the errata with their
+    consequences, the unchecked items with the reasons, and the versions, the seed and the digest.
+    Statements that the folder holds verdicts on, with an equal version, source and seed, are not
+    judged again. The exit status is as for `verify`.
 
     Args:
-        paper: its id.
-        out: folder for audit.md, audit.html and all that `verify` leaves; "results/audit-PAPER"
+        paper: the id of the paper.
+        out: the folder for audit.md, audit.html and all files of `verify`; "results/audit-PAPER"
             unless given.
-        seed: of all draws.
-        timeout: seconds for each statement; what is not refuted by then is inconclusive.
-        jobs: processes; 0 means one for each core.
-        certify: disprove what fails in ball arithmetic; needs the extra `certify`.
+        seed: the seed of all draws.
+        timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
+        jobs: the number of processes; 0 means one for each core.
+        certify: disprove failing forms in ball arithmetic; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
     options = Options(seed=seed, certify=certify, timeout=timeout)
@@ -48,7 +49,7 @@ def audit(
     selection = the_paper(paper, imports)
     if certify:
         try:
-            import jaxbounds.certification  # noqa: F401 - says what is missing
+            import jaxbounds.certification  # noqa: F401 - names a missing package
         except ModuleNotFoundError as problem:
             raise Refused(
                 f"{problem}, for certify={certify}. Try --no-certify, which leaves certificates out"
@@ -72,5 +73,5 @@ def audit(
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
     if run.status:
-        say("some verdicts are not as recorded or claimed: look into these before sending")
+        say("some verdicts are not as recorded or claimed; check these before you send the audit")
     return run.status

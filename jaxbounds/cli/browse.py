@@ -47,9 +47,10 @@ def list_statements(
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
-        judging: a function's full name, or its end: only the statements that judge it.
-        kind: only statements of this kind; may be repeated.
-        json: as JSON (see `jaxbounds schema statements`).
+        judging: list only the statements that judge this function: its full name, or the name's
+            end.
+        kind: list only statements of this kind; may be repeated.
+        json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
     selection = selected(patterns, imports=imports, kinds=kind)
@@ -77,15 +78,16 @@ def show(
 ) -> int:
     """Show one statement: claim, hypotheses, forms with their proofs or errata, source.
 
-    A code ("multihead.S6") gets its explanation, a figure ("multihead Figure 2") the command that
-    draws it.
+    For a code ("multihead.S6") the command prints its explanation, and for a figure ("multihead
+    Figure 2") the command that draws it.
 
     Args:
-        name: its id or a pattern, or an item as the papers number it ("seqlength Theorem 4.1"); a
-            code of a paper; a figure.
-        code: print the code behind it, too: the declaration, and what is run to judge it.
-        kind: only statements of this kind; may be repeated.
-        json: as JSON (see `jaxbounds schema statements`).
+        name: the id of the statement, a pattern, or an item as the papers number it ("seqlength
+            Theorem 4.1"); or a code of a paper; or a figure.
+        code: also print the Python code of the statement: the declaration, and the functions that
+            judge it.
+        kind: show only statements of this kind; may be repeated.
+        json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
     explained = papers_with(name, _papers(name, imports))
@@ -106,7 +108,7 @@ def show(
 
 
 def _papers(name: str, imports: Imports) -> tuple[Paper, ...]:
-    """The papers among which a code is looked for; none where the name cannot be a code."""
+    """Return the papers in which to look for a code; none if the name cannot be a code."""
     first = name.replace(" ", ".").partition(".")[0]
     return load_papers(imports, patterns=[first]) if re.search(r"[A-Z]", name) else ()
 
@@ -118,7 +120,7 @@ def _statements(
     imports: Imports,
     kind: Kinds,
 ) -> tuple[tuple[Statement, ...], dict[str, Paper]]:
-    """The statements that a name means, and their papers by id."""
+    """Return the statements that a name means, and their papers by id."""
     if explained:
         carriers = {s.id: s for paper, code in explained for s, _ in carrying(paper, code)}
         return tuple(carriers.values()), {}
@@ -132,13 +134,13 @@ def _statements(
 
 
 def _legend(shown: Text, paper: Paper) -> Text:
-    """The codes of a text that was shown, explained below it."""
+    """Return the explanations of the codes in a shown text, to print below it."""
     text = legend(shown.plain, paper)
     return Text("\n").append_text(text) if text else text
 
 
 def _shown(statement: Statement) -> dict[str, Any]:
-    """Return the facts of a statement that need a look at its code."""
+    """Return the hypotheses of a statement, and the file and line of its declaration."""
     names = {form.name: hypothesis_names(statement, form) for form in statement.forms}
     return {"hypotheses": to_json(names), "written_in": declaration(statement)}
 
@@ -152,13 +154,13 @@ def errata(
     json: bool = False,
     imports: Imports = (),
 ) -> int:
-    """List the errata of the papers by weight, after what survives them; then remarks.
+    """List which results of the papers survive, the errata by weight, and remarks.
 
     Args:
-        papers: ids of papers; all of them unless given.
-        brief: a few lines: how many there are, and those that change a main theorem.
-        kind: only errata of this weight; may be repeated.
-        json: as JSON (see `jaxbounds schema errata`).
+        papers: the ids of papers; all papers unless given.
+        brief: print a few lines: the number of errata, and the errata that change a main theorem.
+        kind: list only errata of this weight; may be repeated.
+        json: print JSON (see `jaxbounds schema errata`).
         imports: modules or files that hold a PAPER of your own.
     """
     known = load_papers(imports, patterns=papers)
@@ -172,8 +174,8 @@ def errata(
     chosen = [_of_weight(paper, kind) for paper in known if not papers or paper.id in papers]
     if json and brief:
         raise Refused(
-            f"--brief is a text, --json has all: one of them, got brief={brief}, "
-            f"json={json}. Try --json alone"
+            f"--brief and --json exclude each other, got brief={brief}, json={json}. Try --json "
+            "alone"
         )
     if json:
         print_json([paper_json(paper) for paper in chosen])
@@ -194,7 +196,7 @@ def errata(
         for label, reason in paper.unchecked.items() if not kind else ():
             words = f"{paper.id}: not checked: {label}: {reason}"
             console.print(words, style="dim", markup=False)
-        own = dataclasses.replace(paper, errata=())  # errata explain themselves
+        own = dataclasses.replace(paper, errata=())  # the codes of errata need no explanation
         if codes := legend("\n".join(text.plain for text in shown), own):
             console.print(Text(f"\n{paper.id}: its codes\n").append_text(codes))
     return 0
@@ -209,10 +211,10 @@ def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
 def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Imports = ()) -> int:
     """Measure a stored instance again and compare with the ratio stored in it.
 
-    Exit status 0 when the ratio is the stored one, 1 when it is not.
+    The exit status is 0 if the ratio equals the stored ratio, and 1 otherwise.
 
     Args:
-        file: a .npz file from worst/ or counterexamples/.
+        file: a .npz file in worst/ or counterexamples/.
         imports: modules or files that hold a PAPER of your own.
     """
     prepare_jax()
@@ -225,6 +227,6 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     console.print(report.instance_text(stored.instance), markup=False)
     same = math.isclose(now, before, rel_tol=1e-12) or (math.isnan(now) and math.isnan(before))
     answer(id=statement.id, form=stored.meta["form"], ratios=ratios, stored=before)
-    words = f"stored for {stored.meta['form']}: {before!r}: {'same' if same else 'DIFFERENT'}"
+    words = f"stored for {stored.meta['form']}: {before!r}: {'equal' if same else 'DIFFERENT'}"
     console.print(words, markup=False)
     return int(not same)

@@ -48,9 +48,10 @@ def certify(
 ) -> int:
     """Disprove the forms that fail, in ball arithmetic, and write a witness for each.
 
-    Forms that name domains are proved on them, by branch and bound. Without ids: every form that
-    stores a counterexample or names domains. A statement that is named, or is your own,
-    and stores none is searched first. Needs the extra `certify` (python-flint).
+    If a form names domains, the command also proves the form on each domain, by branch and bound.
+    Without ids, the command takes every form that stores a counterexample or names domains. It
+    first searches for a counterexample if a named statement, or a statement of your own, stores
+    none. It needs the extra `certify` (python-flint).
 
     The exit status is 0 when every form is disproved (also where only as coded) or proved. It is 1
     when a form is undecided or the run was interrupted. It is 2 on bad usage, and 3 when the
@@ -59,17 +60,18 @@ def certify(
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
             files that hold a PAPER.
-        out: folder for certificates.json and witnesses/; what they hold of other forms stays.
-        seconds: of processor time, after which a form is undecided.
-        slack: up to which forms are proved, instead of their domains': 1e-9, or "1e-9 relative".
-        jobs: processes; 0 means one for each core.
-        crosscheck: instead, compare what float64 measures with ball arithmetic, on draws of every
-            form that holds; `seconds` is then for a statement.
-        rocq: folder for files that the kernel of Rocq checks, one for each disproof or proof that
-            has a translation; the others are named with the reason (guide: kernel).
-        operations: scalar operations above which such a file is refused.
+        out: the folder for certificates.json and witnesses/; their entries of other forms stay.
+        seconds: seconds of processor time for a form, after which the form is undecided.
+        slack: the slack of all proofs, instead of the slack of each domain: 1e-9, or "1e-9
+            relative". A proof shows lhs <= rhs + slack.
+        jobs: the number of processes; 0 means one for each core.
+        crosscheck: instead, compare measurements in float64 with ball arithmetic, on draws of
+            every form that holds; `seconds` then counts for a statement.
+        rocq: the folder for files that the kernel of Rocq checks, one for each disproof or proof
+            that has a translation. The command names the others with the reason (guide: kernel).
+        operations: scalar operations above which a form gets no file for Rocq.
         imports: modules or files that hold a PAPER of your own.
-        on: where the statements are certified.
+        on: the engine that certifies the statements.
     """
     selection = selected(patterns, imports=imports)
     if crosscheck:
@@ -111,17 +113,17 @@ def certify(
         for line in write_theorems(made, selection, rocq):
             console.print(line, markup=False, soft_wrap=True)
     if interrupted:
-        console.print("interrupted: what was certified is written", markup=False)
+        console.print("interrupted: the certificates so far are written", markup=False)
     return int(interrupted or certificates.status)
 
 
 def _jobs(out: Path) -> Path:
-    """Return a folder for the jobs of a queue."""
+    """Return a temporary folder for the jobs of a queue."""
     return Marked(out).scratch("jobs")
 
 
 def _crosscheck(selection: Selection, out: Path, seconds: float, jobs: int, on: On) -> int:
-    """Compare the float measurements behind the verdicts with ball arithmetic."""
+    """Compare measurements in float64 with ball arithmetic, and print the differences."""
     try_to_write(out)
     found: list[Crosscheck] = []
     given = {"seconds": seconds, "on": on, "jobs": jobs, "folder": _jobs(out)}

@@ -21,9 +21,9 @@ Kinds = Annotated[tuple[Kind, ...], tyro.conf.UseAppendAction]
 
 
 class Plain(Console):
-    """A console that shows texts as they are: no markup, and control characters written out.
+    """A console that interprets no markup, and shows control characters as escapes.
 
-    A terminal obeys only the styles that the library chooses.
+    So a text cannot control the terminal.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -32,13 +32,13 @@ class Plain(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Yield the parts of a text, each without control characters."""
+        """Yield the segments of a text, each without control characters."""
         for part in super().render(renderable, options):
             yield part if part.control else part._replace(text=printable(part.text))
 
 
 def console_for_output(*, errors: bool = False) -> Console:
-    """Return a console on standard output or error; without a terminal COLUMNS wide, or 100."""
+    """Return a console on standard output or error; without a terminal its width is COLUMNS."""
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else 100
     stream = sys.stderr if errors else sys.stdout
@@ -46,5 +46,5 @@ def console_for_output(*, errors: bool = False) -> Console:
 
 
 def print_json(value: Any, /) -> None:
-    """Print JSON for a program; `jaxbounds schema` gives its schema."""
+    """Print a value as JSON; `jaxbounds schema` prints its schema."""
     print(json.dumps(value, indent=1, allow_nan=False).replace("\x7f", "\\u007f"))

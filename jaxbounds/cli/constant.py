@@ -1,4 +1,4 @@
-"""`jaxbounds constant`: the sharp constants of inequalities, and those of the papers on record."""
+"""`jaxbounds constant`: search for sharp constants of inequalities, and record the papers'."""
 
 import importlib.util
 import json as json_module
@@ -43,36 +43,40 @@ def constant(
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """The sharp constant of a form: the largest lhs/rhs, size by size, and how it grows.
+    """Search for the sharp constant of a form: the largest lhs/rhs, size by size, and its growth.
 
-    The constant found is a lower estimate of the supremum. Digits are certified where ball
-    arithmetic can enclose the ratio at the extremal instance; closed forms rest on those alone.
-    Needs the extra `constants` (python-flint, mpmath).
+    The result is a lower estimate of the supremum. If ball arithmetic can enclose the ratio at the
+    extremal instance, the digits are certified, and only then the command looks for a closed form.
+    The command needs the extra `constants` (python-flint, mpmath).
 
-    Searches start from what `verify` and earlier runs kept too, and keep what they find for those.
+    Searches also start from the worst instances of `verify` and of earlier runs, and store their
+    own.
 
     The exit status is 0, or 1 when a form that should hold has a constant above one, could not be
     measured, or the run was interrupted. It is 2 on bad usage, and 3 when the command cannot write.
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
-        sizes: axes with their values, as T=2,4,8 d=2,4: all combinations; axes that are not named
-            are as in the first of the statement's sizes. Its own sizes unless given.
-        form: its name, or how it begins ("printed": also "printed, Lemma 6").
-        seed: of the draws.
-        seconds: of processor time for each size, spent as long as it is not settled.
-        out: folder for constants.json, which keeps what it holds of other forms, and a figure of
+        sizes: the values of each axis of sizes, as T=2,4,8 d=2,4. The search takes all
+            combinations; other axes are as in the first of the statement's sizes. Unless given,
+            the search takes the statement's own sizes.
+        form: the name of the form, or the name's beginning: "printed" also means "printed,
+            Lemma 6".
+        seed: the seed of the draws.
+        seconds: seconds of processor time for each size. A constant that is settled earlier ends
+            the search at its size.
+        out: the folder for constants.json, whose entries of other forms stay, and for a figure of
             each constant (with matplotlib).
-        json: print the JSON instead of tables (see `jaxbounds schema constants`).
-        grow: besides the statement's own sizes, its first with each axis doubled in turn.
-        record: keep what is found in the papers' records/, for the page.
-        jobs: processes; 0 means one for each core.
+        json: print JSON instead of tables (see `jaxbounds schema constants`).
+        grow: also search at the statement's first size with each axis doubled in turn.
+        record: write the constants into the papers' records/, for the page of `verify`.
+        jobs: the number of processes; 0 means one for each core.
         imports: modules or files that hold a PAPER of your own.
-        on: where the forms are worked on.
+        on: the engine that searches.
     """
     if not patterns and not record:
         raise Refused(
-            f"name a statement, got patterns={patterns}. Try `jaxbounds constant multihead.eq42`"
+            f"patterns={patterns} names no statement. Try `jaxbounds constant multihead.eq42`"
         )
     selection, axes = selected(patterns, imports=imports), parse(sizes)
     chosen = with_constants(selection, form)
@@ -97,7 +101,7 @@ def constant(
             best = one.largest
             say(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}")
             if one.fails and what in claimed:
-                say(f"{one.id} ({one.form}): fails, where it should hold")
+                say(f"{one.id} ({one.form}): fails, although it is recorded to hold")
                 broken += 1
             if record:
                 put_on_record([one], papers[one.id])
@@ -112,7 +116,7 @@ def constant(
         raise
     except KeyboardInterrupt:
         broken += 1
-        say("interrupted: what was found is written")
+        say("interrupted: the constants so far are written")
     if json:
         print(json_module.dumps(to_json(found), indent=1))
     written = list(_written(out, found, rests))

@@ -1,4 +1,4 @@
-"""`jaxbounds diff`: what changed between two runs of `verify`, by form."""
+"""`jaxbounds diff`: the differences between two runs of `verify`, by form."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""Fields that may change though no verdict changes."""
+"""The differences that may occur without a change of the verdict."""
 FRESHNESS = ("files", "judged", "records")
-"""Entries of run.json about the files behind the verdicts, which are no settings."""
+"""Entries of run.json that are no settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A difference between two runs, about one form.
+    """The heaviest difference between two runs in one form.
 
     Attributes:
-        id: the statement.
-        form: its form.
-        what: the heaviest difference: the verdict, else its evidence, else a ratio that moved by
-            more than a search may (3%; where draws decide 1e-6). Or only one run has the form.
+        id: the id of the statement.
+        form: the name of the form.
+        what: the kind of difference: the verdict, else its evidence, else a ratio that moved by
+            more than 3% (1e-6 for a ratio of draws alone). Or only one run has the form.
         before: the value in run A.
         after: the value in run B.
-        as_expected: whether the verdict of run B is as recorded; of run A, where only A has it.
+        as_expected: whether the verdict of run B is as recorded; of run A if only A has the form.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Change:
 
 
 def changes(before: Forms, after: Forms, /) -> Iterator[Change]:
-    """Yield the changes from one run to another, in the order of the second.
+    """Yield the differences from run A to run B, in the order of run B.
 
     Args:
         before: the verdicts of run A, by statement and form.
@@ -94,13 +94,12 @@ def _run_of(path: Path) -> tuple[Forms, dict[str, Any]]:
     forms = {(v.id, v.form): v for found in verdicts_in(path).values() for v in found}
     if not forms:
         raise Refused(
-            f"no verdicts in {path}, got path={str(path)!r}. Try a folder that `jaxbounds "
-            "verify` left"
+            f"path={str(path)!r} holds no verdicts. Try a folder that `jaxbounds verify` wrote"
         )
     try:
         settings = Marked(path).read("run.json", lambda file: json_in(file, of=dict)) or {}
     except (OSError, *UNREADABLE) as problem:
-        say(f"jaxbounds: {problem}; the settings of {path} are left out")
+        say(f"jaxbounds: {problem}; the settings of {path} are ignored")
         settings = {}
     return forms, {name: value for name, value in settings.items() if name not in FRESHNESS}
 
@@ -113,15 +112,16 @@ def diff(
     verdicts: bool = False,
     json: bool = False,
 ) -> int:
-    """Say what changed between two runs of `verify`, by form: verdicts, evidence, ratios.
+    """Print the differences between two runs of `verify`, by form: verdicts, evidence, ratios.
 
-    Exit status 0 when nothing did, 1 when something did.
+    The exit status is 0 without a difference, and 1 with one.
 
     Args:
-        a: folder of the run before.
-        b: folder of the run after.
-        verdicts: only verdicts, and forms that one run has alone: two seeds draw other ratios.
-        json: as JSON (see `jaxbounds schema changes`).
+        a: the folder of the first run.
+        b: the folder of the second run.
+        verdicts: print only changed verdicts, and forms that only one run has. Use it for runs
+            with different seeds, whose ratios differ.
+        json: print JSON (see `jaxbounds schema changes`).
     """
     (before, about_a), (after, about_b) = _run_of(a), _run_of(b)
     found = [c for c in changes(before, after) if not verdicts or c.what not in MEASURED]

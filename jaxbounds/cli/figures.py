@@ -1,4 +1,4 @@
-"""The commands that draw a figure of a paper, found by the figure's name in print."""
+"""Find the commands that draw a figure of a paper, by the name of the figure in the paper."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _FIGURE = re.compile(r"(?i)(?:(?P<paper>\w+) )?(?P<kind>fig(?:ure|\.)?|table) ?(
 
 
 def _named(label: str) -> set[str]:
-    """The figures that an experiment's label names: "Figures 1 to 3" are 1, 2 and 3."""
+    """Return the figures that an experiment's label names: "Figures 1 to 3" are 1, 2 and 3."""
     found = re.fullmatch(r"(Figure|Table)s? (\d+)(\(\w\))?(?: to (\d+))?", label)
     if found is None:
         return set()
@@ -23,7 +23,7 @@ def _named(label: str) -> set[str]:
 
 
 def drawing(paper: str, item: str, /) -> list[Experiment]:
-    """The experiments of a paper that draw a figure or a table.
+    """Return the experiments of a paper that draw a figure or a table.
 
     Args:
         paper: the id of a shipped paper.
@@ -34,7 +34,7 @@ def drawing(paper: str, item: str, /) -> list[Experiment]:
 
 
 def about_figure(name: str, /) -> Iterator[Text]:
-    """The commands that draw a figure, or why no command does; nothing where no figure is named.
+    """Yield the commands that draw a figure, or the reason why there is none.
 
     Args:
         name: "multihead Figure 2", or "Figure 2" for all papers that have one.

@@ -1,4 +1,4 @@
-"""The first screen: what `jaxbounds` is for, what to type next, what comes out."""
+"""The first screen: the purpose of `jaxbounds`, and the commands to type next."""
 
 PURPOSE = """\
 jaxbounds checks what learning-theory papers claim: four papers on Transformers,

@@ -1,4 +1,4 @@
-"""`jaxbounds guide`: pages to read, for whoever has a shell and nothing else."""
+"""`jaxbounds guide`: print the pages of the guide in a shell."""
 
 from importlib import resources
 from typing import Annotated
@@ -23,18 +23,18 @@ def topic_text(topic: str, /) -> str:
     """Return the Markdown of a topic.
 
     Raises:
-        Refused: if there is no such topic.
+        Refused: if there is no page on the topic.
     """
     if topic not in TOPICS:
-        raise Refused(f"no topic {topic!r}; there are: {', '.join(TOPICS)}")
+        raise Refused(f"topic={topic!r} has no page. Try one of: {', '.join(TOPICS)}")
     return (resources.files("jaxbounds") / "guide" / f"{topic}.md").read_text(encoding="utf8")
 
 
 def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
-    """Print a page on a topic, or which topics there are.
+    """Print the page on a topic, or the list of topics.
 
     Args:
-        topic: "start" goes from an inequality to a verdict.
+        topic: the topic; "start" goes from an inequality to a verdict.
     """
     if topic:
         text = topic_text(topic)

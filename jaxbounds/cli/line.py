@@ -1,4 +1,4 @@
-"""The way from a saved line to a paper's folder: the text of its model and of its statement."""
+"""Make the files of a paper from a saved claim of `find_violation` or `sharp_constant`."""
 
 import ast
 import json
@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 MODEL = '''"""The two sides of the claim, each once."""
 
 {code}'''
-STATEMENTS = '''"""The claim of a line as a statement: give it a label and a control."""
+STATEMENTS = '''"""The saved claim as a statement: give it a label and a control."""
 
 import jaxbounds as jb
 
@@ -46,17 +46,17 @@ CLAIM = jb.Statement(
 PAPER = jb.Paper(id="{name}", title="A claim", statements=(CLAIM,))
 '''
 FALSE = 1 + 1e-9
-"""Ratio from which on the claim counts as false; a larger ratio takes small violations for
-rounding.
+"""Ratio of the sides from which on the claim counts as false. A larger number takes small
+violations for rounding.
 """
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """Return the function that makes a paper's files from its name; no saved code is executed.
+    """Return the function that makes a paper's files from its name; it executes no saved code.
 
     Raises:
-        Refused: if the file holds no line, its code could not be read, or a part of the line is
-            more than names, numbers and sets of the library.
+        Refused: if the file holds no saved claim, or the claim has no readable code, or a part of
+            the claim is more than names, numbers and sets of the library.
     """
     try:
         saved = json.loads(file.read_text(encoding="utf8"))
@@ -64,28 +64,26 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
         code = line["code"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise Refused(
-            f"{file} is none that `save` wrote of a sharp_constant or find_violation: "
-            f"{problem}, got file={str(file)!r}. Try to save the line again"
+            f"file={str(file)!r} is no saved claim of sharp_constant or find_violation: "
+            f"{problem}. Try to save the claim again"
         ) from problem
     if not code:
         raise Refused(
-            f"{file}: the code of its functions could not be read, got code={code!r}. Try "
-            "to write them in a file, or to name only objects of a module"
+            f"file={str(file)!r} lacks the code of its functions, code={code!r}. Try to "
+            "write the functions in a file, or to name only objects of a module"
         )
     try:
         told = _Told(saved, line)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise Refused(
-            f"{file}: {problem}, file={file.name!r}. Try to save the line again"
-        ) from problem
+        raise Refused(f"file={str(file)!r}: {problem}. Try to save the claim again") from problem
     return told.files
 
 
 class _Told:
-    """A checked line: each part is a name, a number, a literal or a set.
+    """A checked saved claim: each part of it is a name, a number, a literal or a set.
 
     Attributes:
-        code: the module of the two sides, as in the file; the user reads its text.
+        code: the code of the two sides, as the file has it, for the user to read.
     """
 
     def __init__(self, saved: Mapping[str, Any], line: Mapping[str, Any]) -> None:
@@ -101,7 +99,7 @@ class _Told:
                 f"relation={line['relation']!r:.40} is neither '<=' nor '>='. Try relation='<='"
             )
         best = saved
-        if "sizes" in saved:  # of a constant: where it is largest
+        if "sizes" in saved:  # a sharp constant: take the size at which it is largest
             best = max(saved["sizes"], key=lambda found: float(found["ratio"]))
         self._best = {
             "instance": _literal(best["instance"]),
@@ -110,12 +108,10 @@ class _Told:
         }
         self._ratio = float(best.get("instance_ratio") or best["ratio"])
         if not isfinite(self._ratio):
-            raise Refused(
-                f"the ratio is {self._ratio}, and no finite number. Try to save the line again"
-            )
+            raise Refused(f"ratio={self._ratio} is no finite number. Try to save the claim again")
 
     def files(self, name: str) -> dict[str, str]:
-        """Return the text of each file of the paper of that name."""
+        """Return the text of each file of a paper with this name."""
         ratio, line, best = self._ratio, self._line, self._best
         sizes = {key for size in self._sizes for key in size}
         take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'
@@ -144,17 +140,17 @@ class _Told:
 
 
 def _definitions(code: Any) -> str:
-    """Return the code of the sides, if the module only imports and defines.
+    """Return the code of the sides, if it only imports and defines.
 
     Raises:
-        Refused: if the code is no Python, or a line of the module does more than that.
+        Refused: if the code is no Python, or a line neither imports nor defines.
     """
     try:
         tree = ast.parse(code)
     except (SyntaxError, MemoryError, RecursionError) as problem:
         raise Refused(
             f"the code of the sides is no Python: {problem!s:.80}, got "
-            f"type={type(code).__name__}. Try to save the line again"
+            f"type={type(code).__name__}. Try to save the claim again"
         ) from problem
     for node in tree.body:
         if not _defines(node):
@@ -181,10 +177,10 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _names(which: str, names: Any) -> list[str]:
-    """Return names of entries and sizes, all of them identifiers.
+    """Return names of entries and sizes, if all of them are identifiers.
 
     Raises:
-        Refused: if an entry is no name.
+        Refused: if a name is no identifier.
     """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
@@ -196,23 +192,20 @@ def _names(which: str, names: Any) -> list[str]:
 
 
 def _size(size: Mapping[str, Any]) -> dict[str, float]:
-    """Return the static part of an instance.
+    """Return the sizes of an instance, if they are finite numbers by name.
 
     Raises:
-        Refused: if it holds more than finite numbers by names.
+        Refused: if a size is no finite number, or a name no identifier.
     """
     _names("a size", size)
     for name, value in size.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-            raise Refused(
-                f"the size {name} is {value!r:.40}, and no finite number: "
-                f"{name}={value!r:.40}. Try an integer"
-            )
+            raise Refused(f"the size {name}={value!r:.40} is no finite number. Try an integer")
     return dict(size)
 
 
 def _literal(value: Any) -> Any:
-    """Return a JSON value whose `repr` is a literal.
+    """Return a value of JSON, if its `repr` is a Python literal.
 
     Raises:
         Refused: if a number is infinite or NaN.
@@ -222,7 +215,7 @@ def _literal(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(_literal, value))
     if isinstance(value, float) and not isfinite(value):
-        raise Refused(f"the instance holds {value}, got value={value}. Try finite numbers")
+        raise Refused(f"the instance holds value={value}. Try finite numbers")
     return value
 
 

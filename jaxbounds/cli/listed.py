@@ -1,4 +1,4 @@
-"""The files of a paper that is started from its LaTeX: its items as data, and room for claims."""
+"""The files of a new paper made from its LaTeX: its items as data, and a place for claims."""
 
 import dataclasses
 
@@ -7,25 +7,26 @@ from jaxbounds.papers.latex.items import Source
 
 README = """# {name}
 
-`items.py` lists what the source numbers: theorems, definitions, assumptions and labelled displays,
-each with its printed number, label, text and place. No statement covers an item yet.
-`statements.py` holds the claims, `model.py` the formulas that the claims call. From the folder
-above this one (`jaxbounds guide start` goes on):
+`items.py` lists the numbered items of the source: theorems, definitions, assumptions and labelled
+displays, each with its printed number, label, text and place. No statement covers an item yet.
+`statements.py` holds the claims, and `model.py` the formulas that the claims call. Type in the
+folder above this one (`jaxbounds guide start` explains the next steps):
 
     jaxbounds verify {name} --import {name}              # a verdict for each form, and the coverage
     jaxbounds audit {name} --import {name} --out audit   # a page: which items have a verdict
 """
 INIT = '"""{name}: the claims of a paper, measured."""\n'
 MODEL = '"""The formulas of the paper, each once. Statements call them."""\n'
-STATEMENTS = '''"""The claims of the paper, in its order; `items.py` lists what the paper numbers.
+STATEMENTS = '''"""The claims of the paper, in its order; `items.py` lists its numbered items.
 
 To cover an item, add a claim about it: the item gives id, label, place and formula.
 
     BALL = {{"x": jb.Ball(1, "d")}}
     ITEMS[{first!r}].claim(model.left, "<=", model.right, over=BALL, sizes={{"d": (2, 5)}})
 
-`ITEMS[...].statement(kind=..., evaluate=..., ...)` states what no line states. `Paper(items=...)`
-says of an item why nothing judges it: items={{"Definition 1": "none: it fixes the notation"}}.
+`ITEMS[...].statement(kind=..., evaluate=..., ...)` declares a claim that needs more than one line.
+`Paper(items=...)` gives the reason why no statement judges an item:
+items={{"Definition 1": "none: it fixes the notation"}}.
 """
 
 import jaxbounds as jb
@@ -39,7 +40,7 @@ PAPER = jb.Paper(
     statements=(),
 )
 '''
-ITEMS = '''"""What the paper numbers, in its order, read from {file}.
+ITEMS = '''"""The numbered items of the paper, in its order, read from {file}.
 
 No statement covers an item yet: `statements.py` says how to add one.
 """
@@ -56,7 +57,7 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
     Args:
         name: the id of the paper.
-        source: the items that its LaTeX lists.
+        source: the items of its LaTeX.
     """
     entries = "".join(map(_entry, source.items))
     first = source.items[0].id.partition(".")[2] if len(source.items) else "thm1"

@@ -20,14 +20,14 @@ def merge(
     out: str,
     imports: Imports = (),
 ) -> int:
-    """Put the shards of a run, or the shares of a sweep, together: the bits are those of one run.
+    """Put the shards of a run, or the shares of a sweep, together; the bits equal one run's.
 
     Args:
-        folders: what `jaxbounds run --shard` was given as `--out`, folders of single shards, or the
+        folders: the `--out` of `jaxbounds run --shard`, or the folders of single shards, or the
             folders of all shares of a sweep.
-        out: folder of the whole.
-        imports: modules or files of your own that the run needs, as `jaxbounds run` was given them;
-            the shards name no code to run.
+        out: the folder of the whole run or sweep.
+        imports: modules or files of your own that the run needs, as for `jaxbounds run`. The
+            files of shards never load code.
     """
     if not folders:
         raise Refused(

@@ -1,4 +1,4 @@
-"""`jaxbounds new`: write a folder for a user's own paper, which `verify` passes at once."""
+"""`jaxbounds new`: write a folder for a user's own paper, whose claims pass `verify` at once."""
 
 import dataclasses
 import importlib.util
@@ -20,25 +20,23 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 NAME = "room"
-"""The paper's name in the template."""
+"""The name of the paper in the template, which the new paper's name replaces."""
 
 
 def _paper_id(folder: Path) -> str:
     """Return the id of the paper in a folder: the folder's name.
 
     Raises:
-        Refused: if it is no name for a paper and a package, or is taken.
+        Refused: if the name cannot be a paper's id and a package, or is taken.
     """
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise Refused(
-            f"{name!r} cannot be a paper's id and a package, got name={name!r}. Try "
-            "lower-case letters, then also digits and _"
+            f"name={name!r} cannot be a paper's id and a package. Try lower-case letters, then "
+            "also digits and _"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
-        raise Refused(
-            f"there is a module or paper {name!r} already, got name={name!r}. Try another name"
-        )
+        raise Refused(f"name={name!r} is the name of another module or paper. Try another name")
     return name
 
 
@@ -55,13 +53,13 @@ def new(
     """Start a paper of your own: formulas, statements, tests and a README that `verify` passes.
 
     Args:
-        folder: a new folder; its name becomes the paper's id.
+        folder: the path of a new folder, whose name becomes the paper's id.
         from_: a paper's .tex file, or its folder. Each numbered theorem, definition, assumption and
-            labelled display becomes an item, ready to be judged and not yet covered. No code of the
-            source is executed. Or the file that `save` wrote of a `sharp_constant` or
-            `find_violation` of two functions. Their claim is then the paper's first statement,
-            instead of the example's. `new` prints the files before it writes them, because `verify`
-            will run the code of the two functions.
+            labelled display becomes an item that no statement covers yet. The command executes no
+            code of the source. Or a file that `save` wrote for the result of `sharp_constant` or
+            `find_violation`. Its claim is then the paper's first statement, instead of the
+            example's. `new` prints the files before it writes them, because `verify` will run the
+            code of the claim.
     """
     name = _paper_id(folder)
     if from_ is not None and (from_.is_dir() or from_.suffix == ".tex"):
@@ -84,7 +82,7 @@ def new(
 
 
 def _from_source(folder: Path, name: str, source: Path) -> int:
-    """Start a paper from its LaTeX."""
+    """Write the folder of a new paper from its LaTeX."""
     from jaxbounds.cli.listed import files_of
     from jaxbounds.papers.latex import items_in
 
@@ -100,9 +98,7 @@ def _from_source(folder: Path, name: str, source: Path) -> int:
 
 def _refuse_taken(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(
-            f"{folder} is there already, got folder={str(folder)!r}. Try to give a new folder"
-        )
+        raise Refused(f"folder={str(folder)!r} exists already. Try a new folder")
 
 
 def _write(folder: Path, name: str, texts: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""`jaxbounds plot`: draw the figures of finished runs, and the looseness of verified statements."""
+"""`jaxbounds plot`: draw figures of finished runs, and the looseness of verified statements."""
 
 import importlib.util
 from collections.abc import Callable, Sequence
@@ -41,17 +41,17 @@ def plot(
     """Draw a finished run again, or how loose the forms of verified statements are.
 
     Args:
-        folder: what `jaxbounds run` or `jaxbounds verify` wrote.
-        patterns: after `verify`: ids of statements as there; all without one.
-        verbose: after `run`: print the numbers behind every claim.
+        folder: the folder that `jaxbounds run` or `jaxbounds verify` wrote.
+        patterns: for a folder of `verify`: the ids of the statements to draw, as for `verify`; all
+            unless given.
+        verbose: for a folder of `run`: print the numbers of every claim.
         imports: modules or files that hold a PAPER or EXPERIMENTS of your own.
     """
     if (folder / "verdicts.json").is_file():
         return _plot_slack(folder, patterns, imports)
     if patterns:
         raise Refused(
-            f"{folder} holds no verdicts: patterns are for those, got "
-            f"patterns={patterns}. Try it without patterns"
+            f"{folder} holds no verdicts, but patterns={patterns} select verdicts. Try no patterns"
         )
     dataset = load(folder / "result.nc")
     answer(folder=str(folder))
@@ -102,9 +102,9 @@ def print_result(
     """Print a result's findings about the paper's claims, then its further text.
 
     Args:
-        experiment: the experiment that gave the result.
+        experiment: the experiment of the result.
         dataset: the result.
-        verbose: print the numbers of claims that are reproduced, too.
+        verbose: also print the numbers of claims that are reproduced.
     """
     console = console_for_output()
     console.print(f"{experiment.id}  {experiment.label}: {experiment.title}", markup=False)
@@ -123,7 +123,7 @@ _STYLES = {True: "green", False: "bold red", None: "magenta"}
 
 def _summary(claims: Sequence[Finding], verbose: bool) -> str:
     if not claims:
-        return "no claim of the paper is about a grid like this one"
+        return "the paper makes no claim about this grid"
     yes, no, unsure = (sum(c.reproduced is kind for c in claims) for kind in _WORDS)
     words = f"{yes} of {len(claims)} claims reproduced"
     words += "".join(f", {n} {text}" for n, text in ((no, "NO"), (unsure, "open")) if n)
@@ -141,7 +141,7 @@ def _claim_table(claims: Sequence[Finding], verbose: bool) -> Table:
 
 
 def draw_result(experiment: Experiment, folder: Place, /) -> int:
-    """Draw the figure of a stored result, beside it."""
+    """Draw the figure of a stored result into the folder of the result."""
     console, written = console_for_output(), ["result.nc"]
     dataset = load(folder / "result.nc")
     if _can_draw():

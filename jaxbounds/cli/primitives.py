@@ -1,4 +1,4 @@
-"""`jaxbounds primitives`: the operations of JAX for which a rule is missing."""
+"""`jaxbounds primitives`: list the operations of JAX for which the library lacks a rule."""
 
 import jax
 from rich import box
@@ -12,13 +12,13 @@ COLUMNS = ("parameters", "numpy", "balls", "slopes")
 
 
 def primitives(*, all: bool = False, json: bool = False) -> int:
-    """List the operations of JAX that lack a rule; "-" marks a missing one.
+    """List the operations of JAX for which the library lacks a rule; "-" marks a missing rule.
 
     Without a rule for NumPy the compiler runs the operation. Without a rule for balls `certify`
-    refuses it, and without a rule for slopes a proof on a box does.
+    refuses the operation, and without a rule for slopes a proof on a box refuses it.
 
     Args:
-        all: list the operations that lack none as well.
+        all: also list the operations that have every rule.
         json: print a list of objects instead of a table.
     """
     rows = [row for row in coverage() if all or not _is_complete(row)]

@@ -1,6 +1,6 @@
-"""The output of `list`, `show` and `errata`, kept until the library changes.
+"""A cache of the output of `list`, `show` and `errata`, until the library changes.
 
-These commands read declarations only, and yet loading them takes a second or two of JAX.
+These commands only read declarations, but loading JAX takes a second or two.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from jaxbounds.ground.private import key_of, private, read_signed, signature
 from jaxbounds.runs.digest import cache_folder, digest_of
 
 COMMANDS = ("list", "show", "errata")
-"""Commands whose output depends on the source, the arguments and the terminal alone."""
+"""The commands whose output depends on the source, the arguments and the terminal alone."""
 _TERMINAL = ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
 
 
@@ -45,18 +45,18 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 
 
 def recall(arguments: Sequence[str], /) -> str | None:
-    """Return the text that these arguments printed before.
+    """Return the text that a command with these arguments printed before.
 
-    None if it is unknown, or depends on more.
+    None if the text is unknown, or depends on more than the library.
     """
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None
-    content = read_signed(file)  # a cut or changed file is no answer
+    content = read_signed(file)  # None for an incomplete or changed file
     return None if content is None else content.decode()
 
 
 class _Both:
-    """Standard output, and a copy of its text."""
+    """Standard output, with a copy of its text."""
 
     def __init__(self) -> None:
         self.out, self.copy = sys.stdout, io.StringIO()
@@ -65,14 +65,14 @@ class _Both:
         return getattr(self.out, name)
 
     def write(self, text: str, /) -> int:
-        """Write a text to both."""
+        """Write a text to standard output and to the copy."""
         self.copy.write(text)
         return self.out.write(text)
 
 
 @contextlib.contextmanager
 def remember(arguments: Sequence[str], /) -> Iterator[None]:
-    """Keep the text printed within, unless an exception ends it; remove texts of other sources."""
+    """Store the text that a `with` block prints, unless it raises; remove outdated texts."""
     if not _is_kept(arguments):
         yield
         return
@@ -82,7 +82,7 @@ def remember(arguments: Sequence[str], /) -> Iterator[None]:
     file = _file(arguments)
     if file is None:
         return
-    # Without a place to keep it, or for text that UTF-8 cannot write, it is made each time.
+    # Without a cache, or if UTF-8 cannot encode the text, the command runs each time.
     with contextlib.suppress(OSError, UnicodeEncodeError):
         for other in file.parent.parent.glob("*"):
             if other != file.parent:

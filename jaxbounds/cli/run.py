@@ -1,4 +1,4 @@
-"""`jaxbounds run`: the figures of the papers as experiments."""
+"""`jaxbounds run`: run an experiment, which makes a figure or table of a paper."""
 
 import functools
 import signal
@@ -31,13 +31,13 @@ from jaxbounds.runs.request import Request, configured, requested
 
 USAGE = """usage: jaxbounds run EXPERIMENT [--preset NAME] [--seed INT] [--out FOLDER] [OPTIONS]
 
-Run an experiment: its data, its figure, and what it says about the paper's claims.
+Run an experiment: compute its data, draw its figure, and test the paper's claims on it.
 `jaxbounds run EXPERIMENT --help` lists its presets and the fields of its configuration.
 """
 
 
 def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a configuration, with the fields of its parts by paths, as its flags."""
+    """Yield the fields of a configuration, with the fields of nested parts by dotted paths."""
     for field in fields(config):
         value = getattr(config, field.name)
         if is_dataclass(value):
@@ -47,7 +47,7 @@ def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(config: Any, preset: Any, /) -> str:
-    """Return the fields in which a preset differs from the default, as flags."""
+    """Return the fields in which a preset differs from the default, as name=value."""
     before = dict(_flat(config))
     shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     changed = ((k, v) for k, v in _flat(preset) if k not in before or before[k] != v)
@@ -55,10 +55,10 @@ def differences(config: Any, preset: Any, /) -> str:
 
 
 def list_experiments() -> int:
-    """Print how `run` is used, what can be run, and in what presets differ from the defaults."""
+    """Print the usage of `run`, the experiments, and the differences of presets from defaults."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("experiment", no_wrap=True)
-    for name in ("in the paper", "what it does; its presets, and what they change"):
+    for name in ("in the paper", "purpose; the presets, and the fields that they change"):
         table.add_column(name)
     for experiment in experiments().values():
         about = Text(experiment.title)
@@ -81,25 +81,25 @@ def list_experiments() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The flags that every experiment has.
+    """The options that every experiment has.
 
     Attributes:
-        preset: a named configuration to start from.
-        seed: of all draws.
-        precision: of products of matrices: "highest", "high" or "default", as JAX names them.
-        deadline: seconds between SIGTERM and the end that the machine grants; a run that can be
-            resumed keeps what it has within them.
-        out: folder of the results, or its address on an object store (s3://bucket/name);
+        preset: the named configuration to start from.
+        seed: the seed of all draws.
+        precision: JAX's precision of matrix products: "highest", "high" or "default".
+        deadline: seconds that the machine leaves between SIGTERM and the end; a resumable run
+            stores its progress within this time.
+        out: the folder of the results, or its address on an object store (s3://bucket/name);
             "results/<experiment>" unless given.
-        verbose: print the numbers behind every claim, not of those alone that are not reproduced.
-        resume: continue the run that the folder holds, instead of starting again.
-        shard: compute one share of the run's lanes, as "3/16", wherever and whenever;
-            `jaxbounds merge` puts them together.
-        shards: cut the run into so many shares, compute them where `--engine` says, merge them.
-        on: where.
-        together: several processes that share their devices.
-        imports: modules or files of your own that define EXPERIMENTS, or register what experiments
-            can name (an architecture).
+        verbose: print the numbers of every claim, not only of claims that are not reproduced.
+        resume: continue the run that the folder holds, instead of starting a new run.
+        shard: compute one share of the run's lanes (its independent training runs), as "3/16", on
+            any machine; `jaxbounds merge` puts the shares together.
+        shards: cut the run into so many shares, compute them by `--engine`, and merge them.
+        on: the engine that computes the shares.
+        together: the options of several processes that share their devices.
+        imports: modules or files of your own that define EXPERIMENTS, or register objects that an
+            experiment can name, such as an architecture.
     """
 
     preset: str = "default"
@@ -117,7 +117,7 @@ class Options:
 
 
 class Asked(NamedTuple):
-    """A run, with the flags that say how it is done."""
+    """The request of a run, with the options of `run`."""
 
     request: Request
     options: Options
@@ -129,7 +129,7 @@ class Asked(NamedTuple):
 
 
 def _help(experiment: Experiment) -> None:
-    """Print the options of a run: the flags of all experiments, and the fields of this one."""
+    """Print the options of all experiments, and the fields of this experiment's configuration."""
     presets = ", ".join(["default", *experiment.presets])
     general = ["--preset NAME", "--seed INT", "--precision highest|high|default", "--out FOLDER"]
     general += ["--import MODULE", "--verbose"]
@@ -149,9 +149,9 @@ def _help(experiment: Experiment) -> None:
         ["--help"],
         description=f"{experiment.label}: {experiment.title}.\n\n"
         f"{f'This figure {ran}. ' if ran else ''}"
-        "A run says after its first chunk how long it takes on this machine.\n\n"
-        f"Besides the fields below: {', '.join(general)}. Presets: {presets}; "
-        "the defaults shown are those of the first.",
+        "After its first chunk a run prints how long it will take on this machine.\n\n"
+        f"Further options: {', '.join(general)}. Presets: {presets}. The defaults below are "
+        "the values of the first preset.",
     )
 
 
@@ -166,18 +166,18 @@ def _check(experiment: Experiment, options: Options) -> None:
         for flag in (flag for flag, given in several.items() if given):
             word = "be resumed" if flag == "--resume" else "be cut into shards or shared"
             raise Refused(
-                f"{experiment.id} cannot {word}: run it without {flag}, got flag={flag!r}. "
-                "Try the run without it"
+                f"experiment={experiment.id} cannot {word}, got flag={flag!r}. Try the run "
+                "without it"
             )
     options.together.check()
     if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
         raise Refused(
-            "--shard, --shards and --distributed exclude each other: give one, got "
+            "--shard, --shards and --distributed exclude each other, got "
             f"shard={options.shard!r}, shards={options.shards}. Try one of them"
         )
     if not options.deadline > 0:
         raise Refused(
-            f"--deadline is a positive number of seconds, got {options.deadline:g}. Try "
+            f"deadline={options.deadline:g}, expected a positive number of seconds. Try "
             "--deadline 30"
         )
     if options.shards < 0 or (options.on != HERE and not options.shards):
@@ -212,12 +212,12 @@ def run(
     flags: Annotated[tuple[str, ...], tyro.conf.Suppress] = (),
     /,
 ) -> int:
-    """Run an experiment: its data, its figure, and what it says about the paper's claims.
+    """Run an experiment: compute its data, draw its figure, and test the paper's claims on it.
 
     `jaxbounds run EXPERIMENT --help` lists the fields of its configuration.
 
     Args:
-        experiment: its id, as "multihead.fig2".
+        experiment: the id of the experiment, as "multihead.fig2".
         flags: --preset, --seed, --out, --resume, --import, and fields of the configuration.
     """
     asked = _asked(experiment, flags)
@@ -226,7 +226,7 @@ def run(
     if options.shard:
         share = Share.read(options.shard)
         folder = compute_share(request, asked.out, share, resume=options.resume)
-        words = "written; when all are there: jaxbounds merge"
+        words = "written; when all shards are there, type jaxbounds merge"
         answer(folder=str(folder))
         say(f"{folder}: shard {share} is {words} {asked.out} --out {asked.out}")
         return 0
@@ -243,10 +243,10 @@ def run(
 
 
 def _run_together(together: Distributed, experiment: str, flags: tuple[str, ...]) -> int:
-    together.join()  # before anything that starts JAX, as a key does
+    together.join()  # before any call that starts JAX, such as the making of a key
     asked = _asked(experiment, flags)
     with interruptible():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above answers it by SIGTERM
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process sends SIGTERM instead
         grant(asked.options.deadline)
         return _whole(asked, together=True)
 
@@ -263,9 +263,9 @@ def _whole(asked: Asked, together: bool = False) -> int:
 
 
 def finish(request: Request, out: Place, /, *, resume: bool, verbose: bool = False) -> int:
-    """Compute the rest of a run, print, write and draw it.
+    """Compute the rest of a run; print, write and draw the result.
 
-    Only the first of several processes does so.
+    Only the first of several processes prints, writes and draws.
     """
     about = request.about
     dataset = compute(request, out, resume=resume)

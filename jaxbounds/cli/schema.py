@@ -1,4 +1,4 @@
-"""`jaxbounds schema`: what --json prints, for programs."""
+"""`jaxbounds schema`: print the JSON Schema of the output of --json."""
 
 import importlib
 from typing import Annotated
@@ -17,7 +17,7 @@ SCHEMAS = {
     "constants": ("constants.result", "SharpConstant"),
     "answers": ("cli.answers", "answers_schema"),
 }
-"""The place of each schema by name: a function, or the dataclass of the listed objects."""
+"""The module of each schema, and in it a function or the dataclass of the listed objects."""
 
 
 def _schema(name: str) -> Schema:
@@ -28,7 +28,7 @@ def _schema(name: str) -> Schema:
 
 
 def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
-    """Print the JSON Schema of what the commands print with --json; of all, by name, unless named.
+    """Print the JSON Schema of the output of --json; all schemas by name unless one is named.
 
     Args:
         name: "verdicts" (verify), "statements" (list, show), "errata", "changes" (diff),

@@ -1,4 +1,4 @@
-"""The output of `jaxbounds verify`, while statements are judged and afterwards."""
+"""The output of `jaxbounds verify`, during the run and at its end."""
 
 import itertools
 import sys
@@ -22,21 +22,22 @@ from jaxbounds.runs.folder import Kept
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 SHOWN = 20
-"""Forms with changed values that are named; more lines hide the summary above them."""
+"""Forms with changed values that the output names. A larger number prints more lines, which may
+push the summary off the screen."""
 FEW = 20
-"""Forms up to which all rows are printed; of more forms, the rows that are not as recorded. A
-larger number prints more rows.
+"""Forms up to which a run prints all rows; a larger run prints only rows that are not as recorded.
+A larger number prints more rows.
 """
 
 
 LINES = 8
-"""Lines of progress where standard error is no terminal, besides a line for each statement with an
-unexpected verdict. A larger number reports progress more often.
+"""Lines of progress of a run whose standard error is no terminal, besides a line for each statement
+with an unexpected verdict. A larger number reports progress more often.
 """
 
 
 class Screen:
-    """Rows in the order of the statements as soon as they can be printed; progress beside them.
+    """The screen of a run: rows in the order of the statements, as early as possible, and progress.
 
     Args:
         console: the console of the rows; progress goes to standard error.
@@ -89,7 +90,7 @@ class Screen:
         Plain(stderr=True).print(f"{line} ({self.left()})", soft_wrap=True)
 
     def left(self) -> str:
-        """Estimate the time of the rest from the time so far, including unfinished statements."""
+        """Estimate the remaining time from the time so far, including unfinished statements."""
         total, kept = len(self._names), self._kept
         judged = len(self._done) - kept
         rest = total - len(self._done)
@@ -101,13 +102,13 @@ class Screen:
         return f"about {spent / judged * rest:.0f} s left"
 
     def rest(self) -> None:
-        """Print, after an interruption, the rows that waited for others."""
+        """Print the rows that still wait for earlier statements, after an interruption."""
         for name in self._names[self._printed :]:
             self._show(self._done.get(name, ()))
 
 
 class _Left(ProgressColumn):
-    """The time left, printed again and again, also while one slow statement is judged."""
+    """The remaining time, which is updated also during one slow statement."""
 
     max_refresh = 0.5
 
@@ -116,7 +117,7 @@ class _Left(ProgressColumn):
         self._screen = screen
 
     def render(self, task: Task) -> Text:
-        """Return the words of the screen."""
+        """Return the words of the remaining time."""
         return Text(self._screen.left())
 
 
@@ -136,15 +137,15 @@ def show(
         run: the verification to run.
         console: the console for the table.
         every: print every row; a few rows are printed in any case.
-        verbose: also print notes that change no verdict: draws that do not count, ratios that
+        verbose: also print notes that change no verdict: draws that were left out, ratios that
             moved.
-        record: keep ratios and values in the papers' records.
+        record: write ratios and values into the papers' records.
         durations: the number of slowest statements to name.
     """
     few = sum(len(s.forms) for s in run.selection.statements) <= FEW
     every, verbose = every or few, verbose or few
     _judge(run, console, every)
-    aside = list(_notes(run))  # before `record` takes it as known
+    aside = list(_notes(run))  # before `record` replaces the ratios on record
     _summarize(run, console, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
     if line := pointer(_with_codes(run, every), run.selection.papers):
@@ -161,7 +162,7 @@ def show(
 
 
 def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
-    """The words on the screen that may have codes: forms of the rows, errata of the last line."""
+    """Yield the names on the screen that may have codes: forms of rows, errata of the last line."""
     yield from ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
     chosen = {s.id for s in run.selection.statements}
     for paper in run.selection.papers:
@@ -170,25 +171,25 @@ def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
 
 
 def _judge(run: Verification, console: Console, every: bool) -> None:
-    """Judge the statements, and print verdicts as they come; an interruption ends it."""
+    """Judge the statements, and print verdicts as they come, until the end or an interruption."""
     screen = Screen(console, [s.id for s in run.selection.statements], every=every)
     if run.kept:
         were = "statement was" if len(run.kept) == 1 else "statements were"
-        say(f"continued: {len(run.kept)} {were} judged before, {_times(run.kept)}")
+        say(f"continued: {len(run.kept)} {were} judged in the interrupted run, {_times(run.kept)}")
     try:
         with screen.bar:
             for verdicts in run:
                 screen.judged(verdicts, before=verdicts[0].id in run.kept)
     except KeyboardInterrupt:
         run.stopped = INTERRUPTED
-    except OSError:  # the verdicts cannot be kept: print them at least
+    except OSError:  # the verdicts cannot be stored, so they are printed at least
         screen.rest()
         raise
     screen.rest()
 
 
 def _times(kept: Mapping[str, Kept]) -> str:
-    """Say when statements were judged, and name up to a few of them."""
+    """Return when statements were judged, and the names of up to `FEW` of them."""
     times = sorted(one.when for one in kept.values())
     span = times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
     more = f" and {len(kept) - FEW} more" if len(kept) > FEW else ""
@@ -228,14 +229,14 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
 
 
 def _notes(run: Verification) -> Iterator[str]:
-    """Yield the notes that change no verdict: draws that do not count, ratios that moved."""
+    """Yield the notes that change no verdict: draws that were left out, ratios that moved."""
     yield from left_out(v for v in run.verdicts if v.as_expected)
     if not run.options.seed and not run.options.thorough:
         yield from drifted(run.verdicts, run.selection.papers)
 
 
 def _say_where(run: Verification, published: bool, console: Console) -> None:
-    """Print the place of the results, and the next step."""
+    """Print the folder of the results, and the next step."""
     files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
     if published:
         console.print(f"written to {run.folder.path}: {files}")
@@ -246,7 +247,7 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
         console.print(f"{run.stopped}: {run.folder.path} keeps its earlier results")
     if edited := run.edited():
         names = ", ".join(edited[:FEW])
-        console.print(f"changed while this run was at work, so judge again: {names}")
+        console.print(f"changed during this run, so judge again: {names}")
     if run.stopped:
         left = len(run.selection.statements) - len(run.done)
         but = "without -x " if run.stopped == AT_FIRST else ""

@@ -1,7 +1,7 @@
-"""Standard streams that may be closed or full, and the characters that a terminal may get.
+"""Standard streams that may be closed or full, and text without control characters.
 
-A stream never loses work. A closed stream counts as an empty one. If a stream takes no more text,
-the rest is dropped, and the exit status says so.
+A failure of a stream loses no work. A closed stream takes all text and drops it. If a stream takes
+no more text, the rest is dropped, and the exit status shows it.
 """
 
 import contextlib
@@ -13,8 +13,9 @@ from typing import Any
 from jaxbounds.ground.text import printable
 
 LOST = 3
-"""The exit status of a command that did all its work and could not print it; a larger number would
-be another status.
+"""The exit status of a command that did all its work but could not print all of it.
+
+It is a code of the shell: a larger number would be another status.
 """
 
 
@@ -29,13 +30,13 @@ def say(text: object, /, *, errors: bool = True) -> None:
 
 
 class Stream:
-    """A stream of text that stops taking text, quietly, once its file takes no more.
+    """A stream of text that silently drops text after its file takes no more.
 
-    A reader of standard output that went away still ends the command, by a `BrokenPipeError`.
+    If the reader of standard output is gone, a `BrokenPipeError` still ends the command.
     """
 
     def __init__(self, stream: Any, *, ends: bool = True) -> None:
-        """Take a stream; with `ends` false a reader that went away is no reason to end either."""
+        """Wrap a stream; with `ends` false, a reader that is gone does not end the command."""
         self._stream, self._ends = stream, ends
         self.problem: OSError | None = None
 
@@ -43,7 +44,7 @@ class Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str, /) -> int:
-        """Write, unless the file takes no more."""
+        """Write a text, or drop it if the file takes no more."""
         if self.problem is None:
             try:
                 return int(self._stream.write(text))
@@ -52,7 +53,7 @@ class Stream:
         return len(text)
 
     def flush(self) -> None:
-        """Hand on what was written, unless the file takes no more."""
+        """Flush the stream, unless the file takes no more."""
         if self.problem is None:
             try:
                 self._stream.flush()
@@ -67,7 +68,7 @@ class Stream:
 
     def to_nowhere(self) -> None:
         """Drop the rest of the output, including the text that Python writes at its exit."""
-        with contextlib.suppress(OSError, ValueError):  # a stream without a file
+        with contextlib.suppress(OSError, ValueError):  # the stream may have no file
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
@@ -80,7 +81,7 @@ class Streams:
         self.out, self.errors = Stream(sys.stdout), Stream(sys.stderr, ends=False)
 
     def status(self, status: int, /) -> int:
-        """Return the exit status of a command, changed where its output was lost."""
+        """Return the exit status of a command, or another one if its output was lost."""
         try:
             self.out.flush()
             self.errors.flush()
@@ -90,15 +91,15 @@ class Streams:
         if self.out.problem is None:
             return status
         reason = self.out.problem.strerror or str(self.out.problem)
-        say(f"jaxbounds: standard output took only a part of what was printed: {reason}")
+        say(f"jaxbounds: standard output took only a part of the text: {reason}")
         return LOST if status in (0, 1) else status
 
 
 def _open_what_is_closed() -> None:
     """Open the null device in place of closed streams.
 
-    Otherwise the next file that is opened takes the number of such a stream, and what any process
-    below prints goes into that file.
+    Otherwise the next opened file would get the file number of a closed stream, and the output of
+    any child process would go into the file.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -116,9 +117,9 @@ def _open_what_is_closed() -> None:
 
 @contextlib.contextmanager
 def usable_streams() -> Iterator[Streams]:
-    """Make standard output and error writable for the length of a `with` block."""
+    """Make standard output and standard error writable during a `with` block."""
     streams = Streams()
     with contextlib.redirect_stdout(streams.out), contextlib.redirect_stderr(streams.errors):  # type: ignore[type-var]
         if streams.closed:
-            say("jaxbounds: standard output is closed: nothing is printed")
+            say("jaxbounds: standard output is closed, so the command prints nothing there")
         yield streams

@@ -1,4 +1,4 @@
-"""`jaxbounds verify`: the statements, one verdict for each form."""
+"""`jaxbounds verify`: judge statements, with one verdict for each form."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def verify(
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """Check the statements, all or those whose id matches: a verdict for each form.
+    """Judge all statements, or the statements whose id matches: one verdict for each form.
 
     The command prints the forms that are not as recorded, then a line for each paper, and the
     number of errata. A run of few forms prints all of them; report.html has every form.
@@ -53,37 +53,38 @@ def verify(
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
             files that hold a PAPER.
-        out: folder for verdicts.json, report.html, worst instances and counterexamples.
-        judging: how the statements are judged.
-        jobs: processes; 0 means one for each core.
-        record: keep the worst ratios, and values of all judged functions, in the papers' records/,
-            as those to compare with; the output names what changed.
-        accept: where a form fails and is not recorded so, write its counterexample, ready to be
-            declared, with an erratum to fill in, into accepted.py of the paper's records, for
-            review; an earlier one is never replaced.
-        kind: only statements of this kind; may be repeated.
+        out: the folder for verdicts.json, report.html, worst instances and counterexamples.
+        judging: the options of judging.
+        jobs: the number of processes; 0 means one for each core.
+        record: write the worst ratios, and the values of all judged functions, into the papers'
+            records/, for comparison with later runs; the output names the changes.
+        accept: for each form that fails without a record, write its counterexample and an erratum
+            to fill in, as declarations, into accepted.py of the paper's records. They are for
+            review; the command never replaces an earlier file.
+        kind: judge only statements of this kind; may be repeated.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: only what was not as recorded when it was judged last; all if there is none.
-        durations: name the statements that took longest, so many.
+        last_failed: judge only statements that were not as recorded in the last run; all if there
+            are none.
+        durations: name so many statements that took longest.
         every: print every row; up to 20 forms are printed in any case.
-        verbose: print also what changes no verdict: draws that do not count, ratios that moved.
-        json: print the verdicts as JSON (see `jaxbounds schema verdicts`), the rest on standard
-            error.
-        watch: judge again whatever a change of your files changed, until Ctrl-C.
+        verbose: also print notes that change no verdict: draws that were left out, ratios that
+            moved.
+        json: print the verdicts as JSON (see `jaxbounds schema verdicts`), and other text on
+            standard error.
+        watch: judge statements again after each change of your files, until Ctrl-C.
         imports: modules or files that hold a PAPER of your own.
-        on: where the statements are judged.
+        on: the engine that judges the statements.
     """
     if judging.certify:
-        import jaxbounds.certification  # noqa: F401 - says at once what is missing
+        import jaxbounds.certification  # noqa: F401 - names a missing package at once
     if record:
         judging.refuse_to_record()
     judging.check()
     if watch:
         if record or last_failed or json or accept:
             raise Refused(
-                f"--watch judges what changed, got record={record}, "
-                f"last_failed={last_failed}, json={json}, accept={accept}. Try to leave "
-                "--record, --last-failed, --json, --accept out"
+                f"--watch excludes record={record}, last_failed={last_failed}, json={json}, "
+                f"accept={accept}. Try to leave --record, --last-failed, --json, --accept out"
             )
         from jaxbounds.cli.watch import Watched, keep_watching
 
@@ -105,7 +106,7 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """Write the findings that are not recorded beside their papers, and yield the files."""
+    """Write the failing forms without a record beside their papers, and yield the files."""
     wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
     for paper in run.selection.papers:
         found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))

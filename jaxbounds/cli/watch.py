@@ -1,9 +1,9 @@
-"""`jaxbounds verify --watch`: judge again, during editing, what a change may have changed.
+"""`jaxbounds verify --watch`: judge statements again while the user edits their code.
 
-Each round is a fresh process, so that no edited code is left over. A statement is judged again if
-the code behind it changed (see `jaxbounds show ID --code`). It is also judged again if a file or
-folder outside of its paper's folder changed: other code, files that it read, folders that it
-listed. The environment of a round is that of the command, which cannot change from outside.
+Each round is a new process, so that no old code stays in memory. A round judges a statement again
+if its code changed (see `jaxbounds show ID --code`), or if a file or folder outside of its paper's
+folder changed: other code, files that it read, folders that it listed. All rounds share the
+environment of the command.
 """
 
 import contextlib
@@ -28,12 +28,13 @@ from jaxbounds.runs.interruption import interruptible
 from jaxbounds.runs.statement_run import Options, Verification
 
 WAIT = 0.3
-"""Seconds between two looks at the files; a larger number answers a change later."""
+"""Seconds between two looks at the files. A larger number answers a change later."""
 TIDY = 3.0
-"""Seconds that a cut round has to put away its results; a larger number ends the watch later."""
+"""Seconds in which an interrupted round can store its results. A larger number ends the watch
+later."""
 Stamps = dict[Path, tuple[int, ...]]
-"""Stamps of files, which change with each file: its number, size and times. The time of a change
-(ctime) is the system's own: no program sets it.
+"""The stamp of each file: its inode, size and times. A stamp changes whenever its file changes,
+because no program can set the time of a change (ctime).
 """
 
 
@@ -57,7 +58,7 @@ class Round(NamedTuple):
         digests: the digests of the judged code, by statement.
         stamps: the stamps of the watched files.
         status: the exit status.
-        depends: the files that each statement read, besides code.
+        depends: the files other than code that each statement read.
     """
 
     digests: dict[str, str]
@@ -67,7 +68,7 @@ class Round(NamedTuple):
 
 
 def stamps_of(files: Iterable[Path], /) -> Stamps:
-    """Return the stamps of files and folders; an absent one is left out."""
+    """Return the stamps of files and folders, without the absent ones."""
     found: Stamps = {}
     for file in files:
         with contextlib.suppress(OSError, ValueError):
@@ -77,19 +78,19 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """Return the files that were read besides code; a digest of its own covers the code."""
+    """Return the dependencies without files of code, which another digest covers."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 
 
 def _places(depends: Iterable[Depends]) -> set[Path]:
-    """Return the files to look at, also absent ones, and the folders whose names were read."""
+    """Return the files to watch, also absent ones, and the folders that the code listed."""
     found = {key: Path(place) for one in depends for key in one if (place := place_of(key))}
     return {file for key, file in found.items() if key.startswith("names") or not file.is_dir()}
 
 
 def _imported(imports: Iterable[str]) -> set[Path]:
-    """Return the files that imports name, also files that cannot be loaded."""
+    """Return the Python files that imports name, also files that cannot be loaded."""
     paths = [Path(where).resolve() for where in imports]
     return {f for path in paths for f in (path.rglob("*.py") if path.is_dir() else [path])}
 
@@ -104,7 +105,7 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
     stamps = stamps_of(_imported(watched.imports))
     try:
         selection = selected(watched.patterns, imports=watched.imports, kinds=watched.kinds)
-    except Refused as problem:  # half an edit
+    except Refused as problem:  # the edit is unfinished
         say(f"jaxbounds: {problem}")
         stamps |= stamps_of(_places([record()]))
         return Round(before.digests, before.stamps | stamps, 2, before.depends)
@@ -153,7 +154,7 @@ def _in_a_process(watched: Watched, before: Round) -> Round | None:
     except EOFError:
         return None
     except KeyboardInterrupt:
-        process.join(TIDY)  # Ctrl-C reached it, too; other signals did not
+        process.join(TIDY)  # Ctrl-C reached the process, too; other signals did not
         process.terminate()
         raise
     finally:
@@ -161,7 +162,7 @@ def _in_a_process(watched: Watched, before: Round) -> Round | None:
 
 
 def keep_watching(watched: Watched, /) -> int:
-    """Judge, wait for a change, judge again, until Ctrl-C.
+    """Judge the statements, and judge them again after each change, until Ctrl-C.
 
     Return the exit status of the last round.
 
@@ -172,7 +173,7 @@ def keep_watching(watched: Watched, /) -> int:
     try:
         while True:
             found = _in_a_process(watched, last)
-            # A broken round counts as seen: the next change tries it again.
+            # The files of a broken round count as seen, so that the next change starts a new round.
             last = found or last._replace(stamps=stamps_of(last.stamps), status=3)
             files = set(last.stamps) | _imported(watched.imports) | _places(last.depends.values())
             say(f"watching {len(files)} files; Ctrl-C ends")

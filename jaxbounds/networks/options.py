@@ -1,4 +1,4 @@
-"""Options that somebody gives: each check names the option, its value and what would do."""
+"""Checks of the user's options. Each message names the option, its value and a valid value."""
 
 import operator
 from collections.abc import Callable
@@ -11,20 +11,20 @@ from jaxbounds.ground.exceptions import Refused
 
 
 def refused(name: str, value: Any, wanted: str, example: str, /) -> Refused:
-    """The error of an option: its name, its value, the expectation, and what would do."""
+    """Return the error of an option: its name, its value, the expectation and a valid value."""
     return Refused(f"{name}={shown(value)} is no {wanted}. Try {example}")
 
 
 def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
-    """An integer, at least so large; what is traced is let through.
+    """Return an option that is an integer from `least` on; a traced value passes unchecked.
 
     Args:
-        name: of the option.
-        value: that somebody gave.
-        least: the smallest value that makes sense; None for any integer.
+        name: the name of the option.
+        value: the user's value.
+        least: the smallest valid value; None for any integer.
 
     Raises:
-        Refused: if the value is another thing, a bool or a float included.
+        Refused: if the value is no integer from `least` on; a bool and a float are no integers.
     """
     if isinstance(value, jax.core.Tracer):
         return value
@@ -41,16 +41,16 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
 
 
 def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) -> float:
-    """A real number above a bound, not NaN.
+    """Return an option that is a real number above a bound, not NaN.
 
     Args:
-        name: of the option.
-        value: that somebody gave.
-        above: what the value must exceed.
-        example: a value that would do, for the message.
+        name: the name of the option.
+        value: the user's value.
+        above: the bound that the value must exceed.
+        example: a valid value, for the message.
 
     Raises:
-        Refused: if the value is another thing.
+        Refused: if the value is no real number above the bound.
     """
     try:
         if isinstance(value, str | bytes | bool | np.bool_):
@@ -65,12 +65,12 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
 
 
 def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
-    """Something that can be called.
+    """Return an option that can be called.
 
     Args:
-        name: of the option.
-        value: that somebody gave.
-        of: what the function takes and gives, for the message.
+        name: the name of the option.
+        value: the user's value.
+        of: the arguments of the function, for the message.
 
     Raises:
         Refused: if the value cannot be called.
@@ -81,6 +81,6 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
 
 
 def shown(value: Any, /) -> str:
-    """A value in a message, in one line."""
+    """Return a value as one line of a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

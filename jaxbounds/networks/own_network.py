@@ -1,6 +1,6 @@
-"""A network of one's own, whatever library it is of: its leaves by path, and why a bound is none.
+"""The user's own network, from any library: its leaves by path, and reasons why no bound applies.
 
-A pytree is enough: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
+Any pytree will do: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
 """
 
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ Leaves = dict[str, Any]
 
 
 class Reason(NamedTuple):
-    """Why no bound applies, and what would have to change.
+    """The reason why no bound applies to a network, and the change that would help.
 
     Attributes:
-        what: was found, in a sentence.
-        paths: the parameters, or the argument, that it is about.
-        change: what to do about it.
+        what: the obstacle, in a sentence.
+        paths: the paths of the parameters that it concerns, or the name of an argument.
+        change: the change to make.
     """
 
     what: str
@@ -27,37 +27,37 @@ class Reason(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The paths in a row, of many the first few."""
+        """List the first few paths in one line."""
         return listed(self.paths) if self.paths else ""
 
     def __str__(self) -> str:
-        """Three parts on three lines; without paths on two."""
+        """Return the obstacle, its paths if it has any, and the change, each on a line."""
         where = [f"  at {', '.join(self.paths)}"] if self.paths else []
         return "\n".join([self.what, *where, f"  change: {self.change}"])
 
 
 def listed(names: list[str] | tuple[str, ...], /, most: int = 4) -> str:
-    """Names in a row, of many the first few and how many more."""
+    """List the first few names in one line, and the number of the others."""
     shown = ", ".join(names[:most]) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def holds(leaf: Any, kind: Any, /) -> bool:
-    """Whether a leaf is an array, or the shape of one, with numbers of a kind."""
+    """Return whether a leaf is an array, or an array's shape, with numbers of a kind."""
     array = isinstance(leaf, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct)
     return array and jnp.issubdtype(leaf.dtype, kind)
 
 
 def leaves_by_path(tree: Any, /, *, collections: bool = False) -> Leaves:
-    """The leaves of any pytree by paths as "block/attention/query/kernel".
+    """Return the leaves of any pytree by path, such as "block/attention/query/kernel".
 
-    The containers that Flax puts around an array are no part of a path; what a training state holds
-    beside its "params" is left out, as are random streams, leaves that are functions, and the
-    settings of Equinox's dropout.
+    A path skips the containers that Flax puts around an array. The function leaves out all parts of
+    a training state beside "params", random streams, leaves that are functions, and the settings of
+    Equinox's dropout.
 
     Args:
         tree: a pytree.
-        collections: whether "params" stays in the path.
+        collections: whether the name "params" of the collection stays in the path.
 
     Raises:
         Refused: if the keys of a dictionary cannot be ordered.

@@ -1,6 +1,6 @@
-"""One pure training step, scanned: gradient, Optax update, metrics.
+"""Training by a scan over one pure step: gradient, Optax update, metrics.
 
-Step sizes are arrays: a grid of them shares one compiled program.
+Step sizes are arrays, so that a grid of step sizes shares one compiled program.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,10 @@ Rule = Literal["gd", "momentum", "adam", "adamw"]
 
 
 class Training(NamedTuple):
-    """A run in the middle: what the next step needs besides the loss.
+    """The state of a training run between two steps.
 
     Attributes:
-        params: the iterate.
+        params: the current parameters.
         memory: the optimiser's state.
     """
 
@@ -40,13 +40,13 @@ def optimizer(
     momentum: ArrayLike = 0.9,
     weight_decay: ArrayLike = 0.01,
 ) -> "optax.GradientTransformation":
-    """Full-batch optimisers by name, with a step size that may be traced.
+    """Return a full-batch optimiser by name, with a step size that may be traced.
 
     Args:
         rule: "gd", "momentum" (heavy ball), "adam" or "adamw" (beta = .9, .999, eps = 1e-8).
         step_size: a number or a traced scalar.
         momentum: the heavy ball's coefficient.
-        weight_decay: AdamW's, decoupled.
+        weight_decay: the decoupled weight decay of AdamW.
 
     Raises:
         Refused: if the rule is unknown.
@@ -61,16 +61,16 @@ def optimizer(
         return optax.adam(step_size)
     if rule == "adamw":
         return optax.adamw(step_size, weight_decay=weight_decay)
-    raise Refused(f"rule must be one of {', '.join(get_args(Rule))}, got {rule!r}")
+    raise Refused(f"rule must be one of {', '.join(get_args(Rule))}, got {rule!r}. Try 'gd'")
 
 
 def begin(params: Params, rule: "optax.GradientTransformation", /) -> Training:
-    """The state before the first step."""
+    """Return the state before the first step."""
     return Training(params, rule.init(params))
 
 
 def train_step(loss: Loss, rule: "optax.GradientTransformation", state: Training, /) -> Training:
-    """One step along the gradient of `loss`."""
+    """Do one step of the optimiser along the gradient of `loss`."""
     import optax
 
     slope = jax.grad(loss)(state.params)
@@ -91,14 +91,14 @@ def train(
     *,
     every: int = 1,
 ) -> tuple[Training, dict[str, Array]]:
-    """`steps` steps in one scan, measured after every `every` of them.
+    """Train for `steps` steps in one scan, and measure after every `every` steps.
 
     Args:
-        loss: of the parameters; close over the data.
-        params: where to start.
-        rule: from `optimizer`, or any Optax transformation.
-        steps: a multiple of `every`.
-        measure: small arrays by name.
+        loss: a function of the parameters alone, `loss(params)`, which closes over the data.
+        params: the parameters at the start.
+        rule: the optimiser, from `optimizer` or any Optax transformation.
+        steps: the number of steps, a multiple of `every`.
+        measure: a function of the parameters that returns small arrays by name.
         every: steps between measurements.
 
     Returns:
@@ -108,7 +108,10 @@ def train(
         Refused: if `steps` is no positive multiple of `every`.
     """
     if every < 1 or steps < 1 or steps % every:
-        raise Refused(f"steps must be a positive multiple of every, got {steps} and {every}")
+        raise Refused(
+            f"steps must be a positive multiple of every, got {steps} and {every}. Try "
+            f"steps={max(1, every)}"
+        )
     one = lambda state, _: (train_step(loss, rule, state), None)
 
     def record(state: Any, _: None) -> tuple[Any, dict[str, Any]]:
@@ -121,7 +124,7 @@ def train(
 def trajectory(
     loss: Loss, params: Params, rule: "optax.GradientTransformation", steps: int, /
 ) -> Params:
-    """The iterates of an optimiser from `params` on, stacked: leaves of length `steps + 1`."""
+    """Return all iterates of an optimiser from `params` on, stacked: leaves (steps + 1, ...)."""
     step = lambda state, _: (train_step(loss, rule, state), state.params)
     last, earlier = jax.lax.scan(step, begin(params, rule), length=steps)
     join = lambda rows, row: jax.numpy.concatenate([rows, row[None]])

@@ -1,4 +1,4 @@
-"""The file that `verify --accept` writes for review: the errata found, as declarations."""
+"""The file that `verify --accept` writes for review: new errata as declarations in Python."""
 
 import pprint
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import write_text
 
 FILE = "accepted.py"
-HEAD = '''"""Found by `jaxbounds verify --accept`: for review, read by nothing.
+HEAD = '''"""Errata found by `jaxbounds verify --accept`, for review. No program reads this file.
 
-If the claim is wrong and not the code: put each form into its statement in place of the one of that
-name, each erratum into PAPER.errata and what of the paper stands into PAPER.survives, say in the
-notes why it fails, and remove this file.
+If a claim is wrong, and not the code: replace the form of that name in its statement by the form
+here, and add each erratum to PAPER.errata. Write into PAPER.survives which results of the paper
+stay true, and into the notes why the form fails. Then remove this file.
 """
 
 import jaxbounds as jb
@@ -72,18 +72,19 @@ def write_accepted(paper: Paper, text: str, /) -> Path:
     """Write the declarations beside the paper's claims; never replace an earlier file.
 
     Raises:
-        Refused: if the paper is in no file, or the file is there already.
+        Refused: if the paper is defined in no file, or the file with the declarations exists
+            already.
     """
     if paper.folder is None:
         raise Refused(
-            f"paper {paper.id!r} is in no file, and has no place for errata, got "
-            f"paper={paper.id!r}. Try a paper in a file"
+            f"paper={paper.id!r} is in no file, so its errata have no place. Try a paper that is "
+            "defined in a file"
         )
     file = paper.folder / FILE
     if file.exists():
         raise Refused(
-            f"{file} is there already, got file={str(file)!r}. Try to take over its "
-            "errata, and remove it first"
+            f"file={str(file)!r} exists already. Try to move its errata into the paper, and "
+            "remove it first"
         )
     file.parent.mkdir(parents=True, exist_ok=True)
     write_text(file, text)

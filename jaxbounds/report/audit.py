@@ -1,4 +1,4 @@
-"""The audit of a paper, as one would send it to its authors: one Markdown text."""
+"""The audit of a paper for its authors, as one Markdown text."""
 
 import re
 import shlex
@@ -22,17 +22,17 @@ from jaxbounds.report.sections import EVIDENCE, MEANING
 from jaxbounds.report.terminal import grouped
 
 WEIGHTS: Mapping[Weight, str] = {
-    "false": "as printed, under all of the paper's hypotheses and on no charitable reading",
+    "false": "false as printed, under all hypotheses of the paper and on every sensible reading",
     "gap": "a step of a proof does not follow; the statement may stand",
     "reading": "false on one reading, true on another",
     "typo": "a slip of the pen",
-    "undecidable": "rests on one glyph of the text at hand",
+    "undecidable": "depends on one glyph of the available text, which may be a misprint",
 }
 PROOFS = {
-    "disproved": "ball arithmetic encloses both sides on one instance, where every hypothesis is "
-    "certain, and they violate the claim by a margin, whatever the constants round.",
-    "disproved as coded": "the same, if the floats in the program, or numbers that Python computed "
-    "outside of it, are taken as they are.",
+    "disproved": "ball arithmetic encloses both sides on one instance. Every hypothesis is certain "
+    "there, and the sides violate the claim by a margin for any rounding of the constants.",
+    "disproved as coded": "disproved, if the floats in the program, and numbers that Python "
+    "computed outside of it, count as exact.",
     "proved on D": "branch and bound in ball arithmetic covered the box D, up to a slack.",
 }
 
@@ -87,16 +87,16 @@ def markdown(audit: Audit, /) -> str:
     parts += _in_short(audit)
     parts += _errata(audit)
     parts += _sharper(audit)
-    parts += ["## Every claim", "In the paper's order; what was measured about each."]
+    parts += ["## Every claim", "In the paper's order, each with its measurements."]
     statements = {s.id: s for s in paper.statements}
     for name, verdicts in grouped(audit.verdicts).items():
         parts += _claim(statements[name], verdicts, audit)
     parts += _items(audit)
-    parts += _by_place("Remarks", "Worth knowing, and no erratum.", paper.remarks, audit)
-    parts += _by_place("Not checked", "And why.", paper.unchecked, audit)
-    parts += _by_place("Short names", "They stand in forms and notes.", paper.codes, audit)
+    parts += _by_place("Remarks", "Observations that are no errata.", paper.remarks, audit)
+    parts += _by_place("Not checked", "Each item has the reason.", paper.unchecked, audit)
+    parts += _by_place("Short names", "Forms and notes use these names.", paper.codes, audit)
     parts += _by_place(
-        "Where each numbered item is", "What judges it, or why nothing does.", paper.items, audit
+        "Numbered items", "Each has its statement, or why there is none.", paper.items, audit
     )
     return "\n\n".join([*parts, *_reading(audit), *_again(audit)]) + "\n"
 
@@ -131,13 +131,13 @@ def _in_short(audit: Audit) -> Iterator[str]:
     moved = [v for v in verdicts if not v.as_expected and v.recorded]
     if moved:
         said = (f"{code(v.id)} ({text(v.form)}): {v.status}, recorded {v.expected}" for v in moved)
-        yield f"**Not as recorded**, and to be looked into before this is sent: {'; '.join(said)}."
+        yield f"**Not as recorded**, please check before you send this: {'; '.join(said)}."
     others_moved = [v for v in verdicts if not v.as_expected and not v.recorded]
     if others_moved:
         said = (f"{code(v.id)} ({text(v.form)}): {v.status}" for v in others_moved)
         yield f"**Not shown to hold, or a false twin not refuted**: {'; '.join(said)}."
     wrong = weights_in_words(fails_as_printed(paper, verdicts))
-    yield f"Statements of which a printed form fails, by the erratum's weight: {wrong}."
+    yield f"Statements with a failing printed form, by the erratum's weight: {wrong}."
     if paper.errata:
         yield f"**{text(headline([paper]))}.**"
         of = {k: [_to(e.id) for e in paper.errata if e.kind == k] for k in get_args(Weight)}
@@ -148,8 +148,8 @@ def _in_short(audit: Audit) -> Iterator[str]:
 
 def _errata(audit: Audit) -> Iterator[str]:
     if audit.paper.errata:
-        yield "## What is not so"
-        yield "The weightiest first."
+        yield "## Errata"
+        yield "The weightiest erratum comes first."
     for e in audit.paper.by_weight:
         yield f"### {text(e.id)}"
         yield f"**{text(e.where)}** ({e.kind})"
@@ -184,7 +184,7 @@ def _linked(words: str, audit: Audit) -> str:
 
 
 def _shown(out: Path) -> str:
-    """The folder as the caller gave it; the name of an absolute one, for others read the page."""
+    """Return a relative folder as the caller gave it; of an absolute one only the name."""
     return out.name if out.is_absolute() else out.as_posix()
 
 
@@ -222,8 +222,8 @@ def _sharper(audit: Audit) -> Iterator[str]:
             if sharper and v.relation in ("<=", ">="):
                 rows.append([_to(v.id), text(v.label), before, text(v.form), now])
     if rows:
-        yield "## What can be said more sharply"
-        yield "Forms that hold with a smaller right side; each proof is with the claim."
+        yield "## Sharper forms"
+        yield "These forms hold with a smaller right side. The proof stands with each claim."
         yield table(["statement", "in the paper", "printed", "sharper", "how close"], rows)
 
 
@@ -303,13 +303,13 @@ def _reading(audit: Audit) -> Iterator[str]:
     yield "Evidence, from weak to strong:"
     yield bullets([f"*{name}*: {words[name]}" for name in words if name in evidence])
     yield (
-        '"x3 loose" means that the right side was at least three times the left one on every '
-        'instance; "attained" that it was reached. A worst ratio found by search is a lower '
-        "estimate of the supremum. A control is a claim that is false on purpose and goes through "
-        "the same code; the near-control is the form itself with a right side 1% smaller (for an "
-        "identity, one side moved by a millionth): a form whose near-control passes is loose by "
-        "more than that. An audit is evidence about the formulas as they were read into code; "
-        "whether they were read rightly, the paper's authors judge best."
+        '"x3 loose" means that the right side was at least three times the left side on every '
+        'instance, and "attained" that an instance reached the right side. A worst ratio found by '
+        "search is a lower estimate of the supremum. A control is a claim that is false on purpose "
+        "and goes through the same code. The near-control is the form with a right side 1% smaller "
+        "(for an identity, one side moved by a millionth). If the near-control passes, the form is "
+        "loose by more than that. An audit is evidence about the formulas as code states them. The "
+        "paper's authors judge best whether the code states them rightly."
     )
 
 
@@ -321,17 +321,17 @@ def _again(audit: Audit) -> Iterator[str]:
     yield f"With jaxbounds {version} installed, and python-flint for certificates:"
     yield block(audit.command(*wanted, *certified))
     yield (
-        "Draws are the same everywhere; last digits, and with them what a search finds, can differ "
-        "between processors and versions. This run:"
+        "Draws are equal on all machines. Last digits, and so the results of a search, can differ "
+        "between processors and versions. This run used:"
     )
     shown = {k: v for k, v in audit.settings.items() if k != "imports"}
     yield bullets([f"{text(k)}: {code(v)}" for k, v in shown.items()])
-    yield f"Digest of what was found (SHA-256): {code(audit.digest)}"
+    yield f"Digest of the findings (SHA-256): {code(audit.digest)}"
     yield (
-        "It is over the ids, forms, statuses, evidence and ratios to three digits, without the "
-        "machine, versions and seconds. The command above prints it; so does this program, without "
-        f"jaxbounds, given {code('verdicts.json')}. Where it is another one, "
-        f"{code('jaxbounds diff')} of the two folders says which verdict or ratio is."
+        "The digest covers the ids, forms, statuses, evidence and ratios to three digits, and not "
+        "the machine, versions and seconds. The command above prints it. This program prints it "
+        f"without jaxbounds, from {code('verdicts.json')}. If two digests differ, "
+        f"{code('jaxbounds diff')} of the two folders names the verdict or ratio that differs."
     )
     yield block(RECOMPUTED.rstrip(), "python")
     yield "## Cite this"
@@ -339,5 +339,5 @@ def _again(audit: Audit) -> Iterator[str]:
         yield "The paper:"
         yield block(paper.bibtex.strip(), "bibtex")
     if audit.verdicts:
-        yield "A finding (put in its statement, if it is another one):"
+        yield "One finding (replace the statement to cite another finding):"
         yield block(finding(paper, audit.verdicts, audit.settings))

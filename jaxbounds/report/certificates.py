@@ -1,4 +1,4 @@
-"""Certificates as a table for the terminal."""
+"""Certificates and proofs as a table for the terminal."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
     Args:
         certificates: certificates of `jaxbounds.certify`, and proofs.
-        width: the width of the screen, in columns; 80 show everything.
+        width: the width of the screen, in columns; 80 columns show everything.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("statement", width=29, no_wrap=True, overflow="ellipsis")
@@ -39,7 +39,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
 
 def counted(certificates: Sequence[Any], /) -> str:
-    """Count the certificates of each word; then list every form that is not plainly disproved."""
+    """Return the number of certificates by word, and a line for each one that gives a reason."""
     words = Counter(c.word for c in certificates)
     head = ", ".join(f"{count} {word}" for word, count in words.most_common()) or "nothing fails"
     total = sum(c.seconds for c in certificates)

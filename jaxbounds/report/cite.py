@@ -20,11 +20,11 @@ for v in json.load(open(sys.argv[1])):
     lines.append("\\t".join([v["id"], v["form"], v["status"], v["evidence"], ratio]))
 print(hashlib.sha256("\\n".join(sorted(lines)).encode()).hexdigest())
 """
-"""A program that makes the digest from verdicts.json, with Python alone."""
+"""A program in plain Python that computes the digest from verdicts.json."""
 
 
 def _line(verdict: Verdict) -> str:
-    exact = verdict.relation == "=" and verdict.status == "holds"  # of which rounding is left
+    exact = verdict.relation == "=" and verdict.status == "holds"  # its ratio is rounding alone
     ratio = math.nan if exact else verdict.worst_ratio
     rounded = format(0.0 if abs(ratio) < 1e-9 else ratio, ".3g")
     return "\t".join([verdict.id, verdict.form, verdict.status, verdict.evidence, rounded])
@@ -43,7 +43,7 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
 
 
 def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, Any], /) -> str:
-    """Return a line that names the weightiest finding about a paper; a reader may name another.
+    """Return a line that names the weightiest finding about a paper.
 
     Args:
         paper: the paper.
@@ -63,7 +63,7 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
 
 
 def is_address(target: str, /) -> bool:
-    """Tell whether a target is the address of a page, and no script."""
+    """Tell whether a target is the address of a web page, and no script."""
     return re.fullmatch(r"https?://[^\s<>()\"']+", target) is not None
 
 
@@ -91,7 +91,7 @@ def cite_section(
             element("p", "Read: ", paper.edition.rstrip("."), ".") if paper.edition else None,
             element("p", *_joined(paper.links)) if paper.links else None,
             element("pre", paper.bibtex.strip()) if paper.bibtex else None,
-            element("p", "A finding: put in its statement, if it is another one."),
+            element("p", "One finding (replace the statement to cite another finding):"),
             element("pre", finding(paper, verdicts, settings)),
             data_paper=paper.id,
         )
@@ -101,10 +101,10 @@ def cite_section(
         return None
     said = element(
         "p",
-        "A digest is SHA-256 over the paper's ids, forms, statuses, evidence and ratios to three "
-        "digits on this page, not over the machine or versions: ",
+        "A digest is the SHA-256 of the paper's ids, forms, statuses, evidence and ratios (to "
+        "three digits) on this page. It does not cover the machine or versions. ",
         element("code", "jaxbounds audit PAPER"),
-        " prints that of a whole paper, and says how to make it without jaxbounds.",
+        " prints the digest of a whole paper, and a program that computes it without jaxbounds.",
     )
     return element("section", element("h2", "Cite this"), said, *parts, id="cite")
 

@@ -1,4 +1,4 @@
-"""Short names such as S6 and E3: their explanations, and the forms that carry them."""
+"""Codes (short names such as S6 and E3): their explanations, and the forms that carry them."""
 
 import difflib
 import re
@@ -11,17 +11,17 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.describe import describe_erratum
 
 NAMED = 3
-"""Codes that one line names; a larger number names more and makes the line longer than a screen."""
+"""Codes that one line names. A larger number names more and may exceed the screen's width."""
 
 
 def explained(paper: Paper, /) -> dict[str, str]:
-    """Each code of a paper with its explanation: its own codes, then its errata in one sentence."""
+    """Return the explanation of each code of a paper: its own codes, then its errata."""
     errata = {e.id: f"Erratum ({e.kind}) at {e.where}." for e in paper.errata}
     return {**paper.codes, **errata}
 
 
 def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
-    """The codes that stand in a text, each once, in the order of the text.
+    """Return the codes that stand in a text, each once, in the order of the text.
 
     Args:
         words: the text.
@@ -33,10 +33,10 @@ def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
 
 
 def legend(words: str, paper: Paper, /) -> Text:
-    """A line for each code that stands in a text, with its explanation; empty without a code.
+    """Return a line with the explanation for each code in a text; empty without a code.
 
     Args:
-        words: the text that a reader has just seen.
+        words: the text above the explanations.
         paper: the paper that the text is about.
     """
     known, text = explained(paper), Text()
@@ -46,7 +46,7 @@ def legend(words: str, paper: Paper, /) -> Text:
 
 
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
-    """The line below a table that names the command for the codes of its forms; "" without codes.
+    """Return the line below a table that names the command for its forms' codes; "" without codes.
 
     Args:
         forms: ids of statements, each with the name of a form.
@@ -68,7 +68,7 @@ def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str
 
 
 def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
-    """The forms of a paper whose name has the code, or that cite it as their erratum."""
+    """Yield the forms of a paper whose name has the code, or whose erratum is the code."""
     for statement in paper.statements:
         for form in statement.forms:
             if form.erratum == code or codes_in(form.name, (code,)):
@@ -76,7 +76,7 @@ def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
 
 
 def describe_code(paper: Paper, code: str, /) -> Text:
-    """The explanation of a code, the forms that carry it, and the command that checks them.
+    """Return the explanation of a code, the forms that carry it, and a command to show one.
 
     Args:
         paper: the paper that has the code.
@@ -102,11 +102,11 @@ def describe_code(paper: Paper, code: str, /) -> Text:
 
 
 def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]]:
-    """The papers that explain a code, each with the code; empty where the name is no code.
+    """Return the papers that explain a code, each with the code; empty if the name is no code.
 
     Args:
-        name: "multihead.S6", "multihead S6", or "S6" for all papers that have it.
-        papers: where to look.
+        name: "multihead.S6", "multihead S6", or "S6" for all papers that have the code.
+        papers: the papers to search.
 
     Raises:
         Refused: if the name has the form of a code and no paper has it.

@@ -9,7 +9,7 @@ from jaxbounds.falsification.evidence import CLOSE
 
 
 def number(value: float, /) -> str:
-    """Return a ratio in at most eight characters, never rounded to one when it is not one."""
+    """Return a ratio in at most eight characters; only the ratio 1 is written as 1."""
     if value is None or math.isnan(value):
         return "-"
     if 0 < abs(value) < 1e-3 or abs(value) >= 1e4:
@@ -54,14 +54,15 @@ class Column:
     """A column of the table of verdicts.
 
     Attributes:
-        name: its head, in lower case.
-        text: the words of a cell.
-        width: columns of the screen that the terminal gives it; 0 is the rest, None hides it there.
-        screen: columns of the screen from which the terminal shows it.
-        right: whether the terminal aligns it to the right.
-        brief: whether notebooks and audits, which are narrow, show it.
-        css: the class of its cells on the page; the head has the class `column-<last word>`.
-        sort: the key by which the page sorts it; empty where the page does not.
+        name: the head of the column, in lower case.
+        text: a function that returns the text of a cell.
+        width: the width in the terminal, in characters. 0 takes the rest of the screen, and None
+            hides the column in the terminal.
+        screen: the screen's width, in characters, from which on the terminal shows the column.
+        right: whether the terminal aligns the column to the right.
+        brief: whether notebooks and audits, which are narrow, show the column.
+        css: the class of the cells on the page; the head has the class `column-<last word>`.
+        sort: the key by which the page sorts the column; empty if the page does not sort it.
     """
 
     name: str
@@ -99,7 +100,7 @@ COLUMNS = (
     ),
     Column(name="largest size", text=lambda v: v.largest_size, width=26, screen=152, css="largest"),
 )
-"""The order of every table; `report.rows` draws the cells of the page that are more than text."""
+"""All columns in their order; `report.rows` draws the cells of the page that are no text."""
 
 BRIEF = tuple(column for column in COLUMNS if column.brief)
-"""The columns of notebooks and audits."""
+"""The columns that notebooks and audits show."""

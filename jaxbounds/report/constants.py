@@ -1,4 +1,4 @@
-"""Sharp constants: the table, the figure, and what the printed forms of the papers lose."""
+"""Sharp constants: their table, their figure, and the looseness of the papers' printed forms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -86,14 +86,14 @@ def exponent_text(exponent: Exponent, /) -> str:
 
 
 def constant_text(constant: SharpConstant, /) -> str:
-    """Return the lines below the table: the law, the dependence, the place, and their meaning."""
+    """Return the lines below the table: the law, the dependence on sizes, and the instance."""
     lines = []
     if constant.law:
-        lines.append(f"C = {constant.law}: at every size looked at, to all digits known")
+        lines.append(f"C = {constant.law}: at every tried size, to all known digits")
     if constant.dependence:
         lines.append("; ".join(map(exponent_text, constant.dependence)))
     if constant.fails:
-        lines.append("C is above one: the form fails as it stands")
+        lines.append("C is above one, so the form fails as it stands")
     for word in dict.fromkeys(found.where for found in constant.sizes):
         lines.append(f"{word}: {MEANING[word]}")
     largest = constant.largest
@@ -102,27 +102,27 @@ def constant_text(constant: SharpConstant, /) -> str:
     if largest.instance:
         there = "" if largest.instance_ratio is None else f" (there {largest.instance_ratio:.10g})"
         lines.append(
-            f"the largest, rounded{there}: at {largest.size}, {instance_text(largest.instance)}"
+            f"the worst, rounded{there}: at {largest.size}, {instance_text(largest.instance)}"
         )
     if largest.kinds:
         kinds = (f"{largest.agreed.get(k, 0)} of {n} {k}" for k, n in largest.kinds.items())
-        lines.append(f"starts that lead there, by kind: {', '.join(kinds)}")
+        lines.append(f"starting points that lead there, by kind: {', '.join(kinds)}")
     if largest.gain is not None:
-        lines.append(f"slopes at the instance promise a gain of {largest.gain:.1g} at most")
+        lines.append(f"slopes at the instance allow a gain of at most {largest.gain:.1g}")
     if any(found.closed for found in constant.sizes):
         lines.append(
-            "(1 in N): the odds that a relation so simple agrees with these digits by accident; "
-            "they are odds of the digits, not of whether the supremum is elsewhere"
+            "(1 in N): the chance that a formula as simple as this one agrees with the digits by "
+            "accident. It does not say how likely the supremum is larger"
         )
     reasons = dict.fromkeys(found.reason for found in constant.sizes if found.reason)
     lines += [f"not certified (~): {reason}" for reason in reasons]
     ratio = "rhs/lhs" if constant.relation == ">=" else "lhs/rhs"
-    lines.append(f"Digits are those of {ratio} at an instance: a lower estimate of the supremum.")
+    lines.append(f"The digits are {ratio} at an instance, a lower estimate of the supremum.")
     return "\n".join(lines)
 
 
 def constant_figure(constant: SharpConstant, /) -> Any:
-    """Draw C against the axis on which it depends most, a line for each choice of the others.
+    """Draw C against the size on which it depends most, a line for each choice of other sizes.
 
     Needs matplotlib.
 
@@ -155,19 +155,19 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""The word for a constant whose verdict found a larger ratio than its search."""
+"""The word for a constant whose search found less than a verdict on its form."""
 _LARGER = 1 + 1e-6
-"""Ratio of two known ratios from which on the larger one counts, since records have eight digits. A
-larger value hides larger differences.
+"""Factor by which a verdict's ratio must exceed the constant to replace it, since records have
+eight digits. A larger factor hides larger differences.
 """
 
 
 def looseness_rows(
     constants: Iterable[SharpConstant], worst: Worst = MappingProxyType({}), /
 ) -> list[tuple[str, ...]]:
-    """Return (statement, form, C, x loose, where, closed form or dependence) of each constant.
+    """Return (statement, form, C, looseness, place, closed form or dependence) of each constant.
 
-    The table never shows a constant below a known ratio. It shows the ratio in its place, without
+    The table never shows a constant below a known ratio. It shows the known ratio instead, without
     the place of the supremum and without a dependence on sizes.
 
     Args:
@@ -189,7 +189,7 @@ def looseness_rows(
             word = "sharp"
         word = "fails" if best.ratio > 1 + 1e-9 else word
         law = "" if larger else constant.law or (best.closed.text if best.closed else "")
-        # A looseness that four decimals would show as zero is none.
+        # An exponent that four decimals would show as zero counts as zero.
         varies = [e for e in constant.dependence if e.word != "none" and abs(e.value) >= 5e-5]
         depends = "" if larger else ", ".join(exponent_text(e).split(" (")[0] for e in varies)
         rows.append((constant.id, constant.form, number(best.ratio), word, where, law or depends))
@@ -218,7 +218,7 @@ def looseness_section(
         )
         for row in rows
     )
-    by_verify = (BY_VERIFY, "a verdict found a larger ratio than the search for the constant")
+    by_verify = (BY_VERIFY, "a verdict has a larger ratio than the search for the constant")
     meanings = (
         element("div", element("dt", word), element("dd", meaning))
         for word, meaning in (*MEANING.items(), by_verify)
@@ -228,8 +228,8 @@ def looseness_section(
         element("h2", "Sharp constants"),
         element(
             "p",
-            "The least C with left side at most C times the printed right side, from below, by "
-            "search (",
+            "Lower estimates, by search, of the least C such that the left side is at most C times "
+            "the printed right side (",
             element("code", "jaxbounds constant"),
             ").",
         ),

@@ -1,4 +1,4 @@
-"""One statement, one erratum, one instance, in words."""
+"""Descriptions of a statement, an erratum or an instance, in words."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,7 +64,7 @@ def describe(statement: Statement, /) -> Text:
 
 
 LONGEST = 600
-"""Characters of an instance that is shown; a larger value shows larger ones whole."""
+"""Characters of an instance that are shown. A larger value shows larger instances whole."""
 
 
 def _listed(value: object) -> object:
@@ -75,13 +75,13 @@ def _listed(value: object) -> object:
 
 
 def instance_text(instance: object, /) -> str:
-    """Return an instance for reading; a long instance is cut."""
+    """Return an instance as readable text; a long text is cut."""
     words = str(_listed(instance))
     return words if len(words) < LONGEST else words[:LONGEST] + " ..."
 
 
 def instance_code(instance: object, file: Path, /) -> str:
-    """Return an instance as Python code to paste: its numbers, or the call that reads its file.
+    """Return an instance as Python code: its numbers, or the call that loads its file.
 
     Args:
         instance: nested dicts of arrays.
@@ -93,7 +93,7 @@ def instance_code(instance: object, file: Path, /) -> str:
 
 
 def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:
-    """Describe an erratum: its quote, the error, its consequence, and its evidence."""
+    """Describe an erratum: the quote, the error, the consequence, and the evidence."""
     text = Text()
     text.append(f"{paper.id} {erratum.id}", style="bold cyan")
     text.append(f"  {erratum.where}  [{erratum.kind}]\n")

@@ -1,7 +1,7 @@
-"""A statement's formula on the page: its LaTeX set as MathML, when the page is built.
+"""Formulas on the page: LaTeX converted to MathML when the page is built.
 
-The converter knows the structure; the spaces are TeX's: thin ones around the names of functions,
-none around bars, fences and in indices, wide ones around relations.
+The converter gives the structure. This module adds the spaces of TeX: thin spaces around names of
+functions, wide spaces around relations, and no spaces around bars and fences and in indices.
 """
 
 import html
@@ -23,17 +23,17 @@ _UNDER_OR_OVER = frozenset(("msub", "msup", "msubsup", "munder", "mover", "munde
 
 
 def _core(node: Element) -> Element:
-    """Return the base of a node with indices or limits."""
+    """Return the base of a MathML node with indices or limits."""
     return _core(node[0]) if node.tag in _UNDER_OR_OVER else node
 
 
 def _closed(before: Element | None) -> bool:
-    """Tell whether the node before ends an expression, so that a sign after it is an operator."""
+    """Tell whether a node ends an expression, so that a sign after it is a binary operator."""
     return before is not None and (before.tag not in _SYMBOLS or before.text in _CLOSES)
 
 
 def _space(node: Element, before: Element | None, after: Element | None, index: bool) -> None:
-    """Give a symbol the tag and the spaces that it has in TeX."""
+    """Give a symbol the tag and the spaces of TeX, by its neighbours."""
     text = node.text or ""
     spaces: tuple[str, str] | None = None
     if node.tag not in ("mi", "mo"):
@@ -63,7 +63,7 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Typeset all symbols; `index` tells whether they stand in an index, an exponent or a limit."""
+    """Typeset all symbols; `index` says that they stand in an index, an exponent or a limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):
@@ -76,7 +76,7 @@ def _typeset(node: Element, index: bool = False) -> None:
 
 
 def _read(node: Element) -> None:
-    """Replace the converter's character references by characters."""
+    """Replace the character references of the converter by characters."""
     for part in node.iter():
         part.text = html.unescape(part.text or "")
         part.tail = html.unescape(part.tail or "")
@@ -94,7 +94,7 @@ _LINK = re.compile(r"\\(?:href|url)\s*(?=\{)")
 
 
 def without_links(tex: str, /) -> str:
-    """Return LaTeX without links to anything but web pages; the words of a link stay."""
+    """Return LaTeX without links, except links to web pages; the words of a link stay."""
     kept, rest = "", tex
     while found := _LINK.search(rest):
         end = _closing(rest, found.end())
@@ -106,7 +106,7 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """Return the end of the group that begins there; of the text for a group that never ends."""
+    """Return the end of the LaTeX group that begins at `at`; the text's end if it never closes."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)
@@ -116,7 +116,7 @@ def _closing(tex: str, at: int) -> int:
 
 
 def tree(tex: str, /, *, display: str = "block") -> Element:
-    """Return LaTeX as a tree of MathML, with characters for character references.
+    """Return LaTeX as a tree of MathML.
 
     Args:
         tex: the LaTeX, without dollar signs.
@@ -129,7 +129,7 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
 
     try:
         root = convert_to_element(tex, display=display)
-    except Exception as problem:  # its errors have no common class
+    except Exception as problem:  # the errors of the converter have no common class
         raise Refused(
             f"tex cannot be read ({type(problem).__name__}: {problem}), got "
             f"tex={tex!r:.80}. Try simpler LaTeX"
@@ -154,7 +154,7 @@ def mathml(tex: str, /, *, display: str = "block") -> Html:
 
 
 def formula(statement: Statement, /) -> Html:
-    """Return the formula as MathML; without LaTeX, its plain text.
+    """Return the formula of a statement as MathML, or as plain text if it has no LaTeX.
 
     Raises:
         Refused: if the LaTeX cannot be read.
@@ -164,4 +164,4 @@ def formula(statement: Statement, /) -> Html:
     try:
         return mathml(statement.tex)
     except Refused as problem:
-        raise Refused(f"{statement.id}: {problem}") from problem
+        raise Refused(f"statement={statement.id}: {problem}") from problem

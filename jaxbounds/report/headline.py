@@ -1,4 +1,4 @@
-"""The weight of the errata: how many of which weight, and which change a main theorem."""
+"""Summaries of errata: their number by weight, and the errata that change a main theorem."""
 
 import textwrap
 from collections import Counter
@@ -10,20 +10,20 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict
 
 MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
-"""Weights with a plural of their own; the others are adjectives."""
+"""Weights that are nouns, with their plurals; the other weights are adjectives."""
 EARLY = "early version"
-"""The part of a form's name that says that only an earlier version of the paper prints it."""
+"""The part of a form's name that marks a form of an earlier version of the paper."""
 NO_ERRATUM = "no erratum"
 NO_ERRATA = "no errata"
 
 
 def plural(count: int, word: str, /) -> str:
-    """Return a number of things: "1 figure", "2 figures"."""
+    """Return a count with its noun: "1 figure", "2 figures"."""
     return f"{count} {word}" + ("" if count == 1 else "s")
 
 
 def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
-    """Yield the errata that change a main theorem, the heaviest of a paper first."""
+    """Yield the errata that change a main theorem, the heaviest erratum of a paper first."""
     for paper in papers:
         for erratum in paper.by_weight:
             if erratum.changes_main:
@@ -31,11 +31,11 @@ def main_changes(papers: Iterable[Paper], /) -> Iterator[tuple[Paper, Erratum]]:
 
 
 def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
-    """Return the errata that some statements of a paper show; all errata for all statements.
+    """Return the errata of a paper that concern some of its statements.
 
     Args:
         paper: the paper.
-        ids: the ids of the statements in question.
+        ids: the ids of the statements; the ids of all statements give all errata.
     """
     own = [s for s in paper.statements if s.id in ids]
     if len(own) == len(paper.statements):
@@ -46,11 +46,11 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
 
 def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
-    """Return the errata of papers in one line: their number, their weights, the main ones.
+    """Return a line on the errata: their number by weight, and which change a main theorem.
 
     Args:
         papers: papers whose errata all count.
-        ids: the ids of the statements in question; only the errata that they show count then.
+        ids: the ids of some statements; then only errata that concern them count.
     """
     papers = tuple(papers)
     of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
@@ -69,7 +69,7 @@ def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> 
         if erratum in of[paper.id]:
             changed.setdefault(paper.id, []).append(erratum.id)
     if not changed:
-        return f"{head}; none changes a main theorem"
+        return f"{head}; no erratum changes a main theorem"
     many = sum(map(len, changed.values()))
     names = "; ".join(f"{paper} {', '.join(ids)}" for paper, ids in changed.items())
     return f"{head}; {many} change{'s' if many == 1 else ''} a main theorem: {names}"
@@ -96,10 +96,10 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 
 
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
-    """Count the statements of which a printed form fails, by the weight of the erratum.
+    """Count the statements with a failing printed form, by the weight of the erratum.
 
-    A statement counts once, for its heaviest erratum. It counts as EARLY, last, where only a form
-    of an earlier version fails, and as NO_ERRATUM where no erratum is named.
+    A statement counts once, for its heaviest erratum. It counts as EARLY if only a form of an
+    earlier version fails, and as NO_ERRATUM if its form names no erratum.
 
     Args:
         paper: the paper.

@@ -1,7 +1,7 @@
-"""The ratios of a form: small drawings (SVG) on a logarithmic axis.
+"""Histograms of a form's ratios as small drawings (SVG), on a logarithmic axis.
 
-A verdict keeps the 5% quantiles of its draws. A twentieth of the draws lies between two of them,
-and is spread evenly over the logarithm.
+A verdict keeps the 5% quantiles of its draws. The drawing spreads the twentieth of the draws
+between two quantiles evenly over the logarithm.
 """
 
 import itertools
@@ -17,11 +17,12 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
-"""Powers of ten that an axis shows at most: ratios matter near one, and rounding is far from it."""
+"""Powers of ten that an axis shows at most, by relation: an identity's ratios are far below one. A
+larger number shows smaller ratios."""
 
 
 class Axis(NamedTuple):
-    """A range of log10(ratio), and the log10 of the largest allowed ratio (None for rates)."""
+    """An axis: its range of log10(ratio), and log10 of the largest allowed ratio or None."""
 
     low: float
     high: float
@@ -29,7 +30,7 @@ class Axis(NamedTuple):
 
 
 def limit(statement: Statement, /) -> float | None:
-    """Return the limit of the ratio of one instance; a rate allows any constant."""
+    """Return the largest allowed ratio of an instance; None for a rate, which allows any ratio."""
     if statement.kind in FITTED:
         return None
     return 1.0 if statement.is_bound else statement.tolerance
@@ -47,7 +48,7 @@ def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
     top = math.log10(max([*seen, *edges], default=1.0))
     if allowed is not None:
         top = min(top, math.log10(allowed) + most - 1)
-    # The lowest tenth of a form may trail off towards zero and says little.
+    # The axis ignores the lowest tenth of a form, which may reach towards zero.
     starts = [min((q for q in v.quantiles[2:] if q > 0), default=math.inf) for v in verdicts]
     bottom = math.log10(min([start for start in [*starts, *edges] if start < math.inf] or [1.0]))
     low = math.floor(max(bottom, top - most))
@@ -58,7 +59,7 @@ def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) ->
     """Return the share of the draws below the axis, in each bin, and above the axis.
 
     Args:
-        quantiles: equally spaced, from the smallest draw to the largest.
+        quantiles: the equally spaced quantiles, from the smallest draw to the largest.
         low: log10 of the left end of the axis.
         high: log10 of the right end.
         bins: the number of bins.
@@ -70,7 +71,7 @@ def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) ->
     edges = np.concatenate([[-np.inf], np.linspace(low, high, bins + 1), [np.inf]])
     total = np.zeros(bins + 2)
     for left, right in itertools.pairwise(logs):
-        # Zero has no even spread upwards: draws that reach the axis start at its end.
+        # The logarithm of zero is infinite, so the spread starts at the left end of the axis.
         start = left if left > -math.inf else min(low, right)
         if right - start < 1e-9 or right == -math.inf:
             total[np.clip(np.searchsorted(edges, right, "right") - 1, 0, bins + 1)] += 1
@@ -90,7 +91,7 @@ def _bars(heights: np.ndarray, left: float, width: float, base: float, tall: flo
 
 
 def sparkline(statement: Statement, verdict: Verdict, /) -> Html | None:
-    """Draw the distribution in a table cell; all cells share their axis, relative to the limit."""
+    """Draw the distribution for a table cell; all cells share one axis, relative to the limit."""
     allowed = limit(statement)
     if allowed is None or not verdict.quantiles:
         return None
@@ -137,7 +138,8 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """Draw the distribution of one form, with the allowed region and the worst ratio marked.
 
-    Ratios outside the axis stand at its end: the share of draws, and the worst ratio.
+    For ratios outside the axis, the drawing shows the share of draws, or the worst ratio, at its
+    end.
 
     Args:
         verdict: the verdict whose quantiles are drawn.

@@ -15,11 +15,11 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 _ENTRIES = 96
-"""Entries of an array up to which all are shown; larger arrays are shown in part."""
+"""Entries up to which an array is shown whole. A larger number makes the page longer."""
 
 
 class Run(NamedTuple):
-    """The facts of a run that the rows of a statement need besides its verdicts.
+    """The facts of a run that the rows of a statement need besides the verdicts.
 
     Attributes:
         out: the folder of the stored instances.
@@ -33,7 +33,7 @@ class Run(NamedTuple):
 
 
 def _array(value: object) -> tuple[str, bool]:
-    """Return an array as text, and whether digits or entries were left out."""
+    """Return an array as text, and whether the text leaves out digits or entries."""
     array = np.asarray(value)
     digits = lambda x: f"{x + 0:.6g}"  # adding zero turns -0.0 into 0.0
     text = np.array2string(
@@ -61,7 +61,7 @@ def _instance(instance: Instance) -> tuple[str, bool]:
 
 
 def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
-    """Return a stored instance: its arrays and the command that measures it again."""
+    """Return the HTML of a stored instance: its arrays and the command that replays it."""
     stored = load_instance(run.out / file)
     text, cut = _instance(stored.instance)
     ratio = number(float(stored.meta["ratio"]))
@@ -75,14 +75,14 @@ def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
             f"{title}, ratio {ratio}" + (f" at {shapes}" if shapes else ""),
         ),
         element("pre", text),
-        element("p", "Shortened here; the file has every digit.", class_="small") if cut else None,
+        element("p", "Shortened; the file has every digit.", class_="small") if cut else None,
         element("p", element("code", command), class_="command"),
         class_="instance",
     )
 
 
 def stored_instances(verdict: Verdict, run: Run, /) -> Html:
-    """Return the worst instance of a form and, where the form fails, a counterexample."""
+    """Return the HTML of a form's worst instance and, if the form fails, its counterexample."""
     parts = []
     if verdict.worst_file:
         title = "Largest single draw" if verdict.kind in ON_AVERAGE else "Worst instance"
@@ -91,7 +91,7 @@ def stored_instances(verdict: Verdict, run: Run, /) -> Html:
         parts.append(_stored("Counterexample, made small", {}, verdict.shrunk_file, run))
     if verdict.witness_file:
         file = run.out / verdict.witness_file
-        title = element("summary", "Witness, for a program that shares nothing with this one")
+        title = element("summary", "Witness, for an independent checker")
         text = element("pre", file.read_text(encoding="utf8"))
         parts.append(element("details", title, text, class_="instance"))
         if (run.out / verdict.theorem_file).is_file():

@@ -40,8 +40,8 @@ class Covered(NamedTuple):
 
     Attributes:
         item: the item of the source.
-        ids: the statements about it that were judged.
-        words: their verdicts, the reason why there is no verdict, or `NOT_COVERED`.
+        ids: the ids of the judged statements about the item.
+        words: the verdicts on these, the reason why there is no verdict, or `NOT_COVERED`.
     """
 
     item: Item
@@ -50,11 +50,11 @@ class Covered(NamedTuple):
 
 
 def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
-    """Return each item of a paper's source with its verdicts.
+    """Return each item of a paper's LaTeX source with its verdicts.
 
     Args:
         paper: a paper with `contents`.
-        verdicts: the verdicts on its statements, and perhaps on others.
+        verdicts: the verdicts on the paper's statements; others are ignored.
     """
     return [_covered(item, paper, verdicts) for item in paper.contents]
 
@@ -78,7 +78,7 @@ def in_short(covered: Sequence[Covered], /) -> str:
 
 
 def tex_as_html(tex: str, /, *, display: bool = False) -> Html:
-    """Return a text in LaTeX as HTML: its formulas as MathML, its words without commands.
+    """Return a text in LaTeX as HTML: the formulas as MathML, the words without commands.
 
     Args:
         tex: words with formulas in them.

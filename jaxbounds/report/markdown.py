@@ -1,4 +1,4 @@
-"""Markdown from values, every text escaped; and the HTML of it, with formulas as MathML."""
+"""Make Markdown from values, with every text escaped; convert it to HTML with MathML."""
 
 import contextlib
 import re
@@ -13,18 +13,18 @@ from jaxbounds.report.markup import Html, element, may_lead
 from jaxbounds.report.tex import indexed, parts
 
 _MARKS = re.compile(r"[\\`*$~&]|<(?=[A-Za-z/!?])|\](?=[\[(:])|(?<![^\W_])_|_(?![^\W_])")
-"""Characters with a meaning in Markdown: tags, links, underscores that are not inside words."""
+"""Characters that Markdown interprets: of tags, of links, and underscores at ends of words."""
 _STARTS = re.compile(r"^([#>+=-]|\d+[.)])")
 
 
 def text(words: object, /) -> str:
-    """Return words with escaped marks, in one line."""
+    """Return words on one line, with the characters of Markdown escaped."""
     escaped = _MARKS.sub(lambda found: "\\" + found[0], " ".join(str(words).split()))
     return _STARTS.sub(lambda found: found[0][:-1] + "\\" + found[0][-1], escaped)
 
 
 def code(words: object, /) -> str:
-    """Return a piece of code in one line; backticks in it make longer ones around it."""
+    """Return a piece of code on one line, with a longer fence if it contains backticks."""
     words = " ".join(str(words).split())
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     space = " " if words.startswith("`") or words.endswith("`") else ""
@@ -32,14 +32,14 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Return unchanged lines; of kind "math" they are LaTeX, without links that lead elsewhere."""
+    """Return a fenced block of lines; kind "math" is LaTeX, of which only web links stay."""
     words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
 
 
 def quoted(words: str, /) -> str:
-    """Return a quote; its LaTeX is a block of math, or stands between $` and `$ among words."""
+    """Return a quote, with its LaTeX as a block of math, or among words between $` and `$."""
     found = parts(words)
     if [part.is_tex for part in found] == [True]:
         return block(found[0].words, "math")
@@ -48,34 +48,34 @@ def quoted(words: str, /) -> str:
 
 
 def _spaced(words: str) -> str:
-    """Return words between formulas, with the spaces at both ends that `text` takes away."""
+    """Return words between formulas, and keep the spaces at both ends, which `text` drops."""
     before, after = words[:1].isspace(), words[-1:].isspace()
     return " " * before + text(words) + " " * after
 
 
 def anchor(title: str, /) -> str:
-    """Return the name of a heading in links."""
+    """Return the name by which links refer to a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def link(words: str, target: str, /) -> str:
-    """Return a link to a heading, a file beside the page, or a page; other links become words."""
+    """Return a link to a heading, a nearby file or a web page; of other targets only the words."""
     return f"[{text(words)}]({target})" if may_lead(target) else text(words)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], /) -> str:
-    """Return a table; its cells are Markdown already."""
+    """Return a table, whose cells are already Markdown."""
     line = lambda cells: "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
     return "\n".join([line(head), "|" + " --- |" * len(head), *map(line, rows)])
 
 
 def bullets(items: Sequence[str], /) -> str:
-    """Return a list; further lines of an item belong to it."""
+    """Return a list; further lines of an item are indented."""
     return "\n".join("- " + item.replace("\n", "\n  ") for item in items)
 
 
 def to_html(markdown: str, /) -> Html:
-    """Return the HTML of Markdown; tags in it are text.
+    """Return the HTML of Markdown; HTML tags in the Markdown become text.
 
     Raises:
         Refused: if a formula cannot be read.
@@ -111,7 +111,7 @@ def _inline_math(state: Any) -> None:
             ends = before.content.endswith("$") and after.content.startswith("$")
             if formula.type != "code_inline" or {before.type, after.type} != {"text"} or not ends:
                 continue
-            with contextlib.suppress(Refused):  # it stays code
+            with contextlib.suppress(Refused):  # an unreadable formula stays code
                 formula.content = mathml(formula.content, display="inline")
                 formula.type = "html_inline"
                 before.content, after.content = before.content[:-1], after.content[1:]

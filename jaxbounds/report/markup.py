@@ -1,4 +1,4 @@
-"""HTML from values: every text is escaped unless it is already `Html`."""
+"""Make HTML from values: every text is escaped unless it is already `Html`."""
 
 import html
 import re
@@ -6,19 +6,19 @@ from urllib.parse import unquote
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-"""Characters that a browser drops from an address, or does not show."""
+"""Characters that a browser drops from an address, or hides."""
 _ADDRESSES = frozenset(("href", "src", "action", "formaction", "xlink:href"))
-"""Attributes that hold a link."""
+"""The attributes that hold a link."""
 
 
 def may_lead(target: str, /) -> bool:
-    """Tell whether a link may lead there: to a web page, or within the folder of this page."""
+    """Tell whether a link is allowed: to a web page, or within the folder of this page."""
     scheme = _SCHEME.match(_UNSEEN.sub("", unquote(html.unescape(target))))
     return scheme is None or scheme[1].lower() in ("http", "https")
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """A text that is already HTML."""
 
     __slots__ = ()
 
@@ -29,19 +29,19 @@ def escaped(value: object, /) -> Html:
 
 
 def joined(*parts: object, separator: str = "") -> Html:
-    """Join the parts, each escaped; `None` is left out."""
+    """Join the parts, each escaped; the parts `None` are skipped."""
     return Html(escaped(separator).join(escaped(part) for part in parts if part is not None))
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Html:
-    """Return an element that has an end tag.
+    """Return an HTML element with an end tag.
 
     Args:
         name: the name of the tag.
-        children: its content, as for `joined`.
-        attributes: its attributes by name; underscores are hyphens and one at the end is dropped
-            (`class_`). `True` gives the bare name; `None`, `False` and "" leave the attribute out.
-            A link that `may_lead` refuses is left out too.
+        children: the content of the element, as for `joined`.
+        attributes: the attributes by name. An underscore becomes a hyphen, and an underscore at
+            the end is dropped (`class_`). `True` gives the bare name; `None`, `False` and ""
+            leave the attribute out. A link that `may_lead` refuses is left out, too.
     """
     words = [name]
     for key, value in attributes.items():

@@ -1,4 +1,4 @@
-"""The page that `jaxbounds verify` leaves: one file that needs no network."""
+"""The HTML page of `jaxbounds verify`: one file that needs no network."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
@@ -25,7 +25,7 @@ from jaxbounds.report.sections import (
 from jaxbounds.report.terminal import PAPER_COLUMNS, grouped, paper_rows, summary
 from jaxbounds.report.worst import worst_known
 
-# Nothing may be loaded from anywhere, whatever a statement's text contains.
+# The page may load nothing from outside, whatever a statement's text contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _NAMES = (
     ("statements", "Statements"),
@@ -47,12 +47,12 @@ def _asset(name: str) -> Html:
 
 
 def document(title: str, body: Html, /, *styles: str) -> str:
-    """Return a page that loads nothing from anywhere.
+    """Return a page that loads no other file.
 
     Args:
         title: the title of the page.
-        body: its content.
-        styles: files of this package.
+        body: the content of the page.
+        styles: the names of style sheets of this package.
     """
     head = joined(
         Html('<meta charset="utf-8">'),
@@ -68,13 +68,13 @@ def document(title: str, body: Html, /, *styles: str) -> str:
 def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> Html:
     pairs = [(value, value) if isinstance(value, str) else value for value in values]
     options = (element("option", text, value=value) for value, text in pairs)
-    # An empty value must be written: without it the value is the text.
+    # The attribute must be present: without it the value of the option is its text.
     every = Html('<option value="">all</option>')
     return element("label", label, element("select", every, *options, name=name))
 
 
 def _controls(verdicts: Sequence[Verdict]) -> Html:
-    """Return the filters, hidden until the script that serves them runs."""
+    """Return the filters of the table, which stay hidden until the page's script runs."""
     seen = lambda values: list(dict.fromkeys(values))
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
@@ -111,7 +111,7 @@ def _table(statements: Mapping[str, Statement], verdicts: Sequence[Verdict], run
     bodies = (
         statement_rows(statements[name], group, run) for name, group in grouped(verdicts).items()
     )
-    caption = element("caption", "One row a form; the formula opens to the rest.")
+    caption = element("caption", "Each row is a form. Click on the formula for all details.")
     return element("table", caption, element("thead", element("tr", *head)), *bodies, id="verdicts")
 
 
@@ -127,7 +127,7 @@ def _papers(papers: Sequence[Paper], verdicts: Sequence[Verdict]) -> Html:
     )
     return element(
         "table",
-        element("caption", "What was found about what the papers print."),
+        element("caption", "The findings about the papers' printed forms."),
         element("thead", element("tr", *head)),
         element("tbody", *rows),
         id="papers",
@@ -148,14 +148,14 @@ def html_page(
     imports: Sequence[str] = (),
     /,
 ) -> str:
-    """Return a page in one file: a table that opens to formulas, proofs, distributions, instances.
+    """Return the page: a table whose rows open to formulas, proofs, histograms and instances.
 
-    It is readable without JavaScript; with it the table sorts and filters, also by the part of the
-    address behind the "#" ("#paper=multihead&verdict=fails").
+    The page is readable without JavaScript. With JavaScript the table sorts and filters, also by
+    the part of the address behind the "#" ("#paper=multihead&verdict=fails").
 
     Args:
         verdicts: the verdicts on the page.
-        papers: at least those of the verdicts.
+        papers: the papers of the verdicts, and perhaps others.
         provenance: versions and settings of the run, by name.
         out: the folder that holds the stored instances.
         imports: the arguments of `--import`, needed by the commands that replay an instance.

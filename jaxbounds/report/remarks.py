@@ -1,4 +1,4 @@
-"""Remarks that a reader of the table of verdicts needs."""
+"""Lines below the table of verdicts that explain some of its rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -8,12 +8,12 @@ from jaxbounds.report.describe import instance_code
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
-    """Yield lines about forms of which more draws do not count than do."""
+    """Yield a line about each form of which most draws were left out."""
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
         missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
         for name, count in missed.items():
-            yield f"{verdict.id} ({verdict.form}): {count} draws do not count: {name!r}; {drawn} do"
+            yield f"{verdict.id} ({verdict.form}): {count} draws left out ({name!r}), {drawn} count"
 
 
 def remarks(
@@ -23,13 +23,14 @@ def remarks(
     stays: Callable[[str], Path] | None = None,
     /,
 ) -> Iterator[str]:
-    """Yield lines about forms of one statement that share a reason: draws left out, or no record.
+    """Yield lines about forms of one statement: why draws were left out, or a record is missing.
 
     Args:
         group: the verdicts of the forms.
         place: a function that returns the place of a stored instance.
         judged: the functions that the statement judges.
-        stays: a function that returns the later place of an instance; `place` unless given.
+        stays: a function that returns the place of an instance after the run; `place` unless
+            given.
     """
     yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]
@@ -42,7 +43,7 @@ def remarks(
             yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g}"
             code = f" ({', '.join(judged)})" if judged else ""
             yield (
-                f"  is the code{code} wrong, or the claim? for an erratum: expected='fails', "
+                f"  is the code{code} wrong, or the claim? For an erratum add expected='fails', "
                 "note='why it fails', counterexample=jb.Counterexample(instance="
                 f"{instance_code(stored.instance, file)}, "
                 f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"

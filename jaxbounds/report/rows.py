@@ -1,4 +1,4 @@
-"""The rows of one statement in the page's table, with the details that they open to."""
+"""The rows of one statement in the page's table, with the details behind them."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ MARKS = {
     "inconclusive": "?",
     "error": "!",
 }
-"""A sign for each status, so that colour is never the only difference."""
+"""A sign for each status, for readers who cannot tell colours apart."""
 
 _RATIO = ("worst ratio", "left over right side, true where it is at most one")
 _FROM_BELOW = ("worst ratio", "right over left side, true where it is at most one")
@@ -52,7 +52,7 @@ _WORDS = {
 
 
 def badge(verdict: Verdict, /) -> Html:
-    """Return the status with its sign, loud where it is not the expected one."""
+    """Return the status with its sign, and an alarm if it is not the recorded status."""
     mark = element("span", MARKS[verdict.status], aria_hidden="true", class_="mark")
     status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
     if verdict.as_expected:
@@ -68,7 +68,7 @@ def quantity(statement: Statement, /) -> tuple[str, str]:
 
 
 def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
-    """Return the erratum that a form shows; a link where the page has it."""
+    """Return the erratum that a form shows, as a link if the page has the erratum."""
     if not erratum:
         return None
     href = f"#erratum.{paper}.{erratum}" if (paper, erratum) in run.errata else None
@@ -85,13 +85,13 @@ def source_words(verdict: Verdict, /) -> str:
 
 
 def evidence_words(verdict: Verdict, /) -> str:
-    """Return the strength of the evidence, and the error of a form that it would notice."""
+    """Return the evidence in words, and how large an error of the form it would notice."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
-        parts.append(f"{verdict.accepted} steps of the search found a worse one")
+        parts.append(f"{verdict.accepted} steps of the search found a worse instance")
     if verdict.starts:
         kinds = (f"{there} of {of} {kind}" for kind, (there, of) in verdict.starts.items())
-        parts.append(f"starts that ended within a millionth of the worst: {', '.join(kinds)}")
+        parts.append(f"starts that ended within a millionth of the worst ratio: {', '.join(kinds)}")
     if verdict.enumerates:
         parts.append(f"these are {verdict.enumerates}")
     if verdict.horizon is not None:
@@ -106,13 +106,13 @@ def evidence_words(verdict: Verdict, /) -> str:
 
 
 def _few_digits(decimal: str) -> str:
-    """Return a decimal number cut to a dozen digits, with its exponent."""
+    """Return a decimal number with a dozen digits and its exponent."""
     digits, *exponent = decimal.lower().split("e")
     return "e".join([digits[:14], *exponent])
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """Return the finding of ball arithmetic: the word, both sides, the precision."""
+    """Return the result of ball arithmetic: the word, both sides, the precision."""
     c = verdict.certificate
     if not c:
         return ""
@@ -176,7 +176,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
 
 
 def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
-    """Return a description list; a missing value is left out."""
+    """Return an HTML list of facts, without the missing ones."""
     rows = [
         element("div", element("dt", name), element("dd", value))
         for name, value in pairs
@@ -216,7 +216,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
 def _cell(
     column: Column, statement: Statement, verdicts: Sequence[Verdict], line: int
 ) -> Html | None:
-    """Return a cell of a form's row; the id and the kind stand once, beside all forms."""
+    """Return a cell of a form's row; the cells of the id and the kind span all rows."""
     verdict = verdicts[line]
     if column.name in ("statement", "kind"):
         if line:
@@ -235,7 +235,7 @@ def _cell(
 
 
 def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
-    """Return a row for each form, then one that opens to all facts about the statement.
+    """Return a row for each form, then a row that opens to all facts about the statement.
 
     Args:
         statement: the statement.

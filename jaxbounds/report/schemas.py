@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": [None, "inf", "-inf"]}]}
-"""A float: NaN is null, since JSON has no name for it."""
+"""The schema of a float. NaN is null, since JSON has no NaN."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
 
 
@@ -51,7 +51,7 @@ def schema_of(hint: Any, /) -> Schema:
 
 
 def _described(kind: type) -> dict[str, str]:
-    """Return the texts of a class about its attributes."""
+    """Return the description of each attribute from the docstring of a class."""
     _, _, listed = (inspect.getdoc(kind) or "").partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.+(?:\n {6,}.+)*)", listed, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in found}
@@ -64,8 +64,8 @@ def object_schema(
 
     Args:
         kind: the dataclass.
-        besides: types of entries that are no fields.
-        without: a field that is left out.
+        besides: the types of further entries that are no fields, by name.
+        without: the name of a field that is left out.
     """
     said = _described(kind)
     hints = {name: h for name, h in (fields_of(kind) | dict(besides)).items() if name != without}
@@ -83,13 +83,13 @@ STATEMENT = {
     "paper": str, "judges": tuple[str, ...], "samplers": tuple[str, ...],
     "over": dict[str, str], "there_is": dict[str, str],
 }  # fmt: skip
-"""Entries that the JSON of a statement has besides its fields."""
+"""The entries that the JSON of a statement has besides its fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
-"""Entries that `show` adds: hypotheses by form, and file and line."""
+"""The entries that `show` adds: hypotheses by form, and the file and line of the statement."""
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:
-    """Return a statement as data: all but its functions, of which it has the names."""
+    """Return a statement as data, with the names of its functions instead of the functions."""
     names: dict[str, Any] = {"judges": list(statement.judged)}
     names["samplers"] = list(statement.samplers)
     for field in ("over", "there_is"):
@@ -99,7 +99,7 @@ def statement_json(statement: Statement, /) -> dict[str, Any]:
 
 
 def paper_json(paper: Paper, /) -> dict[str, Any]:
-    """Return the parts of a paper besides its statements: errata by weight, remarks, gaps."""
+    """Return a paper as data without its statements; the heaviest errata come first."""
     ordered = dataclasses.replace(paper, statements=(), errata=paper.by_weight)
     return {name: entry for name, entry in to_json(ordered).items() if name != "statements"}
 

@@ -16,36 +16,36 @@ MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",
-    "searched": "draws, and a search from the worst of them that found worse ones.",
-    "enumerated": "all instances there are, of what is said.",
-    "approached": "the ratio comes to one along a scale, and no instance reaches one.",
+    "searched": "draws, and a search from the worst draws that found worse instances.",
+    "enumerated": "all instances of the stated finite set.",
+    "approached": "the ratio tends to one along a scale, and no instance reaches one.",
     "attained": "an equality case was reached: a right side 1% smaller is rejected.",
-    "violated": "an instance violates it, in float64.",
-    "not seen": "a fit shows another rate than is claimed.",
+    "violated": "an instance violates the claim, in float64.",
+    "not seen": "a fit shows another rate than the claimed rate.",
 }
 
 _DRAWINGS = (
-    "Each drawing shows where the ratios of the draws lie on a logarithmic axis, from their 5% "
-    "quantiles; the line is what may not be passed, the triangle the worst ratio found, by draws "
-    "or by search. Drawings of one statement share an axis. Those in the table share one from a "
-    "millionth of what is allowed to a hundred times it. The worst ratio of a search is a lower "
-    "estimate of the supremum."
+    "Each drawing shows the distribution of the draws' ratios on a logarithmic axis, from their 5% "
+    "quantiles. The line is the largest allowed ratio, and the triangle is the worst ratio of "
+    "draws and searches. Drawings of one statement share an axis. The drawings in the table share "
+    "an axis from a millionth to a hundred times the allowed ratio. The worst ratio of a search is "
+    "a lower estimate of the supremum."
 )
 
 
 def _linked(text: str, known: Sequence[str]) -> Html:
-    """Return text in which ids of statements are links to them."""
-    # The longest first: one id may begin another.
+    """Return a text in which each id of a statement is a link to the statement."""
+    # The longest id comes first, since one id may be the beginning of another.
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     if not names:
         return escaped(text)
-    # The lookahead also refuses a known id that only begins an id that is not on the page.
+    # The lookahead skips a known id that is only the beginning of an unknown id.
     pieces = re.split(rf"(?<![\w.])({names})(?![\w-]|\.\w)", text)
     return joined(*(element("a", p, href=f"#{p}") if i % 2 else p for i, p in enumerate(pieces)))
 
 
 def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
-    """Return the measurements of this run about an erratum: the forms that cite it."""
+    """Return the forms that cite an erratum, with this run's verdicts on them."""
     cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
     items = [
         element(
@@ -106,7 +106,7 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
 
 
 def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -> Html | None:
-    """Return, for each paper by its title, the text about each place in it."""
+    """Return a section of texts by paper and by place in the paper; None without texts."""
     parts = [
         element(
             "div",
@@ -131,17 +131,17 @@ def remarks_section(papers: Sequence[Paper], /) -> Html | None:
 
 
 def codes_section(papers: Sequence[Paper], /) -> Html | None:
-    """The short names of the papers' forms and notes ("S6"), each explained."""
+    """Return the short names in the papers' forms and notes ("S6"), with explanations."""
     return _by_place("Short names", "codes", {paper.title: paper.codes for paper in papers})
 
 
 def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
-    """Return the items that the library does not check, with the reasons."""
+    """Return the items of the papers that the library does not check, with the reasons."""
     return _by_place("Not checked", "unchecked", {p.title: p.unchecked for p in papers})
 
 
 def reading_section(provenance: Mapping[str, object], /) -> Html:
-    """Return the meaning of the words, and the versions behind the run."""
+    """Return the meaning of statuses and evidence, and the versions of the run."""
     meanings = (
         element(
             "div",

@@ -1,4 +1,4 @@
-"""The looseness of a statement's forms: the distribution of their ratios, as a figure."""
+"""A figure of the looseness of a statement's forms: the distribution of their ratios."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-"""A dash for each form, so that colour is never the only difference."""
+"""A line style for each form, for readers who cannot tell colours apart."""
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """Return the draws that the axis hides on its left, and the largest ratio."""
+    """Return words on the draws left of the axis, and on a largest ratio right of the axis."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -30,10 +30,11 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 
 
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
-    """Draw the share of draws below each ratio, a curve for each form; to the left is looser.
+    """Draw the share of draws below each ratio, a curve for each form; loose forms lie left.
 
-    A triangle marks the worst instance (draws, cases and search), where a single one decides. The
-    legend names ratios outside the axis, with an arrow to their side. Needs matplotlib.
+    A triangle marks the worst instance of draws, cases and search, if a single instance decides the
+    verdict. The legend names ratios outside the axis, with an arrow to their side. The function
+    needs matplotlib.
 
     Args:
         statement: the statement.

@@ -1,4 +1,4 @@
-"""The place of a statement and the code behind it, as one text."""
+"""The file and line of a statement, and the code behind it as one text."""
 
 import ast
 import contextlib
@@ -22,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Piece(NamedTuple):
-    """A part of a module: its place, its text, and the module whose names it uses."""
+    """A part of a module: the file and line, the text, and the module whose names it uses."""
 
     file: str
     line: int
@@ -31,23 +31,23 @@ class Piece(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return file and line, from the folder above the package."""
+        """Return file and line, relative to the folder above the package."""
         path = Path(self.file)
         short = path.relative_to(_ROOT) if _ROOT in path.parents else path
         return f"{short}:{self.line}"
 
 
 def _plain(function: Any) -> Any:
-    """Return the written object: without decorators, fixed arguments or a bound instance."""
+    """Return the function behind decorators, `functools.partial` and bound methods."""
     while isinstance(function, functools.partial):
         function = function.func
     return inspect.unwrap(getattr(function, "__func__", function))
 
 
 def _piece(thing: Any) -> Piece | None:
-    """Return a function or class as written; for a function made by another one, the maker.
+    """Return the source of a function or class; for a closure, the source of its maker.
 
-    A lambda stands in what is assigned.
+    A lambda is part of the assignment that holds it.
     """
     plain = _plain(thing)
     if getattr(plain, "__name__", "") == "<lambda>" and "<locals>" not in plain.__qualname__:
@@ -55,7 +55,7 @@ def _piece(thing: Any) -> Piece | None:
     module = sys.modules.get(getattr(plain, "__module__", None) or "")
     outer, _, inner = getattr(plain, "__qualname__", "").partition(".<locals>")
     if module and inner:
-        with contextlib.suppress(AttributeError):  # its maker has no name any more
+        with contextlib.suppress(AttributeError):  # the maker was deleted from its module
             plain = _plain(functools.reduce(getattr, outer.split("."), module))
     try:
         lines, first = inspect.getsourcelines(plain)
@@ -66,18 +66,18 @@ def _piece(thing: Any) -> Piece | None:
 
 
 def place(function: Any, /) -> str:
-    """Return file and line of a function or class; "" if unknown."""
+    """Return the file and line of a function or class; "" if unknown."""
     found = _piece(function)
     return found.place if found else ""
 
 
 def summary(function: Any, /) -> str:
-    """Return the first paragraph of its docstring, in one line."""
+    """Return the first paragraph of a function's docstring, on one line."""
     return " ".join((inspect.getdoc(_plain(function)) or "").split("\n\n")[0].split())
 
 
 class _Source(NamedTuple):
-    """A module as it is written: its file, its lines, and its Python statements."""
+    """The source of a module: the file, the lines, and the parsed Python statements."""
 
     file: str
     lines: list[str]
@@ -85,13 +85,13 @@ class _Source(NamedTuple):
 
 
 def _file_of(module: types.ModuleType) -> str:
-    """Return the file of a module that is written in Python; "" for an extension."""
+    """Return the file of a Python module; "" for a compiled extension."""
     file = getattr(module, "__file__", None) or ""
     return file if file.endswith(".py") else ""
 
 
 def _text(file: str | Path) -> str:
-    """Return the text of a Python file, in its own encoding; "" if unreadable."""
+    """Return the text of a Python file, in its declared encoding; "" if unreadable."""
     try:
         with tokenize.open(file) as source:
             return source.read()
@@ -115,7 +115,7 @@ def _source(module: str) -> _Source:
 
 @functools.lru_cache
 def _assigned(module: str) -> dict[str, Piece]:
-    """Return the values that a module assigns, by name."""
+    """Return the assignments of a module by name."""
     source, found = _source(module), dict[str, Piece]()
     for node in source.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -131,14 +131,14 @@ def _assigned(module: str) -> dict[str, Piece]:
 
 @functools.lru_cache
 def _imported(module: str) -> dict[str, tuple[str, str]]:
-    """Return the names that a module has from others: module and name there."""
+    """Return the names that a module imports, each with its module and its name there."""
     body = _source(module).body
     froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
     return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
 
 
 def _value(module: str, name: str) -> Piece | None:
-    """Return the line that assigns the value of a name, in the module or in the one it is from."""
+    """Return the assignment of a name, in the module or in the module that it comes from."""
     for _ in range(5):
         if module not in sys.modules:
             return None
@@ -152,7 +152,7 @@ def _value(module: str, name: str) -> Piece | None:
 
 @functools.lru_cache
 def _ids(module: str) -> dict[str, Piece]:
-    """Return a module's assignments by the ids that they declare: `id="..."`, `claim("...")`."""
+    """Return a module's assignments by the id that each declares: `id="..."`, `claim("...")`."""
     return {
         name: part
         for part in dict.fromkeys(_assigned(module).values())
@@ -163,7 +163,7 @@ def _ids(module: str) -> dict[str, Piece]:
 
 
 def _id_in(node: ast.AST) -> str | None:
-    """Return the id that a keyword, or the first argument of `claim`, gives."""
+    """Return the id in a keyword `id=`, or in the first argument of `claim`."""
     value: Any = None
     if isinstance(node, ast.keyword) and node.arg == "id":
         value = node.value
@@ -174,7 +174,7 @@ def _id_in(node: ast.AST) -> str | None:
 
 
 def _declared(statement: Statement) -> Piece | None:
-    """Return the assignment that declares the statement, if it is written with its id."""
+    """Return the assignment that declares the statement; None if no code has the literal id."""
     module = getattr(_plain(statement.evaluate), "__module__", None) or ""
     for name in [module, *_beside(module)]:
         if name in sys.modules and statement.id in _ids(name):
@@ -183,7 +183,7 @@ def _declared(statement: Statement) -> Piece | None:
 
 
 def _beside(module: str) -> list[str]:
-    """Return the modules of the package; for a module without a package those in its folder."""
+    """Return the modules of a module's package, or of its folder if it has no package."""
     package = module.rpartition(".")[0]
     siblings = [name for name in [*sys.modules] if name.rpartition(".")[0] == package]
     if package:
@@ -194,13 +194,13 @@ def _beside(module: str) -> list[str]:
 
 
 def declaration(statement: Statement, /) -> str:
-    """Return file and line of the statement itself; "" if it is not written with its id."""
+    """Return the file and line of a statement's declaration; "" if no code has the literal id."""
     found = _declared(statement)
     return found.place if found else ""
 
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
-    """Yield the functions, classes and values of the room that a piece names."""
+    """Yield the functions, classes and values of the package `room` that a piece names."""
     known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
     for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -227,7 +227,7 @@ def _room(statement: Statement) -> str:
 
 
 def behind(statement: Statement, /) -> list[Piece]:
-    """Return the code of its paper that judges it: the declaration first, then its parts.
+    """Return the paper's code that judges a statement: the declaration first, then its parts.
 
     The compared sides come before the instances.
     """
@@ -251,7 +251,7 @@ def behind(statement: Statement, /) -> list[Piece]:
 
 
 def source(statements: Sequence[Statement], /) -> Text:
-    """Return all code of their papers that judging some statements uses, each piece once."""
+    """Return all code of the papers that judges some statements, each piece once."""
     text = Text()
     for where, piece in {p.place: p for s in statements for p in behind(s)}.items():
         text.append(f"\n{where}\n", style="bold cyan").append(f"{piece.text.rstrip()}\n")
@@ -259,7 +259,7 @@ def source(statements: Sequence[Statement], /) -> Text:
 
 
 def own_files() -> dict[Path, str]:
-    """Return the files of loaded modules that are no installed packages, each with its module."""
+    """Return the files of loaded modules outside of installed packages, each with its module."""
     libraries = {Path(path).resolve() for path in sysconfig.get_paths().values()}
     files = {getattr(m, "__file__", "") or "": name for name, m in sys.modules.copy().items()}
     found = {Path(file).resolve(): name for file, name in files.items() if file.endswith(".py")}
@@ -268,7 +268,7 @@ def own_files() -> dict[Path, str]:
 
 @functools.lru_cache
 def _code_outside(room: str) -> str:
-    """Return all own code outside of a room; from the room only code that defines nothing."""
+    """Return all code of `own_files` outside of a room; of the room only code without a name."""
     parts = []
     for file, module in sorted(own_files().items()):
         text = _text(file)
@@ -283,9 +283,9 @@ def _code_outside(room: str) -> str:
 
 
 def code_digest(statement: Statement, /) -> str:
-    """Return the SHA-256 of the code that its verdicts depend on; of more code where unknown."""
+    """Return the SHA-256 of the code that a statement's verdicts depend on, or of more code."""
     pieces = [piece.text for piece in behind(statement)]
-    if _declared(statement) is None:  # made by a loop, say
+    if _declared(statement) is None:  # for example a statement that a loop makes
         pieces += [_text(file) for file in own_files()]
     whole = "\n".join([*pieces, _code_outside(_room(statement))])
     return hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()

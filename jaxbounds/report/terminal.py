@@ -32,13 +32,13 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
 
 
 USUAL = 100
-"""Columns of a screen of unknown width; a larger number writes wider tables."""
+"""Characters in a line of a screen of unknown width. A larger number writes wider tables."""
 
 
 class VerdictRows:
-    """The table of verdicts, a statement at a time: each status whole from 80 columns on.
+    """The table of verdicts, printed a statement at a time; 80 columns show each status whole.
 
-    The widths are fixed, so that rows can be printed as they are judged.
+    The columns have fixed widths, so that rows can be printed before later rows are known.
 
     Args:
         width: the width of the screen, in columns.
@@ -52,7 +52,7 @@ class VerdictRows:
         self._begun = False
 
     def table(self, groups: Iterable[Sequence[Verdict]], *, header: bool = True) -> Table:
-        """Return one row for each statement, one line for each form; mark unexpected verdicts."""
+        """Return a row for each statement with a line for each form; mark unexpected verdicts."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=header)
         for column, width in self._columns:
             table.add_column(
@@ -68,14 +68,14 @@ class VerdictRows:
         return table
 
     def of(self, verdicts: Sequence[Verdict], /) -> Iterator[Table]:
-        """Yield the rows of one statement; before the first rows the names of the columns."""
+        """Yield the rows of one statement; the first call also yields the names of the columns."""
         if verdicts:
             yield self.table([verdicts], header=not self._begun)
             self._begun = True
 
 
 def _cell(column: Column, line: int, verdict: Verdict) -> Text:
-    """Return a cell; the lines of further forms give a label in place of the id, and no kind."""
+    """Return a cell. Below the first form, the label replaces the id, and the kind is empty."""
     if column.name == "verdict":
         status = Text(verdict.status, style=STYLES[verdict.status])
         rest = column.text(verdict).removeprefix(verdict.status)
@@ -86,7 +86,7 @@ def _cell(column: Column, line: int, verdict: Verdict) -> Text:
 
 
 def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Table:
-    """Return the whole table.
+    """Return the table of all verdicts.
 
     Args:
         verdicts: the verdicts; those of a statement follow one another.
@@ -96,13 +96,13 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
 
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
-"""The columns of the table of papers. A printed form that fails is no false statement yet: the
-third column counts the errata by weight.
+"""The columns of the table of papers. The third column counts statements with a failing printed
+form by the weight of the erratum, because a typo also makes a printed form fail.
 """
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
-    """Yield for each paper the findings about its printed forms, and their looseness."""
+    """Yield a row for each paper: the findings about its printed forms, and their looseness."""
     for paper in papers:
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:
@@ -122,10 +122,10 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
 def paper_table(
     papers: Iterable[Paper], verdicts: Sequence[Verdict], /, *, width: int = USUAL
 ) -> Table:
-    """Return `paper_rows` as a table, a line for each paper; narrow screens drop two columns.
+    """Return `paper_rows` as a table; a narrow screen hides two columns.
 
     Args:
-        papers: the papers of the verdicts, or more.
+        papers: the papers of the verdicts, and perhaps others.
         verdicts: the verdicts on their statements.
         width: the width of the screen, in columns.
     """
@@ -140,7 +140,7 @@ def paper_table(
 
 
 def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
-    """Count statements and forms, by status, and the forms that are not as recorded.
+    """Return the numbers of statements and forms, by status, and of forms not as recorded.
 
     Args:
         verdicts: the verdicts on all forms.
@@ -155,7 +155,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
 
 def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
-    """Yield whether all is as recorded; for unrecorded forms, the failures."""
+    """Yield whether all forms are as recorded, and the failures among forms without a record."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
     if known and not changed:
@@ -179,7 +179,7 @@ def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
     """Return a table of statements: id, label, kind and forms.
 
-    The widths are given, because Rich finds them slowly.
+    The columns have fixed widths, because Rich computes widths slowly.
 
     Args:
         statements: statements of one paper or more.

@@ -1,7 +1,7 @@
-"""Text with formulas, as quotes from papers have them: as HTML, and as plain text.
+"""Convert text with formulas, such as quotes from papers, to HTML and to plain text.
 
-A text is one formula in LaTeX, or words with formulas between dollar signs. It may also be words
-among which commands of LaTeX stand bare. In any words "_{...}" and "^{...}" are indices and powers.
+A text is one formula in LaTeX, or words with formulas between dollar signs, or words with bare
+commands of LaTeX. Among words, "_{...}" is an index and "^{...}" is a power.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from jaxbounds.report.markup import Html, element, joined
 
 _BETWEEN = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
 _WORDS = re.compile(r"(?<![\\{A-Za-z])(?:[A-Za-z]{2,}\s+){3}")
-"""Three words in a row, which no formula has."""
+"""A pattern for three words in a row, which do not occur in a formula."""
 _BARE = re.compile(r"(\([^()]*\\[A-Za-z][^()]*\)|\S*\\[A-Za-z]\S*)")
 _SIZES = re.compile(r"\\(left|right)(?![a-z])\s*")
 _INDEX = re.compile(r"([_^])\{([^{}]*)\}")
@@ -36,7 +36,7 @@ def parts(words: str, /) -> list[Part]:
     if "\\" not in words:  # "$5 and $6"
         return [Part(words, False)]
     if _BETWEEN.search(words):
-        pieces = _BETWEEN.split(words)  # words, what stood in $$, what stood in $, words, ...
+        pieces = _BETWEEN.split(words)  # words, the formula in $$, the formula in $, words, ...
         found = []
         for i in range(0, len(pieces), 3):
             found.append(Part(pieces[i], False))
@@ -49,7 +49,7 @@ def parts(words: str, /) -> list[Part]:
 
 
 def _readable(part: Part) -> Part:
-    """Return readable LaTeX, if needed without the sizes of cut brackets; else words."""
+    """Return LaTeX that the converter can read, without bracket sizes if needed; else words."""
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
         with contextlib.suppress(Refused):
             tree(tex)
@@ -58,7 +58,7 @@ def _readable(part: Part) -> Part:
 
 
 def indexed(words: str, /) -> Html:
-    """Return words in which "_{...}" and "^{...}" are indices and powers."""
+    """Return words as HTML, with "_{...}" as an index and "^{...}" as a power."""
     pieces = _INDEX.split(words)
     shown: list[object] = [pieces[0]]
     for sign, inner, after in zip(pieces[1::3], pieces[2::3], pieces[3::3]):
@@ -76,12 +76,12 @@ def prose(words: str, /) -> Html:
 
 
 def plain(words: str, /) -> str:
-    """Return a text as a terminal shows it, its formulas in one line as the library writes them."""
+    """Return a text for the terminal, with each formula on one line."""
     return "".join(_said(tree(p.words)) if p.is_tex else p.words for p in parts(words))
 
 
 def _said(node: Element, index: bool = False) -> str:
-    """Return a node of MathML in one line; `index` tells whether it stands in an index."""
+    """Return a MathML node as one line of text; `index` says that it stands in an index."""
     below = [_said(child, index) for child in node[:1]]
     below += [_said(child, index or node.tag.startswith(("msu", "mu"))) for child in node[1:]]
     match node.tag, below:
@@ -107,7 +107,7 @@ def _said(node: Element, index: bool = False) -> str:
 
 
 def _in_line(pieces: list[str], index: bool) -> str:
-    """Join pieces, with a space where two names would run together."""
+    """Join pieces of text, with a space between two names."""
     line = ""
     for piece in pieces:
         ends = line[-1:].isalnum() or line[-1:] in (")", "}")

@@ -1,4 +1,4 @@
-"""The known worst ratios, from records and verdicts: no constant is shown below them."""
+"""The known worst ratios, from records and verdicts; tables show no smaller constant."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,11 +8,11 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 Worst = Mapping[tuple[str, str], float]
-"""The largest known ratio of the left to the right side, by statement and form."""
+"""The largest known ratio of the left side to the right side, by statement and form."""
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:
-    """Return the worst ratios on record, and those of verdicts where they are worse.
+    """Return for each form the larger one of its recorded worst ratio and its verdict's.
 
     Args:
         papers: the papers whose records are read.

@@ -1,5 +1,5 @@
-"""From a piece of work to results anywhere: the driver, engines, the store, shards, records.
+"""Run work and store results: the driver, engines, folders of results, shards and records.
 
-The doors that the face opens are `verify`, `certify`, `audit`, `constants` and `experiment`; they
-do from Python what the commands do.
+The public functions are in `verify_api`, `falsify`, `violation`, `certify`, `audit`, `constants`
+and `experiment`. They do from Python what the commands do.
 """

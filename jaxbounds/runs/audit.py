@@ -1,4 +1,4 @@
-"""`jaxbounds.audit`: what was found about a paper, as one text for its authors."""
+"""`jaxbounds.audit`: all findings about a paper, as one text for its authors."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
     """Return a selection of all statements of one paper.
 
     Raises:
-        Refused: if there is no such paper.
+        Refused: if no paper has this name.
     """
     imports = tuple(imports)
     try:
@@ -30,7 +30,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
         raise Refused(f"no paper {name!r}{own}: {problem}") from problem
     ids = {s.paper for s in selection.statements}
     whole = [p for p in selection.papers if p.id in ids]
-    if not ids and len(selection.papers) == 1:  # its source is listed, and nothing judged yet
+    if not ids and len(selection.papers) == 1:  # a listed paper without statements so far
         whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
@@ -39,7 +39,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return the verification behind an audit; it judges no statement that the folder holds.
+    """Return the verification behind an audit. It does not judge statements judged in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.
@@ -85,18 +85,19 @@ def audit(
     """Judge all statements of a paper; write audit.md and audit.html, as `jaxbounds audit` does.
 
     Args:
-        paper: its id, the file or folder that holds it, or the paper.
-        out: folder for the texts and all that `verify` leaves. What it holds of the same version,
-            source and seed is not judged again.
+        paper: the id of the paper, the file or folder that holds it, or the paper.
+        out: the folder for the texts and for all files of `verify`. Statements that the folder
+            holds verdicts on, with an equal version, source and seed, are not judged again.
         imports: further modules or files that hold a PAPER of your own.
-        seed: of all draws.
-        timeout: seconds for each statement; what is not refuted by then is inconclusive.
-        certify: disprove what fails in ball arithmetic; needs the extra `certify`.
-        on: where, as for `verify`.
-        jobs: processes, where it is those; 0 means one for each core, 1 this one.
+        seed: the seed of all draws.
+        timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
+        certify: disprove failing forms in ball arithmetic; needs the extra `certify`.
+        on: the engine, as for `verify`.
+        jobs: the number of processes: 0 means one for each core, 1 this process alone. Other
+            engines than "processes" ignore it.
 
     Raises:
-        Refused: if there is no such paper, or the folder holds verdicts on another one.
+        Refused: if no paper has this name, or the folder holds verdicts on another paper.
     """
     selection, options = (
         the_paper(paper, imports),

@@ -1,4 +1,4 @@
-"""How runs use JAX, and what they keep: compiled programs, and draws, of shipped statements."""
+"""Settings of JAX for runs, and the cache of compiled programs and worst instances."""
 
 import contextlib
 import functools
@@ -24,7 +24,8 @@ from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.runs.digest import cache_folder, digest_of, folder_for_jax
 
 MONTH = 30 * 24 * 3600.0
-"""Seconds after which compiled programs, and an unused folder of another version, are removed."""
+"""Seconds after which a run removes unused compiled programs and folders of other versions. A
+larger number fills the disk more."""
 
 
 SETTINGS: dict[str, Any] = {
@@ -34,13 +35,13 @@ SETTINGS: dict[str, Any] = {
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
-"""Settings of JAX for runs; the folder of compiled programs is known later."""
+"""Settings of JAX for runs, without the folder of compiled programs, which `prepare_jax` sets."""
 CACHE = {name for name in SETTINGS if "cache" in name}
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def examples(every: bool, /) -> Examples:
-    """Return the worst instances of earlier runs: all of them, or those that violate."""
+    """Return the store of earlier runs' worst instances: all if `every`, else violations alone."""
     place = cache_folder()
     folder = place and private(place / "jaxbounds-examples")
     if folder is not None:
@@ -50,7 +51,7 @@ def examples(every: bool, /) -> Examples:
 
 @functools.cache
 def _remove_old(folder: Path) -> None:
-    """Remove examples of statements that no run has judged for long, once in a process."""
+    """Remove instances of statements that no run has judged for `MONTH`, once in a process."""
     with contextlib.suppress(OSError):
         for other in filter(_is_old, folder.iterdir()):
             if other.is_dir() and not other.is_symlink():
@@ -60,12 +61,13 @@ def _remove_old(folder: Path) -> None:
 
 
 def prepare_jax() -> None:
-    """Set JAX up for runs: it keeps compiled programs between runs, and no program hangs.
+    """Set JAX up for runs: keep compiled programs between runs, and avoid programs that hang.
 
-    What a trace refuses is expected, and to shorten its traceback takes longer than the trace.
+    Errors inside of a trace are expected, and filtering their tracebacks takes longer than the
+    trace, so the filter is off.
 
-    A program with two batches of eigenvalue problems sometimes waits for itself for ever, and more
-    often where the CPU runs it beside the thread that asked for it (jaxlib 0.10.2, two cores).
+    A program with two batches of eigenvalue problems sometimes deadlocks, and does so more often if
+    the CPU runs it asynchronously (jaxlib 0.10.2, two cores). So dispatch is synchronous.
     """
     place = folder_for_jax()
     kept = jax.config.values["jax_compilation_cache_dir"] if place is None else str(place)
@@ -78,7 +80,7 @@ def prepare_jax() -> None:
 
 
 _inside = 0
-"""How many calls of the face run in this process now, in whatever threads."""
+"""The number of public functions that run in this process now, over all threads."""
 _before: dict[str, Any] = {}
 _environment: dict[str, str] = {}
 _entering = threading.RLock()
@@ -88,7 +90,8 @@ _entering = threading.RLock()
 def process_restored() -> Iterator[None]:
     """Restore the settings of JAX and the environment after a `with` block.
 
-    Calls in several threads share what was before the first of them, which the last one restores.
+    Calls may overlap in several threads: the first call saves the state, and the last call restores
+    it.
     """
     global _inside
     with _entering:
@@ -121,7 +124,7 @@ def _restore() -> None:
 
 
 def restoring(function: Call, /) -> Call:
-    """Wrap a public function so that it leaves the process as it found it."""
+    """Wrap a public function so that it restores JAX's settings and the environment."""
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
@@ -133,10 +136,11 @@ def restoring(function: Call, /) -> Call:
 
 
 def compile_quickly() -> None:
-    """Let XLA compile fast rather than well, as the programs of statements on the host are small.
+    """Let XLA compile fast, with few optimisations, since the programs of statements are small.
 
-    For this process, if no device is in use yet, and for those that it starts. XLA ends a process
-    for a flag that it does not know: only versions that were tried are told.
+    This acts on this process, if it uses no device yet, and on processes that it starts. XLA aborts
+    at a flag that it does not know, so the function sets the flags only for versions of JAX that
+    know them.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):
@@ -145,7 +149,7 @@ def compile_quickly() -> None:
 
 
 def _processor() -> str:
-    """Return the features of the processor, on which a compiled program may rest."""
+    """Return the features of the processor, which a compiled program may depend on."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next((line for line in lines if line.startswith(("flags", "Features"))), "")
@@ -156,7 +160,7 @@ def _processor() -> str:
 def _program_store() -> Programs:
     """Return the folder for this source, these versions, this processor and these settings.
 
-    Nothing is kept where the folder could hold what somebody else wrote.
+    No program is kept if another user could write into the folder.
     """
     place = cache_folder()
     if place is None:
@@ -167,11 +171,11 @@ def _program_store() -> Programs:
     folder = private(place / "jaxbounds-programs" / hashlib.sha256(state.encode()).hexdigest())
     if folder is None:
         return UNKEPT
-    with contextlib.suppress(OSError):  # without a place to keep them, they are made each time
+    with contextlib.suppress(OSError):  # without a folder, each run traces the programs again
         os.utime(folder)
         for other in filter(_is_old, folder.parent.iterdir()):
             shutil.rmtree(other, ignore_errors=True)
-        if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # else the others are not ours
+        if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # else other programs' files lie there
             for program in filter(_is_old, place.glob("*-cache")):
                 program.unlink(missing_ok=True)
     return Programs(folder)
@@ -182,9 +186,9 @@ def _is_old(file: Path) -> bool:
 
 
 def programs_for(statement: Statement, /) -> Programs:
-    """Return the kept programs of a shipped statement.
+    """Return the store of programs for a statement; a user's own statement has none.
 
-    A user's own statement is traced each time.
+    So a run traces a user's statement each time.
     """
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

@@ -1,4 +1,4 @@
-"""`jaxbounds.certify`: what fails is disproved, and what names domains is proved on them."""
+"""`jaxbounds.certify`: disprove forms that fail, and prove forms on the domains they name."""
 
 import functools
 import json
@@ -32,20 +32,20 @@ from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
-"""Seconds of processor time for a form; a larger value leaves fewer forms undecided."""
+"""Seconds of processor time for a form. A larger value leaves fewer forms undecided."""
 CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
 class Certified(NamedTuple):
-    """A certificate with its witness, if it has one; or a proof.
+    """A certificate or a proof, with the files that belong to it.
 
     Attributes:
-        certificate: what was found.
-        witness: of a disproof.
-        theorem: the file for Rocq, where it was asked for and there is one.
-        refused: why there is none.
-        depends: the files and modules that a user's code read for it; None where nobody can say.
+        certificate: the certificate of a disproof, or the proof.
+        witness: the data with which an independent checker confirms a disproof.
+        theorem: the file for Rocq, if the caller wanted one and it exists.
+        refused: the reason why the file for Rocq is missing.
+        depends: the files and modules that the user's code read for the result; None if unknown.
     """
 
     certificate: Certificate | Proof
@@ -69,7 +69,7 @@ def _certified(
     ):
         try:
             certificate = disprove(statement, *failing, seconds=seconds)
-        except Exception as problem:  # one broken statement must not cost the others
+        except Exception as problem:  # an error of one statement must not end the run
             made.append(_without(statement.id, failing.form, origin(problem)))
             continue
         decided = certificate.word != "undecided"
@@ -91,7 +91,7 @@ def _certified(
 
 
 def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
-    """Add the wanted file for Rocq to a certified form that is disproved or proved."""
+    """Add the file for Rocq to a form that is disproved or proved, if the caller wants files."""
     if not operations or made.certificate.word in ("undecided", "false on D"):
         return made
     try:
@@ -115,8 +115,8 @@ def _certified_somewhere(
 def worth_certifying(selection: Selection, /) -> Selection:
     """Return the part of a selection that is worth certifying.
 
-    This is all of it where statements were named. Otherwise it is each statement that stores a
-    counterexample, names domains, or is of the user's own.
+    If the user named statements, it is the whole selection. Otherwise it is the statements that
+    store a counterexample or name domains, and the user's own statements.
     """
     if selection.parts:
         return selection
@@ -127,7 +127,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
 
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
-    """Yield the results of some work by statement, those of this process's own from here."""
+    """Yield the results of `work` by statement; statements of this process are worked on here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(
             f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
@@ -155,7 +155,7 @@ def certifying(
 ) -> Iterator[list[Certified]]:
     """Yield the certified forms of one statement after another.
 
-    Files for Rocq are made of what has at most so many operations; none if it is 0.
+    A form with at most `operations` scalar operations gets a file for Rocq; 0 makes no files.
     """
     given = {"on": on, "jobs": jobs, "folder": folder}
     work = functools.partial(_certified_somewhere, operations, known_slack(slack))
@@ -164,7 +164,7 @@ def certifying(
 
 
 def known_slack(slack: str, /) -> str:
-    """Return the words of a slack, or refuse the words if they are no slack.
+    """Return the text of a slack, such as "1e-9 relative", if `Domain.with_slack` can read it.
 
     Raises:
         Refused: as `Domain.with_slack`.
@@ -183,14 +183,14 @@ def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certifi
 
 
 def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
-    """Take a folder of certificates for this run alone."""
+    """Lock a folder of certificates for this run."""
     held = taken(out, "certify", (CERTIFICATES,), imports, look)
     try_to_write(held.path)
     return held
 
 
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
-    """Write the witnesses and certificates.json, which keeps its entries of other statements."""
+    """Write witnesses and certificates.json; the file keeps its entries of other statements."""
     form = {s.id: s.form for s in selection.statements}
     for certificate, witness, *_ in made:
         if witness is not None:
@@ -203,7 +203,7 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
 def write_theorems(
     made: Sequence[Certified], selection: Selection, folder: Path, /
 ) -> Iterator[str]:
-    """Write the files for Rocq by the names of forms; return the path or the refusal of each."""
+    """Write a file for Rocq for each form; yield its path and size, or why there is no file."""
     form = {s.id: s.form for s in selection.statements}
     for one in made:
         c = one.certificate
@@ -223,13 +223,13 @@ def write_theorems(
 
 @with_table
 class Certificates(Sequence[Certificate | Proof]):
-    """Certificates and proofs.
+    """A sequence of certificates and proofs.
 
     Args:
-        made: each with its witness.
+        made: the certificates and proofs, each with its witness.
 
     Attributes:
-        witnesses: by (id, form): what an independent checker reads.
+        witnesses: the witness of each disproof by (id, form), which an independent checker reads.
     """
 
     def __init__(self, made: Iterable[Certified]) -> None:
@@ -245,7 +245,7 @@ class Certificates(Sequence[Certificate | Proof]):
     @overload
     def __getitem__(self, index: slice) -> "Certificates": ...
     def __getitem__(self, index: Any) -> Any:
-        """Return one certified form by its number, or a slice."""
+        """Return one certificate or proof by its index, or several by a slice."""
         found = self._made[index]
         return Certificates(found) if isinstance(index, slice) else found.certificate
 
@@ -276,20 +276,23 @@ def certify(
     on: Where | None = None,
     jobs: int = 0,
 ) -> Certificates:
-    """Disprove the forms that fail, and prove those that name domains, as `jaxbounds certify` does.
+    """Disprove forms that fail, and prove forms that name domains, as `jaxbounds certify` does.
 
     Args:
-        what: as for `verify`; unless given, every form that stores a counterexample or names
-            domains. A statement that is named and stores none is searched first.
+        what: the statements, as for `verify`; unless given, every form that stores a
+            counterexample or names domains. A named statement without a stored counterexample is
+            searched for one first.
         imports: further modules or files that hold a PAPER of your own.
-        out: folder for certificates.json and witnesses/; nothing is written unless given.
-        seconds: of processor time, after which a form is undecided.
-        rocq: folder for files that the kernel of Rocq checks, one for each disproof and proof.
-        operations: scalar operations above which such a file is refused.
-        slack: up to which forms are proved, instead of their domains': absolute ("1e-9") or
-            relative ("1e-9 relative").
-        on: where, as for `verify`.
-        jobs: processes, where it is those; 0 means one for each core, 1 this one.
+        out: the folder for certificates.json and witnesses/; nothing is written unless given.
+        seconds: seconds of processor time for a form, after which the form is undecided.
+        rocq: the folder for files that the kernel of Rocq checks, one for each disproof and
+            proof.
+        operations: scalar operations above which a form gets no file for Rocq.
+        slack: the slack of all proofs, instead of the slack of each domain. A proof shows
+            lhs <= rhs + slack. It is absolute ("1e-9") or relative ("1e-9 relative").
+        on: the engine, as for `verify`.
+        jobs: the number of processes: 0 means one for each core, 1 this process alone. Other
+            engines than "processes" ignore it.
 
     Raises:
         Refused: as `verify`.
@@ -314,7 +317,7 @@ def certify(
 def _crosschecked(seconds: float, catalogue: Catalogue, name: str) -> list[Crosscheck]:
     try:
         return crosscheck(catalogue.statement(name), seconds=seconds)
-    except Exception as problem:  # one broken statement must not cost the others
+    except Exception as problem:  # an error of one statement must not end the run
         return [Crosscheck(id=name, form="", finding="not run", reason=origin(problem))]
 
 
@@ -330,6 +333,6 @@ def crosschecking(
 
 
 def write_crosschecks(found: Sequence[Crosscheck], out: Path, /) -> None:
-    """Write crosscheck.json."""
+    """Write the comparisons into crosscheck.json."""
     checks = to_json([asdict(one) for one in found])
     Marked(out).write("crosscheck.json", json.dumps(checks, indent=1, allow_nan=False))

@@ -1,4 +1,4 @@
-"""`jaxbounds.constants_of`: sharp constants of many forms, as the command finds them."""
+"""`jaxbounds.constants_of`: sharp constants of many forms, as `jaxbounds constant` finds them."""
 
 import functools
 import importlib.util
@@ -25,18 +25,20 @@ from jaxbounds.runs.workers import Died
 
 MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
 OfForm = tuple[str, str]
-"""A statement and its form."""
+"""The id of a statement, and the name of its form."""
 
 
 class Search(NamedTuple):
-    """Settings of a search for constants: plain values.
+    """Settings of a search for sharp constants, as plain values.
 
     Attributes:
-        axes: values of axes, all combinations; the statement's own sizes where there are none.
-        seed: of the draws.
-        seconds: of processor time for each size, spent as long as it is not settled.
-        grow: besides the statement's own sizes, its first with each axis doubled in turn.
-        single: whether one statement was named, whose troubles are then the caller's.
+        axes: the values of each axis of sizes; the search takes all combinations. Without values
+            it takes the statement's own sizes.
+        seed: the seed of the draws.
+        seconds: seconds of processor time for each size. A constant that is settled earlier ends
+            the search at its size.
+        grow: also search at the statement's first size with each axis doubled in turn.
+        single: whether the user named one statement, whose errors are then raised.
     """
 
     axes: Mapping[str, tuple[float, ...]]
@@ -47,7 +49,7 @@ class Search(NamedTuple):
 
 
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
-    """Return the form of that name, or the forms whose names begin with it."""
+    """Return the form with this name, and the forms whose names begin with it."""
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
     return (*exact, *word)
@@ -62,7 +64,7 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
     """Return the forms that can have a sharp constant, each with its statement.
 
     Raises:
-        Refused: if a statement that was named alone has no such form.
+        Refused: if the user named one statement, and it has no form with this name.
     """
     chosen = selection.statements
     if len(chosen) > 1:
@@ -75,11 +77,11 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
 
 
 class Found(NamedTuple):
-    """The answer about one form.
+    """The sharp constant of one form.
 
     Attributes:
-        constant: the sharp constant, or why there is none.
-        depends: the files and modules that a user's code read for it; None where nobody can say.
+        constant: the sharp constant, or the reason why it is missing.
+        depends: the files and modules that the user's code read for the search; None if unknown.
     """
 
     constant: SharpConstant | str
@@ -93,7 +95,7 @@ def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Foun
 
 
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
-    """Return the constant or the reason why it is missing: a broken statement spares the others."""
+    """Return the constant, or the reason why it is missing, so that an error ends no run."""
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
 
     try:
@@ -124,7 +126,7 @@ def finding(
     """Yield each form with its constant, or with the reason why the constant is missing.
 
     Raises:
-        Refused: if an extra is missing, or a number makes no sense.
+        Refused: if an extra is missing, `jobs` is negative, or `seconds` is not positive.
     """
     if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
         raise Refused(MISSING)
@@ -159,15 +161,19 @@ def constants_of(
     """Return the sharp constants by statement and form, with reasons for the missing ones.
 
     Args:
-        what: as for `verify`.
-        form: its name, or how it begins ("printed": also "printed, Lemma 6").
-        sizes: axes with their values, all combinations; the statement's own sizes unless given.
+        what: the statements, as for `verify`.
+        form: the name of the form, or the name's beginning: "printed" also means "printed,
+            Lemma 6".
+        sizes: the values of each axis of sizes, as {"d": (2, 4)}; the search takes all
+            combinations. Unless given it takes the statement's own sizes.
         imports: further modules or files that hold a PAPER of your own.
-        seed: of the draws.
-        seconds: of processor time for each size, spent as long as it is not settled.
-        grow: besides the statement's own sizes, its first with each axis doubled in turn.
-        on: where, as for `verify`.
-        jobs: processes, where it is those; 0 means one for each core.
+        seed: the seed of the draws.
+        seconds: seconds of processor time for each size. A constant that is settled earlier ends
+            the search at its size.
+        grow: also search at the statement's first size with each axis doubled in turn.
+        on: the engine, as for `verify`.
+        jobs: the number of processes; 0 means one for each core. Other engines than "processes"
+            ignore it.
 
     Raises:
         Refused: as `verify`, and if an extra is missing.

@@ -1,4 +1,4 @@
-"""The state of the library's source, and the folder of what is kept for it; neither needs JAX."""
+"""The digest of the library's source, and the folder of its cache; both work without JAX."""
 
 import hashlib
 import os
@@ -9,19 +9,20 @@ from jaxbounds.ground.private import fault_of, private
 
 
 def _named_by_user() -> Path | None:
-    """Return the folder of this machine that JAX's variable names.
+    """Return the folder of this machine that JAX_COMPILATION_CACHE_DIR names.
 
-    None if there is no such folder.
+    None if the variable is unset or names a remote address.
     """
     named = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
     return Path(named).absolute() if named and "://" not in named else None
 
 
 def _place() -> Path | None:
-    """Return the place of the cache, whether it exists or not; None without a variable and a home.
+    """Return the path of the cache, which need not exist; None without a variable and a home.
 
-    A variable that is empty, or names no absolute path where one is needed, counts as unset. So
-    does the root of the file system as a home, which is the home of users without one.
+    An environment variable that is empty counts as unset, and so does a relative path where an
+    absolute path is needed. The root of the file system counts as no home, because it is the home
+    of system users.
     """
     if (named := _named_by_user()) is not None:
         return named
@@ -38,17 +39,17 @@ def _place() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of compiled programs, traces, examples and texts; None if absent.
+    """Return the folder of compiled programs, traces, worst instances and texts; None without it.
 
-    There is none without a home, where nothing can be written, and where another user owns the
-    folder or can write there: runs go on without it.
+    A run works without the cache if the user has no home, if the folder cannot be written, or if
+    another user owns the folder or can write there.
     """
     place = _place()
     return None if place is None else private(place)
 
 
 def refusal() -> str:
-    """Return a sentence on a cache that exists and is not used; empty otherwise."""
+    """Return a sentence about a cache that exists but is not used; empty otherwise."""
     place = _place()
     if place is None or cache_folder() is not None or not place.exists():
         return ""
@@ -59,12 +60,12 @@ def refusal() -> str:
 
 
 def folder_for_jax() -> Path | None:
-    """Return the folder of JAX's compiled programs: that of JAX's variable, or the cache."""
+    """Return the folder of JAX_COMPILATION_CACHE_DIR, or else the library's cache."""
     return _named_by_user() or cache_folder()
 
 
 def digest_of(imports: Iterable[str], /) -> str:
-    """Return the digest of the package's source and errata, and of the imported files."""
+    """Return the digest of the package's source and errata, and of the user's imported files."""
     package, state = Path(__file__).parents[1], hashlib.sha256()
     for file in sorted([*package.rglob("*.py"), *package.rglob("errata.toml")]):
         state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())

@@ -1,8 +1,8 @@
 """One run on the devices of several processes, by `jax.distributed`.
 
-Where a process of the run is lost, the others are ended within seconds by JAX, which aborts them.
-Each therefore works in a process of its own below the one that was started, which says in a
-sentence what happened.
+If a process of the run is lost, JAX aborts the other processes within seconds. So each command
+starts a child process that does the work. When JAX aborts the child, the command explains it in a
+sentence.
 """
 
 import contextlib
@@ -27,26 +27,31 @@ from jaxbounds.ground.folders import say
 from jaxbounds.runs.workers import end_with
 
 HEARTBEAT = 5
-"""Seconds without a sign of life after which a process is lost."""
+"""Seconds without a heartbeat after which JAX counts a process as lost. A larger number survives
+longer pauses and notices a loss later."""
 ANSWER = 10
-"""Seconds within which the first process must answer at its address."""
+"""Seconds within which the first process must answer at its address. A larger number lets the first
+process start later."""
 LEAVE = 2
-"""Seconds for which the first process stays when all stop."""
+"""Seconds that the first process waits when all stop, because the others meet at its address. A
+larger number delays the end."""
 GATHER = 300
-"""Seconds that the first process waits for the others."""
+"""Seconds that the first process waits for the others at the start. A larger number lets others
+start later."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distributed:
-    """The processes of a run.
+    """The options of a run on several processes.
 
     Attributes:
-        distributed: be one of several processes that share the work; under SLURM, Open MPI,
-            Kubernetes or on Cloud TPU they find each other. All see the same `--out`, and the first
-            alone writes there.
-        coordinator: HOST:PORT of the first process, where they do not; it is started first.
-        processes: how many.
-        process: which one this is, from 0.
+        distributed: be one of several processes that share the work. Under SLURM, Open MPI,
+            Kubernetes or on Cloud TPU the processes find each other. All processes see one `--out`,
+            and the first process alone writes there.
+        coordinator: HOST:PORT of the first process, if the processes do not find each other.
+            Start the first process first.
+        processes: the number of processes.
+        process: the index of this process, from 0.
     """
 
     distributed: bool = False
@@ -55,10 +60,10 @@ class Distributed:
     process: int = -1
 
     def check(self) -> None:
-        """Refuse half an address.
+        """Refuse an incomplete set of options.
 
         Raises:
-            Refused: saying what is missing.
+            Refused: if an option of the address is missing. The message names the missing options.
         """
         by_hand = bool(self.coordinator), self.processes != 0, self.process != -1
         if any(by_hand) and not self.distributed:
@@ -68,15 +73,16 @@ class Distributed:
             )
         if any(by_hand) and not (all(by_hand) and 0 <= self.process < self.processes):
             raise Refused(
-                "by hand each process needs --coordinator HOST:PORT --processes N --process I with "
-                f"0 <= I < N; got {self.coordinator!r}, {self.processes}, {self.process}"
+                f"got coordinator={self.coordinator!r}, processes={self.processes}, "
+                f"process={self.process}, expected all three. Try --coordinator HOST:PORT "
+                "--processes N --process I with 0 <= I < N"
             )
 
     def join(self) -> None:
         """Make this process a member of the distributed run.
 
         Raises:
-            Refused: if nobody answers, or no cluster is found.
+            Refused: if the first process does not answer, or JAX finds no cluster.
         """
         options: dict = {"heartbeat_timeout_seconds": HEARTBEAT, "initialization_timeout": GATHER}
         if self.coordinator:
@@ -86,15 +92,15 @@ class Distributed:
             options |= {"process_id": self.process}
         try:
             jax.distributed.initialize(**options)
-            jax.devices()  # CPUs wait half a minute for each other: the sooner they meet the better
+            jax.devices()  # processes on CPUs wait half a minute for each other, so they meet now
         except (ValueError, RuntimeError) as problem:
-            hint = "no cluster that JAX knows? give --coordinator, --processes and --process"
+            hint = "no cluster that JAX knows? Try --coordinator, --processes and --process"
             words = [str(problem)] + [hint] * (not self.coordinator)
             raise Refused(f"the processes did not meet: {'; '.join(words)}") from problem
 
 
 ALONE = Distributed()
-"""No others."""
+"""The options of a run on one process."""
 
 
 def _wait_for(address: str) -> None:
@@ -114,7 +120,7 @@ def _wait_for(address: str) -> None:
 
 
 def _member(work: Callable[[], int], log: str) -> None:
-    """Run the work in the member process; output from below Python goes to a file."""
+    """Run the work in the child process; output of C++ goes to the file `log`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     sys.stdout, sys.stderr = (os.fdopen(os.dup(n), "w", buffering=1) for n in (1, 2))
@@ -123,7 +129,7 @@ def _member(work: Callable[[], int], log: str) -> None:
             os.dup2(file.fileno(), stream)
     try:
         status = work()
-    except KeyboardInterrupt as stop:  # all processes stop together; the first is the meeting place
+    except KeyboardInterrupt as stop:  # all processes stop together; the first one must stay last
         say(f"stopped; {stop}")
         if jax.process_index() == 0:
             time.sleep(LEAVE)
@@ -140,14 +146,14 @@ def _member(work: Callable[[], int], log: str) -> None:
 
 
 def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
-    """Run `work()` in a process of its own.
+    """Run `work()` in a child process.
 
     Args:
-        work: that can be pickled; it joins a run.
-        again: the words of the command that continues it.
+        work: a function that can be pickled, and that joins the run.
+        again: the words of the command that continues the run.
 
     Returns:
-        Its exit status; 3 where another process of the run was lost.
+        The exit status of the child; 3 if another process of the run was lost.
     """
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch) / "log"
@@ -168,9 +174,9 @@ def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
             said = log.read_text(errors="replace")
     if status == -signal.SIGABRT and "distributed service" in said:
         say(
-            "another process of this run was lost; what was done is kept: start all again, as many "
-            f"as there are, with {shlex.join(again)}"
+            "another process of this run was lost, and the results so far are kept. Try to start "
+            f"all processes again with {shlex.join(again)}"
         )
     else:
-        say(f"the process that worked was ended by signal {-status}\n{said}")
+        say(f"the child process was ended by signal {-status}\n{said}")
     return 3

@@ -1,10 +1,10 @@
-"""Recorded ratios of the statements of a paper, and the differences of a run from them.
+"""Records of the ratios of a paper's statements, and the differences of a run from the records.
 
-A verdict may stay as it was while its ratios move: a formula that changed, or a sampler. For each
-form `records/ratios.json` of its paper holds the worst ratio, the worst at each size, and a mean
-over the draws alone (`Verdict.drawn`), which any change of a formula moves. It is written by
-`jaxbounds verify --record` (`verify ID --record`: of one statement), seed 0; a person reads the
-difference.
+A changed formula or sampler may move the ratios of a form and leave its verdict. So
+`records/ratios.json` of a paper holds for each form the worst ratio, the worst ratio at each size,
+and a mean over the draws alone (`Verdict.drawn`), which any change of a formula moves.
+`jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
+person reads the differences.
 """
 
 import math
@@ -15,22 +15,22 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 SEARCHED, EXACT = 0.03, 1e-6
-"""How far, relatively, a ratio may be from the recorded one: where a search found it, and where the
-draws alone did."""
+"""Relative differences that a ratio may have from its record: the first for a ratio that a search
+found, the second for a ratio of draws alone. A larger number overlooks more changes."""
 Ratios = Mapping[str, float]
 """Ratios of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
-"""The texts by statement and form."""
+"""The ratios by statement and form."""
 
 
 def _is_recorded(verdict: Verdict) -> bool:
-    """Whether a verdict's ratios are recorded: identities that hold leave only rounding."""
+    """Return whether to record a verdict's ratios: an identity that holds has rounding alone."""
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
 
 
 def ratios_of(verdict: Verdict, /) -> Ratios:
-    """Return the ratios of a verdict to record: the finite ones, as a right side may vanish."""
+    """Return the finite ratios of a verdict; a ratio is infinite if its right side vanishes."""
     drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
     found = {"worst": verdict.worst_ratio} | drawn
     found |= verdict.by_size if len(verdict.by_size) > 1 else {}
@@ -38,15 +38,15 @@ def ratios_of(verdict: Verdict, /) -> Ratios:
 
 
 def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: bool) -> None:
-    """Write the ratios of these verdicts, in place of those that were there.
+    """Replace the recorded ratios of statements by the ratios of these verdicts.
 
     Args:
-        verdicts: all forms of some statements.
-        papers: theirs.
-        others: keep what is recorded of other statements.
+        verdicts: the verdicts on all forms of some statements.
+        papers: the papers of these statements.
+        others: keep the records of other statements.
 
     Raises:
-        Refused: if a paper is in no file.
+        Refused: if a paper is defined in no file.
     """
     judged = {verdict.id for verdict in verdicts}
     for paper in papers:
@@ -73,8 +73,8 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
     """Return a line for each form whose ratios differ from the recorded ones or have no record.
 
     Args:
-        verdicts: of seed 0 and the statements' own budgets.
-        recorded: ratios by statement and form.
+        verdicts: verdicts with seed 0 and the statements' own budgets.
+        recorded: the ratios on record by statement and form.
     """
     for verdict in filter(_is_recorded, verdicts):
         before = recorded.get(verdict.id, {}).get(verdict.form)

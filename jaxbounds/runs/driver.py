@@ -1,8 +1,7 @@
-"""The one driver: independent pieces of work, in this process or on any executor.
+"""The driver: it computes independent pieces of work, in this process or on any executor.
 
-Whoever computes a piece must have the versions and the source that were asked for, so that the
-numbers are those of one machine. A worker that dies costs the pieces it had, and each of these is
-tried once more.
+A worker must have the versions and the source of this process, so that all numbers come from one
+program. If a worker dies, the driver tries each of its pieces once more.
 """
 
 import concurrent.futures
@@ -29,20 +28,21 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 AHEAD = 1000
-"""Calls that an executor is given at once."""
+"""Calls at most that wait in an executor. A larger number takes more memory and keeps more workers
+busy."""
 LOOK = 0.5
-"""Seconds between two looks for an interruption."""
+"""Seconds between two looks for an interruption. A larger number answers Ctrl-C later."""
 
 
 @functools.cache
 def _here() -> dict[str, str]:
-    """Prepare this process, once, and say what it computes with."""
+    """Prepare this process once, and return its versions and the digest of its source."""
     prepare_jax()
     return versions() | {"source": digest_of(())}
 
 
 _one_at_a_time = threading.Lock()
-"""A worker may have several threads; settings of JAX and caches are those of its process."""
+"""A lock for the threads of a worker: settings of JAX and caches belong to the whole process."""
 
 
 def _call(
@@ -50,16 +50,16 @@ def _call(
 ) -> list[Result] | Exception:
     """Return the results of some pieces in the worker, or the error that `work` raised.
 
-    The error is a value, so that it differs from the executor's own troubles.
+    The function returns the error as a value, so that it differs from an error of the executor.
     """
     try:
         with _one_at_a_time:
             for name, there in expected.items():
                 if _here()[name] != there:
                     raise Refused(
-                        f"a worker ({platform.node()}) has {name} {_here()[name][:40]} and this "
-                        f"machine {there[:40]}: install the same on both, and edit nothing while "
-                        "they work"
+                        f"a worker ({platform.node()}) has {name}={_here()[name][:40]} and this "
+                        f"machine has {there[:40]}. Try to install one version on both, and edit "
+                        "nothing while they work"
                     )
             return [work(piece) for piece in lot]
     except Exception as problem:
@@ -67,18 +67,18 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of a lot of pieces, or the reason why they are missing.
+    """Return the results of a lot of pieces, or the `Died` of its worker.
 
     Raises:
         Refused: if workers cannot run these pieces at all, or the engine is gone.
-        Exception: what the work itself raised.
+        Exception: any exception that the work itself raised.
     """
     try:
         outcome = future.result()
     except concurrent.futures.CancelledError:
         raise Refused(
-            "the engine went away (its scheduler ended?): what was done is kept; the same command "
-            "continues where it keeps its progress"
+            "the engine went away (its scheduler ended?), and the results so far are kept. Try the "
+            "same command again, which continues where it keeps its progress"
         ) from None
     except Died as death:
         return death
@@ -87,7 +87,7 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         if unloaded or "deserializ" in str(problem):  # as Dask's scheduler says it
             words = " ".join(str(problem).split())[:120]
             raise Refused(
-                f"a piece cannot be loaded where it should be computed ({words}): install the same "
+                f"a worker cannot load its piece ({words}). Try to install this version of "
                 "jaxbounds there, for Dask also where its scheduler runs"
             ) from problem
         return Died(f"its worker ended: {type(problem).__name__} {problem}"[:300])
@@ -105,10 +105,10 @@ def each(
     """Yield the result of `work(piece)` with each piece, as the results come.
 
     Args:
-        executor: of any kind. One with a number `jobs` gets the pieces in so many lots.
-        work: a module's function; called one at a time in each process, with JAX prepared as the
-            commands do.
-        pieces: that can be pickled.
+        executor: any executor. If it has a number `jobs`, it gets the pieces in so many lots.
+        work: a function of a module. Each process calls it once at a time, with JAX prepared as
+            for the commands.
+        pieces: the arguments of the calls, which can be pickled.
 
     Yields:
         A piece, and its result or `Died`.
@@ -116,7 +116,7 @@ def each(
     Raises:
         Refused: if a worker has other versions or another source, cannot load its piece, or the
             engine is gone.
-        Exception: what the work itself raised.
+        Exception: any exception that the work itself raised.
     """
     pieces = list(pieces)
     lots = min(getattr(executor, "jobs", len(pieces)), len(pieces))
@@ -155,26 +155,26 @@ def drive(
     """Compute `work(piece)` for each piece, in this process or by another engine.
 
     Args:
-        work: a module's function, or one with fixed arguments.
-        pieces: plain values.
+        work: a function of a module, or one with fixed arguments.
+        pieces: the arguments of the calls, plain values.
         on: an engine, or any executor.
-        jobs: processes, where it is those; 0 means one for each core, and what memory allows.
-        folder: that all see, for the jobs of a queue.
-        units: how many things the pieces hold; as many as there are pieces unless given. A single
-            one is worked on here.
-        parts: what a piece whose worker died is cut into before it is tried once more.
+        jobs: the number of processes; 0 means one for each core, as far as the memory allows.
+        folder: a folder that all jobs of a queue see.
+        units: the number of items in all pieces, for example of statements; the number of pieces
+            unless given. This process computes a single item itself.
+        parts: cuts a piece whose worker died into smaller pieces, which are tried once more.
 
     Yields:
-        A piece, and its result; `Died` where its worker died twice.
+        A piece, and its result; `Died` if its worker died twice.
 
     Raises:
         Refused: as `each`.
-        Exception: what the work itself raised.
+        Exception: any exception that the work itself raised.
     """
     pieces = list(pieces)
     alone = in_this_process(on, jobs, len(pieces) if units is None else units)
     if not alone and on == HERE and (reason := cannot_start()):
-        say(f"this machine starts no processes ({reason}): all is computed in this one")
+        say(f"this machine starts no processes ({reason}), so this process computes all pieces")
         alone = True
     if alone:
         prepare_jax()
@@ -194,13 +194,13 @@ def drive(
 
 
 def packed(folder: Path, /) -> dict[str, bytes]:
-    """Return all files below a folder by name, for a worker that shares no disk with us."""
+    """Return all files below a folder by name, as bytes, for a worker that shares no disk."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
 def unpack(files: Mapping[str, bytes], folder: Place, /) -> None:
-    """Write what `packed` took, each file whole or not at all."""
+    """Write the files of `packed` into a folder, each file whole or not at all."""
     for name, content in files.items():
         with whole(folder / name) as file:
             file.write(content)

@@ -1,4 +1,4 @@
-"""Engines that compute pieces of work: processes, a Dask cluster, the queue of a cluster."""
+"""Engines that compute pieces of work: local processes, a Dask cluster, or SLURM's queue."""
 
 import concurrent.futures
 import contextlib
@@ -18,21 +18,22 @@ from jaxbounds.runs.jobs import Jobs
 from jaxbounds.runs.workers import Processes
 
 ANSWER = 10
-"""Seconds within which a scheduler must answer."""
+"""Seconds within which a Dask scheduler must answer. A larger number waits longer for a slow
+one."""
 KINDS = "processes, dask://HOST:PORT or slurm"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """Engine that computes pieces of work.
+    """The engine that computes pieces of work.
 
     Attributes:
         engine: "processes" of this machine; "dask://HOST:PORT", a Dask scheduler that runs there;
-            "slurm", an array of jobs ("slurm:local": the same in processes of this machine, to try
-            it).
-        partition: of SLURM's.
-        time: minutes that a job of SLURM's may take.
-        array: how many jobs; the pieces are dealt out among them.
+            "slurm", an array of SLURM jobs; or "slurm:local", the jobs as processes of this
+            machine, for a test.
+        partition: the partition of SLURM.
+        time: minutes that a SLURM job may take.
+        array: the number of SLURM jobs, which share the pieces.
     """
 
     engine: str = "processes"
@@ -41,10 +42,10 @@ class Engine:
     array: int = 16
 
     def check(self) -> None:
-        """Refuse what is no engine.
+        """Refuse an unknown engine, or a number that is not positive.
 
         Raises:
-            Refused: naming what there is.
+            Refused: if the engine is unknown, or `time` or `array` is not positive.
         """
         if self.engine not in ("processes", "slurm", "slurm:local") and not (
             self.engine.startswith("dask://") and self.engine.count(":") > 1
@@ -55,30 +56,30 @@ class Engine:
             )
         if min(self.time, self.array) < 1:
             raise Refused(
-                f"time={self.time}, array={self.array}, expected positive numbers. Try at least 1"
+                f"time={self.time}, array={self.array}, expected positive numbers. Try 1 or more"
             )
 
 
 HERE = Engine()
-"""Processes of this machine."""
+"""The default engine: processes of this machine."""
 On = Annotated[
     Engine | concurrent.futures.Executor,
     tyro.conf.arg(constructor=Engine),
     tyro.conf.OmitArgPrefixes,
 ]
-"""An engine by its flags or, from Python, any executor."""
+"""An engine as the command's options describe it or, from Python, any executor."""
 
 
 Where = str | Engine | concurrent.futures.Executor
-"""Type of `on=` in Python."""
+"""The type of `on=` in Python: the name of an engine, an `Engine`, or an executor."""
 
 
 def engine_of(on: Where | None, /) -> On:
     """Return the engine that `on=` names, or the executor itself; None means local processes.
 
     Raises:
-        Refused: if there is no such engine, or the executor would copy this process, whose
-            threads a copy lacks.
+        Refused: if the engine is unknown, or the executor forks this process: a fork lacks the
+            threads of JAX.
     """
     if on is None:
         return HERE
@@ -87,20 +88,23 @@ def engine_of(on: Where | None, /) -> On:
     if isinstance(on, Engine):
         on.check()
     elif not isinstance(on, concurrent.futures.Executor):
-        raise Refused(f"on= takes {KINDS}, or any concurrent.futures.Executor, got {on!r}")
+        raise Refused(
+            f"on={on!r}, expected {KINDS}, or any concurrent.futures.Executor. Try on='processes'"
+        )
     context = getattr(on, "_mp_context", None)
     if context is not None and context.get_start_method() == "fork":
         raise Refused(
-            "a pool of forked processes hangs with JAX: make it as ProcessPoolExecutor(n, "
-            "mp_context=multiprocessing.get_context('spawn'))"
+            f"on={on!r:.60} forks this process, and a fork hangs with JAX. Try "
+            "ProcessPoolExecutor(n, mp_context=multiprocessing.get_context('spawn'))"
         )
     return on
 
 
 def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
-    """Whether there is nothing to start: one piece, or one process was asked for in so many words.
+    """Return whether this process does all work: there is one piece, or the user gave jobs=1.
 
-    Where only one fits it is a process of its own: what ends it then ends no run.
+    If memory allows one process alone, a child process does the work, so that its death ends no
+    run.
     """
     return on == HERE and (jobs == 1 or pieces == 1)
 
@@ -114,7 +118,7 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
     _needs("distributed", "dask")
     from distributed import Client
 
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # we say it in a sentence
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our error says it
     host = address.removeprefix("dask://")
     try:
         client = closing.enter_context(
@@ -126,7 +130,7 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
             "`dask scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
         ) from problem
     if not client.scheduler_info()["workers"]:
-        say(f"{address} has no workers yet: waiting for one")
+        say(f"{address} has no workers yet; the run waits for one")
     return client.get_executor(pure=False)
 
 
@@ -152,11 +156,11 @@ def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futur
 
     Args:
         on: the engine; an executor of the caller's own stays open.
-        count: processes, where it is those.
-        folder: that the jobs of a queue see, too.
+        count: the number of processes of the engine "processes".
+        folder: a folder that the jobs of a queue see, too.
 
     Raises:
-        Refused: if there is no such engine, a package is missing or no scheduler answers.
+        Refused: if the engine is unknown, a package is missing or no scheduler answers.
     """
     if isinstance(on, concurrent.futures.Executor):
         yield on
@@ -173,6 +177,6 @@ def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futur
         try:
             yield executor
         except BaseException:
-            executor.shutdown(wait=False)  # its calls are cancelled
+            executor.shutdown(wait=False)  # which cancels the calls of the executor
             raise
         executor.shutdown()

@@ -1,4 +1,4 @@
-"""`jaxbounds.run`: an experiment computed here, in shards anywhere, or merged from them."""
+"""`jaxbounds.run`: compute an experiment here, compute its shards anywhere, or merge shards."""
 
 import contextlib
 import functools
@@ -35,9 +35,9 @@ if TYPE_CHECKING:  # slow to import
 
 
 def _unfinished(folder: Place) -> bool:
-    """Whether checkpoints are there that no result, and no finished shard, has followed."""
+    """Return whether a folder has checkpoints newer than its result or its finished shard."""
     with reaching(folder):
-        # Where a sweep is, and pieces that a run keeps whole.
+        # The state of a sweep, and pieces that a run stores whole.
         kept = [*folder.glob("checkpoints/**/state.npz"), *folder.glob("checkpoints/*.npz")]
         states = [file.stat().st_mtime for file in kept]
         ends = [folder / "result.nc", folder / shard_files.NAME]
@@ -46,7 +46,7 @@ def _unfinished(folder: Place) -> bool:
 
 
 def _discard(checkpoints: Place) -> None:
-    """Remove the checkpoints of a run that came to its end; what no run wrote stays."""
+    """Remove the checkpoints of a finished run; files that no run wrote stay."""
     with reaching(checkpoints):
         found = {file.parent for file in checkpoints.glob("**/state.npz")}
     for folder in found:
@@ -54,30 +54,30 @@ def _discard(checkpoints: Place) -> None:
 
 
 def refuse_to_lose(folder: Place, resume: bool, /) -> None:
-    """Refuse to start again where a run was cut.
+    """Refuse to start a new run in a folder that holds an unfinished run.
 
     Raises:
-        Refused: then.
+        Refused: if the folder holds an unfinished run and `resume` is False.
     """
     if not resume and _unfinished(folder):
         raise Refused(
-            f"{folder} holds a run that was cut. Try to add --resume to continue it, give another "
-            "--out, or remove that folder to start again"
+            f"{folder} holds an unfinished run. Try to add --resume to continue it, give another "
+            "--out, or remove the folder to start again"
         )
 
 
 NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
-"""Names of the files that a run writes into its folder, besides checkpoints."""
+"""The names of the files that a run writes into its folder, besides checkpoints."""
 
 
 def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:
-    """Take a folder for a run alone; take another folder beside it if the first holds another run.
+    """Lock a folder for a run, or a folder beside it if the first one holds another run.
 
-    An address on an object store is nobody's alone.
+    An address on an object store cannot be locked.
 
     Raises:
-        Refused: if the run is to be continued, and another one has the folder.
-        OSError: if nothing can be written there.
+        Refused: if `resume` is True, and another run has locked the folder.
+        OSError: if the folder cannot be written.
     """
     if "://" in str(out):
         held = Held(out)
@@ -89,12 +89,12 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
 
 
 def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
-    """Compute the data set of a run, or of a share of one; the folder keeps the progress.
+    """Compute the data set of a run, or of a share of a run; the folder keeps the progress.
 
     Raises:
-        Refused: if the folder holds a run that was cut, and is not to be continued; or if a file
-            or module changed since that the run to be continued rests on.
-        KeyboardInterrupt: saying how to continue, where it can be.
+        Refused: if the folder holds an unfinished run and `resume` is False; if `resume` is True
+            and a file or module that the run depends on has changed.
+        KeyboardInterrupt: if the user stops the run. The message says how to continue.
     """
     prepare_jax()
     chosen, more = request.experiment, dict[str, Any]()
@@ -121,13 +121,13 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     except KeyboardInterrupt as stop:
         if _unfinished(folder):
             kept = f"; {stop}" if isinstance(stop, Stopped) else ""
-            words = f"{folder} can be continued: add --resume{kept}"
+            words = f"{folder} can be continued. Try to add --resume{kept}"
             raise KeyboardInterrupt(words) from None
         raise
 
 
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
-    """Compute one share, for `merge`; the folder that holds it."""
+    """Compute one share of a run, for `merged`; return the folder that holds the share."""
     folder = shard_files.folder_of(out, share)
     held = taken(request, folder, (ledger.LEDGER,), resume=True)
     prepare_jax()
@@ -156,13 +156,13 @@ def _is_done(folder: Place) -> bool:
 
 
 def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE) -> None:
-    """Compute all shards of a run; what was done before is not done again.
+    """Compute all shards of a run that are not finished yet.
 
     Args:
         request: the run.
-        out: each shard is in a folder there as soon as it is done.
-        count: how many.
-        on: where they are computed.
+        out: the folder that gets a folder for each finished shard.
+        count: the number of shards.
+        on: the engine that computes the shards.
 
     Raises:
         Refused: if a shard was lost twice.
@@ -179,21 +179,21 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
             unpack(files, out)
             say(f"shard {share} is done")
     for share, death in sorted(lost.items()):
-        raise Refused(f"shard {share}: {death}; the same command continues")
+        raise Refused(f"shard={share} was lost: {death}. Try the same command again")
 
 
 def merged(
     folders: Iterable[str | Place], out: Place, /, *, imports: Iterable[str] = ()
 ) -> Request:
-    """Put the shards of a run together; the request that, resumed in `out`, gives its result.
+    """Put the shards of a run together in `out`; return the request whose resumed run uses them.
 
     Args:
-        folders: of the shards.
-        out: of the whole run.
-        imports: modules or files of the user's that the run needs; the shards name no code to run.
+        folders: the folders of the shards.
+        out: the folder of the whole run.
+        imports: the user's modules or files that the run needs; a shard's file never loads code.
 
     Raises:
-        Refused: if shards are missing, overlap, or are of different runs, or of another version.
+        Refused: if shards are missing, overlap, or belong to different runs or versions.
     """
     shards = shard_files.complete(tuple(map(locate, folders)))
     ledger.refuse_mixture([place for place, _ in shards.values()])
@@ -223,33 +223,33 @@ def run(
 ) -> "xarray.Dataset":
     """Run an experiment, as `jaxbounds run` does: a figure or table of a paper as labelled data.
 
-    `jaxbounds.find_experiment(id)` has what draws it, `.figure(dataset)`, and decides what the
-    paper says about it, `.claims(dataset)`.
+    `jaxbounds.find_experiment(id).figure(dataset)` draws the result, and `.claims(dataset)` tests
+    the paper's claims on it.
 
     Args:
-        experiment: its id, as "multihead.fig2".
-        preset: a named configuration to start from.
-        seed: of all draws.
-        precision: of products of matrices, "highest", "high" or "default" as JAX names them; unless
-            given, what the experiment chooses ("highest"), or JAX's default.
-        out: folder for result.nc and the progress; nothing is kept unless given.
+        experiment: the id of the experiment, as "multihead.fig2".
+        preset: the named configuration to start from.
+        seed: the seed of all draws.
+        precision: JAX's precision of matrix products, "highest", "high" or "default". Unless given
+            the experiment chooses it ("highest"), or else JAX's default counts.
+        out: the folder for result.nc and the progress; nothing is kept unless given.
         resume: continue the run that the folder holds.
-        shards: cut the run into so many pieces, computed where `on` says, and merge them.
-        on: where those are computed, as for `verify`.
+        shards: cut the run into so many shards, which the engine `on` computes, and merge them.
+        on: the engine that computes the shards, as for `verify`.
         imports: modules or files of your own that define EXPERIMENTS.
-        **fields: of the experiment's configuration, in place of the preset's.
+        **fields: fields of the experiment's configuration, which replace the preset's fields.
 
     Raises:
-        Refused: if there is no such experiment, preset or field value, the run cannot be cut, or
-            `out` holds one that was.
+        Refused: if the experiment, the preset or a field's value is unknown, if the run cannot be
+            cut into shards, or if `out` holds an unfinished run.
     """
     request = requests.with_fields(
         experiment, fields, preset=preset, seed=seed, precision=precision, imports=imports
     )
     if (resume or shards) and not request.experiment.resumable:
         raise Refused(
-            f"{experiment} cannot be resumed or cut into shards, got {resume=}, {shards=}. Try it "
-            "without the two"
+            f"{experiment} cannot be resumed or cut into shards, got {resume=}, {shards=}. Try "
+            "resume=False, shards=0"
         )
     with tempfile.TemporaryDirectory() as scratch:
         place, held = locate(scratch if out is None else str(out)), None

@@ -1,4 +1,4 @@
-"""`jaxbounds.falsify`: one statement tried, here and now."""
+"""`jaxbounds.falsify`: try to falsify one statement in this process."""
 
 import importlib.util
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from jaxbounds.runs.verdicts import Scratch, Verdicts
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Ask ball arithmetic, if its extra is installed."""
+    """Ask ball arithmetic about an instance, if the extra `certify` is installed."""
     if importlib.util.find_spec("flint") is None:
         return no_referee(statement, form, instance, size)
     from jaxbounds.certification.referee import referee  # needs the extra
@@ -43,31 +43,31 @@ def falsify(
     programs: Programs | None = None,
     examples: Examples | None = None,
 ) -> Verdicts:
-    """Try to falsify a statement; one verdict for each of its forms.
+    """Try to falsify a statement; return one verdict for each of its forms.
 
-    Runs in float64 on the CPU whatever the surrounding settings. The same seed, budget and
-    software give the same verdicts, unless an earlier run kept a violation among the examples. A
-    violation that may be rounding is decided by ball arithmetic, where the extra `certify` is
-    there, and else `inconclusive`.
+    The search runs in float64 on the CPU under any settings of JAX. An equal seed, budget and
+    software give equal verdicts, unless an earlier run stored a violation in `examples`. If a
+    violation may be rounding, ball arithmetic decides about it; without the extra `certify` the
+    verdict is `inconclusive`.
 
     Args:
-        statement: what to try; or its id, or a file that holds a PAPER of one statement.
-        seed: of all draws; combined with the statement's id, so that it does not matter which
-            other statements are tried.
-        budget: replaces the statement's own.
-        timeout: seconds; what is not refuted by then is inconclusive.
-        store: folder for `worst/<id>.<form>.npz` (the worst instance) and, where a form fails,
-            `counterexamples/<id>.<form>.npz` (a shrunk one); a temporary one, which lives as long
-            as the result, unless given.
+        statement: the statement, its id, or a file that holds a PAPER of one statement.
+        seed: the seed of all draws. The draws also depend on the statement's id, and not on other
+            statements.
+        budget: the budget of draws and searches; the statement's own budget unless given.
+        timeout: seconds; a claim that is not refuted by then is inconclusive.
+        store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, if a form fails,
+            `counterexamples/<id>.<form>.npz` (a shrunk instance). Unless given it is a temporary
+            folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
-        programs: compiles, and may keep what was traced; its folder must belong to this state of
-            the statement's code. Nothing is kept unless given.
-        examples: where the worst instances of earlier runs are, and are kept. No example
-            is read or kept unless given.
+        programs: the store of compiled programs. Its folder must belong to this state of the
+            statement's code. No program is kept unless given.
+        examples: the store of the worst instances of earlier runs. No instance is read or kept
+            unless given.
 
     Raises:
-        Refused: if there is no such statement, or it cannot be measured as it is declared. Also
-            if the timeout is no positive number, or the seed none from 0 to 2^32 - 1.
+        Refused: if the statement is unknown, or cannot be measured as it is declared; if the
+            timeout is no positive number, or the seed no integer from 0 to 2^32 - 1.
     """
     refuse_other_limits(timeout)
     refuse_other_seeds(seed)
@@ -87,16 +87,16 @@ def replay(
     """Measure a stored instance again.
 
     Args:
-        stored: a .npz file of `worst/` or `counterexamples/`, or what `load_instance` read of it.
+        stored: a .npz file of `worst/` or `counterexamples/`, or the result of `load_instance`.
         imports: modules or files that hold a PAPER of your own.
 
     Returns:
-        The statement, the ratio of each form (and the control), and the ratio that was stored
-        for `stored.meta["form"]`.
+        The statement, the ratio of each form (and the control), and the ratio that the file
+        stores for the form `stored.meta["form"]`.
 
     Raises:
-        Refused: if the file is none, misses its id, form, size or ratio, or its arrays do not
-            fit the statement.
+        Refused: if the file is no stored instance, lacks its id, form, size or ratio, or has
+            arrays that do not fit the statement.
     """
     read = stored if isinstance(stored, StoredInstance) else load_instance(stored)
     return replayed(lambda name: find_statement(name, imports=imports), read)

@@ -1,9 +1,9 @@
-"""The folder of a verification: nothing that was judged is lost, nothing stale stays.
+"""The folder of a verification, which loses no verdict and keeps no stale verdict.
 
-While a run goes on, everything is kept in `unfinished/`: the settings of the run and each
-statement's verdicts, a line each, as soon as they are judged, and the instances. `publish` moves
-that into place. A run that was cut by anything is continued by the next one with the same settings,
-as far as nothing changed that a verdict depends on. Files that no run wrote stay as they are.
+During a run the folder `unfinished/` holds the instances and a journal: a line with the settings of
+the run, and a line with the verdicts on each judged statement. `publish` moves them into place. If
+a run was interrupted, the next run with equal settings continues it, and uses each verdict whose
+dependencies have not changed. Files that no run wrote stay as they are.
 """
 
 import contextlib
@@ -41,19 +41,19 @@ __all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "published_in",
 INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
 NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
-"""Names of the files that a verification writes, besides instances."""
+"""The names of the files that a verification writes, besides instances."""
 FORM = "jaxbounds-journal-2"
 ById = dict[str, tuple[Verdict, ...]]
-"""The verdicts on each statement."""
+"""The verdicts on each statement, by its id."""
 
 
 class Kept(NamedTuple):
-    """The verdicts on a statement that were judged before.
+    """The verdicts on a statement, with the time and their dependencies.
 
     Attributes:
-        verdicts: on each of its forms.
-        when: the time, in UTC.
-        depends: what they depend on besides the settings of the run.
+        verdicts: the verdicts on each form of the statement.
+        when: the time when they were judged, in UTC.
+        depends: the files and modules that the verdicts depend on, besides the run's settings.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -69,27 +69,27 @@ def _verdict(stored: Any) -> Verdict:
     """Read one verdict, and check the types of its fields.
 
     Raises:
-        Refused: naming the first that has not.
+        Refused: if a field has a wrong type; the message names the first such field.
     """
     if not isinstance(stored, dict):
-        raise Refused("a verdict is no object")
+        raise Refused(f"verdict={stored!r:.40}, expected an object. Try to judge it again")
     verdict, hints = Verdict.from_json(stored), fields_of(Verdict)
     for field in fields(Verdict):
         if not fits(stored[field.name], hints[field.name]):
-            raise Refused(f"{field.name} has another type")
+            raise Refused(f"{field.name}={stored[field.name]!r:.40} has a wrong type")
         if field.name.endswith("_file") and not is_inside(stored[field.name]):
-            raise Refused(f"{field.name} leads out of the folder")
+            raise Refused(f"{field.name}={stored[field.name]!r:.40} is outside of the folder")
     return verdict
 
 
 def verdicts_of(stored: Any, /) -> tuple[Verdict, ...]:
-    """Return the verdicts of a parsed JSON text.
+    """Return the verdicts of a parsed JSON file.
 
     Raises:
-        Refused: if it holds something else.
+        Refused: if the file holds something else.
     """
     if not isinstance(stored, list):
-        raise Refused("it is no list of verdicts")
+        raise Refused(f"it holds {stored!r:.40}, expected a list of verdicts")
     return tuple(map(_verdict, stored))
 
 
@@ -98,46 +98,47 @@ def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _sealed(value: Any) -> str:
-    """Return a line of the journal: a value and the digest of its text."""
+    """Return a line of the journal: a value with the digest of the value's text."""
     text = json.dumps(value, sort_keys=True)
     return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "value": value})
 
 
 def _opened(line: bytes) -> Any:
-    """Return the value that `_sealed` sealed.
+    """Return the value of a line that `_sealed` made.
 
     Raises:
-        Refused: if it was changed.
+        Refused: if the value does not match its digest.
     """
     stored = parsed(line)
     if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
-        raise Refused("it is no line of a journal")
+        raise Refused(f"{line[:40]!r} is no line of a journal")
     text = json.dumps(stored["value"], sort_keys=True)
     if hashlib.sha256(text.encode()).hexdigest() != stored["sha256"]:
-        raise Refused("its digest is another one")
+        raise Refused(f"its text does not match its digest sha256={stored['sha256']!r:.20}")
     return stored["value"]
 
 
 def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
-    """Return the journal's line for some verdicts.
+    """Return the verdicts of a line of the journal.
 
     Raises:
-        Refused: if it is none, or no line before it says what the verdicts depend on.
+        Refused: if the line holds no verdicts, or no earlier line has the record of their
+            dependencies.
     """
     if not isinstance(value, dict) or not fits(value.get("when"), str):
-        raise Refused("it is no line of verdicts")
+        raise Refused(f"{value!r:.40} is no line of verdicts")
     verdicts = verdicts_of(value.get("verdicts"))
     if len({v.id for v in verdicts}) != 1:
-        raise Refused("its verdicts are not on one statement")
+        raise Refused(f"its verdicts are on {len({v.id for v in verdicts})} statements, expected 1")
     return Kept(verdicts, value["when"], records[value["record"]])
 
 
 def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
-    """Read a journal: settings, the verdicts of each line, and a sentence on each damaged line.
+    """Read a journal: the settings, the verdicts of each line, and a sentence on each damaged line.
 
     Raises:
-        Damaged: if it is no journal.
-        OSError: if it is not there.
+        Damaged: if the file is no journal.
+        OSError: if the file is missing.
     """
     settings, judged, wrong = None, list[Kept](), list[str]()
     records: dict[str, Depends] = {}
@@ -147,7 +148,7 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
             if number == 1:
                 settings = value
                 if not isinstance(value, dict) or value.get("format") != FORM:
-                    raise Refused("it has another format")
+                    raise Refused(f"its format is not {FORM!r}")
                 continue
             if fits(value, dict[str, dict[str, str]]) and set(value) == {"depends"}:
                 records[_digest(value["depends"])] = value["depends"]
@@ -167,19 +168,21 @@ def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
 
     Raises:
         Damaged: if the file has another digest, or holds no verdicts.
-        OSError: if it is not there or cannot be read.
+        OSError: if the file is missing or cannot be read.
     """
     found = json_in(file, of=verdicts_of)
     if sha256_of(file) != digest:
-        raise Damaged(f"{file} is not what run.json says: it was changed, or a run was cut")
+        raise Damaged(
+            f"{file} does not match its digest in run.json: it was changed, or a run was cut"
+        )
     return found
 
 
 def published_in(folder: Path, /) -> tuple[Verdict, ...]:
-    """Read the published verdicts of a folder; run.json, if present, confirms their digest.
+    """Read the published verdicts of a folder, and check their digest if run.json has it.
 
     Raises:
-        Damaged: if the verdicts were changed since, or a file is damaged.
+        Damaged: if the verdicts were changed after a run, or a file is damaged.
         OSError: if there are no verdicts, or a file cannot be read.
     """
     file = folder / "verdicts.json"
@@ -193,10 +196,10 @@ def published_in(folder: Path, /) -> tuple[Verdict, ...]:
 
 
 def verdicts_in(*folders: Path) -> ById:
-    """Read the latest verdicts on each statement in some folders, under any settings.
+    """Read the latest verdicts on each statement in some folders, for any settings of the runs.
 
-    Verdicts that are damaged, or that were changed since a run published them, are left out, and
-    the user is told.
+    The function leaves out verdicts that are damaged, or that were changed after a run published
+    them, and tells the user.
     """
     found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
     for folder in folders:
@@ -220,16 +223,16 @@ def verdicts_in(*folders: Path) -> ById:
 
 
 class Folder:
-    """One folder of verdicts.
+    """A folder of verdicts.
 
     Args:
-        path: where; created when something is written.
-        settings: what the verdicts depend on; others than these are not mixed with them.
-        held: that it is for this run alone.
-        asked: the folder that keeps which statements failed; the path itself unless given.
+        path: the path of the folder, which the first file creates.
+        settings: the settings of the run. The folder never mixes verdicts of different settings.
+        held: the lock that this run has on the folder.
+        asked: the folder that remembers which statements failed; `path` unless given.
 
     Raises:
-        Refused: if the path is an address.
+        Refused: if the path is an address such as gs://bucket/folder.
     """
 
     def __init__(
@@ -253,23 +256,23 @@ class Folder:
     def published(self) -> dict[str, Kept] | None:
         """Return the folder's verdicts by id if they have these settings, else {}.
 
-        None means that those of another run are there, or that something changed which one of them
-        depends on. Verdicts that are damaged, or that were changed since they were published, are
-        set aside, and none are there then.
+        None means that the folder holds verdicts of another run, or verdicts whose dependencies
+        changed. The method renames files of verdicts that are damaged, or that were changed after a
+        run published them, and then returns {}.
         """
         found = self._published()
         return None if isinstance(found, str) else found
 
     def other_run(self) -> str:
-        """Describe the difference to the run whose verdicts the folder holds.
+        """Describe the difference between this run and the run whose verdicts the folder holds.
 
-        Empty for this run.
+        The text is empty if the folder holds this run's verdicts.
         """
         found = self._published()
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return the folder's verdicts, or the difference to the run that left them."""
+        """Return the folder's verdicts, or the difference to the run that published them."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
@@ -296,9 +299,9 @@ class Folder:
         }
 
     def begin(self) -> dict[str, Kept]:
-        """Start, or continue what was cut: the statements that are judged already.
+        """Start a run, or continue an interrupted run; return the verdicts that it judged.
 
-        Verdicts are passed over if something changed that they depend on; the user is told.
+        The method skips verdicts whose dependencies changed, and tells the user.
         """
         head, judged = {"format": FORM} | self.settings, dict[str, Kept]()
         found = self.marked.read(JOURNAL, _journal_in)
@@ -306,7 +309,7 @@ class Folder:
             judged = self._fresh({kept.verdicts[0].id: kept for kept in found[1]})
             if found[2]:
                 journal = self.marked.place(JOURNAL)
-                set_aside(journal, f"is damaged ({'; '.join(found[2])}): that is judged again")
+                set_aside(journal, f"is damaged ({'; '.join(found[2])}): these are judged again")
                 self._write_journal(head, judged)
         elif found is not None and found[1]:
             count = len({kept.verdicts[0].id for kept in found[1]})
@@ -318,12 +321,12 @@ class Folder:
         return judged
 
     def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
-        """Describe the first difference of another run, from its settings and its records."""
+        """Describe the first difference to another run, from its settings and its records."""
         different = dict.fromkeys(one for record in records for one in changed(record))
         return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
     def _fresh(self, judged: dict[str, Kept]) -> dict[str, Kept]:
-        """Return the verdicts whose dependencies have not changed since."""
+        """Return the verdicts whose dependencies have not changed since they were judged."""
         why: dict[str, list[str]] = {}
         for record in {_digest(kept.depends): kept.depends for kept in judged.values()}.values():
             why[_digest(record)] = changed(record)
@@ -340,13 +343,13 @@ class Folder:
             self.keep(kept)
 
     def keep(self, kept: Kept) -> None:
-        """Keep a statement's verdicts at once, with what they depend on."""
+        """Write a statement's verdicts to the journal at once, with their dependencies."""
         record = _digest(kept.depends)
         line = {"verdicts": _dump(kept.verdicts), "when": kept.when, "record": record}
         lines = [] if record in self._written else [{"depends": dict(kept.depends)}]
         try:
             for value in [*lines, line]:
-                # A line of its own, also where the one before was torn.
+                # The line break starts a new line even if the line before is incomplete.
                 self.marked.add_line(JOURNAL, "\n" + _sealed(value))
             self._written.add(record)
         except OSError as problem:
@@ -354,19 +357,19 @@ class Folder:
             raise
 
     def keep_files(self, files: Mapping[str, bytes]) -> None:
-        """Keep instances of what is being judged, each whole or not at all."""
+        """Write instances to the unfinished run, each file whole or not at all."""
         for name, content in files.items():
             self.marked.write(f"unfinished/{name}", content)
 
     def scratch(self) -> Path:
-        """Return a folder for the jobs of a queue, which the end of the run removes."""
+        """Return a temporary folder for the jobs of a queue, which the end of the run removes."""
         return self.marked.scratch("unfinished/jobs")
 
     def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
-        """Put verdicts, their instances and what the run was in place; nothing else of ours stays.
+        """Move verdicts, instances and run.json into place; remove other files of earlier runs.
 
-        The file run.json has the digests of the verdicts and of the instances, when each statement
-        was judged, and on what its verdicts depend.
+        The file run.json has the digests of the verdicts and of the instances, and for each
+        statement the time when it was judged and the dependencies of its verdicts.
         """
         verdicts = [v for kept in judged for v in kept.verdicts]
         records = {_digest(kept.depends): dict(kept.depends) for kept in judged}
@@ -388,11 +391,11 @@ class Folder:
                 files[name] = hashlib.sha256(data).hexdigest()
         freshness = {"judged": times, "records": records, "files": files}
         about = json.dumps({**run, **self.settings, **freshness}, indent=1) + "\n"
-        # The verdicts are in place first: old ones never stand beside the settings of this run.
+        # The verdicts move first, so that old verdicts never stand beside this run's settings.
         with marked.writing("run.json") as last, marked.writing("verdicts.json") as first:
             for file, content in ((first, text), (last, about)):
                 file.write(content.encode())
-                file.flush()  # nothing moves before there is room
+                file.flush()  # a full disk shows before any file moves
             for name in named:
                 if (self.working / name).is_file():
                     marked.move(f"unfinished/{name}", name)
@@ -402,59 +405,59 @@ class Folder:
         marked.tidy()
 
     def write(self, name: str, text: str) -> None:
-        """Put a text beside the verdicts."""
+        """Write a text file beside the verdicts."""
         self.marked.write(name, text)
 
     def place_of(self, name: str) -> Path:
-        """Return the present place of an instance."""
+        """Return the present path of an instance, unfinished or published."""
         working = self.working / name
         return working if working.is_file() else self.path / name
 
     def end(self) -> None:
-        """End the complete run: remove all files that would continue it."""
+        """End a complete run: remove all files of the unfinished run."""
         self.marked.sweep_up("unfinished")
 
     def release(self) -> None:
-        """Let other runs have the folder."""
+        """Unlock the folder for other runs."""
         if self._held is not None:
             self._held.release()
 
 
 def _settings(stored: Any) -> dict[str, Any]:
-    """Return the settings in run.json."""
+    """Check the parsed run.json, and return it."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
-        raise Refused("it is no object with digests")
-    # One of an earlier version does not say on what its verdicts depend: it is another run's.
+        raise Refused(f"it holds {stored!r:.40}, expected an object with digests")
+    # A file of an earlier version has no dependencies of verdicts, and counts as another run's.
     judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
     if not fits(judged, dict[str, dict[str, str]]) or not fits(records, dict[str, dict[str, str]]):
-        raise Refused("it does not say when and on what its verdicts depend")
+        raise Refused("it lacks the times and the dependencies of its verdicts")
     if any(
         set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
     ):
-        raise Refused("it names a record that it does not hold")
+        raise Refused("it names a record of dependencies that it does not hold")
     if any(_digest(depends) != name for name, depends in records.items()):
-        raise Refused("a record is not what its digest says")
+        raise Refused("a record of dependencies does not match its digest")
     return stored
 
 
 def failed_before(out: Path, /) -> set[str]:
-    """Return the statements that differed from their record at the last run with this --out."""
+    """Return the ids of statements that were not as recorded in the last run with this --out."""
 
     def names(stored: Any) -> set[str]:
         if not fits(stored, list[str]):
-            raise Refused("it is no list of ids")
+            raise Refused(f"it holds {stored!r:.40}, expected a list of ids")
         return set(stored)
 
     return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()
 
 
 def remember_failed(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
-    """Keep that, after some were judged: also where their verdicts went elsewhere.
+    """Update the list of failed statements, also if the verdicts went to another folder.
 
     Args:
-        folder: of the run.
-        done: the verdicts by statement.
-        changed: statements of which a value is not as recorded.
+        folder: the folder of the run.
+        done: the new verdicts by statement.
+        changed: the ids of statements with a value that is not as recorded.
     """
     wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
     wrong |= set(changed)
@@ -463,7 +466,7 @@ def remember_failed(folder: Folder, done: ById, /, *, changed: Iterable[str] = (
 
 
 def instances_of(statements: Iterable[Statement], /) -> Iterator[str]:
-    """Return the names of all files that verdicts on statements can have."""
+    """Yield the names of all instance files that verdicts on these statements can have."""
     for statement in statements:
         for form in statement.forms:
             stem = f"{statement.id}.{form.file_name}"
@@ -479,14 +482,14 @@ def folder_for(
     /,
     look: Any = lambda: None,
 ) -> Folder:
-    """Return the folder of the results; some statements never replace those of another run.
+    """Return the folder of the results, or another folder beside it if it holds another run.
 
     Args:
-        out: the folder that was asked for.
-        part: the patterns that chose some statements; empty where all are judged.
-        settings: what the verdicts depend on.
-        instances: names of files that the run may write besides.
-        look: called while another run has the folder.
+        out: the folder that the user named.
+        part: the patterns that chose some statements; empty if the run judges all statements.
+        settings: the settings of the run.
+        instances: the names of instance files that the run may write.
+        look: a function that is called while another run has locked the folder.
     """
     Folder(out, settings)  # an address is refused
     names = [*NAMES, *(name for one in instances for name in (one, f"unfinished/{one}"))]
@@ -497,7 +500,7 @@ def folder_for(
         words = "-".join(pattern.replace("*", "all").replace("?", "one") for pattern in part)
         words = re.sub(r"[^\w.\-]+", "-", words)[:60]
         other = out.with_name(f"{out.name}-{words}")
-        say(f"{out} holds another run, since {why}: the results go to {other}")
+        say(f"{out} holds another run, since {why}; the results go to {other}")
         asked, held = folder.asked, take(other, dict(settings), names, look=look)
         folder = Folder(held.path, settings, held, asked)
     return folder

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM, which end a command where they find it and are never lost.
+"""Ctrl-C and SIGTERM end a command, and no signal is lost.
 
-SIGTERM has a deadline, as a machine that is taken away gives one: work that keeps its progress is
-asked to stop, and does at its next look; what has not stopped shortly before the deadline is ended
-where it is, with what it kept before. Python answers a signal between two of its steps only, and a
-compilation is one: the time is counted by a thread that the system itself wakes.
+SIGTERM comes with a deadline, because a preempted machine disappears soon. The handler asks work
+that keeps its progress to stop, and the work stops at its next look. Shortly before the deadline
+the process ends, with the progress that is on disk. Python answers a signal only between two of
+its own steps, and a compilation is one step. So a thread that the system wakes counts the time.
 """
 
 import _thread
@@ -19,21 +19,23 @@ from typing import Any, NoReturn
 from jaxbounds.ground import stopping
 
 AGAIN = 0.05
-"""Seconds after which an interruption that was dropped comes again."""
+"""Seconds after which a dropped interruption is raised again. A larger number stops later."""
 DEADLINE = 10.0
-"""Seconds that SIGTERM leaves unless told otherwise: as long as `docker stop` waits."""
+"""Seconds between SIGTERM and the deadline unless `grant` changes it: `docker stop` waits as long.
+A larger number gives more time for a checkpoint, and loses it if the machine goes earlier."""
 JOINED = 1.0
-"""Seconds that the end of a command waits for its clock; `_Clock` needs far less on a free core. A
-larger number lets a stuck clock hold the command up for longer."""
+"""Seconds that the end of a command waits for the thread of `_Clock`, which needs far less on a
+free core. With a larger number, a stuck thread delays the end longer."""
 EARLIER = 0.8, 0.95
-"""At these parts of it work is interrupted, and the process ended."""
+"""Fractions of the time to the deadline: at the first the work is interrupted, at the second the
+process ends. Larger fractions leave more time to work and less to stop."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _came: list[signal.Signals] = []
 
 
 class _Clock:
-    """From SIGTERM to its deadline, for one command; used in a `with` block."""
+    """A clock that runs from SIGTERM to its deadline, for one command, in a `with` block."""
 
     def __init__(self) -> None:
         self.seconds, self.late, self.granted, self.began = DEADLINE, False, False, False
@@ -51,13 +53,13 @@ class _Clock:
         self.over.set()
         signal.set_wakeup_fd(self._before)
         os.close(self._rope)
-        # The end of the process must not find the thread between its last look and its last word.
+        # The process must not end while the thread prints its message.
         self._thread.join(JOINED)
 
     def _run(self, bell: int) -> None:
         try:
             while number := os.read(bell, 1):
-                # Asked from here, too: work may look before Python comes to the handler.
+                # The thread asks too: work may look before Python calls the handler.
                 if number[0] == signal.SIGTERM and (stopping.ask() or self.granted):
                     self._count()
         finally:
@@ -70,9 +72,9 @@ class _Clock:
             return
         self.late = True
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-        if not self.over.wait(last - first):  # it is inside of a call that is not Python's
-            words = f"no checkpoint within {self.seconds:g} s of SIGTERM; --resume goes on from"
-            print(f"jaxbounds: {words} what was kept before", file=sys.stderr, flush=True)
+        if not self.over.wait(last - first):  # the main thread is inside of compiled code
+            words = f"no checkpoint within {self.seconds:g} s of SIGTERM; --resume continues from"
+            print(f"jaxbounds: {words} the one before", file=sys.stderr, flush=True)
             os._exit(130)
 
 
@@ -80,7 +82,7 @@ _clock = _Clock()
 
 
 def grant(seconds: float, /) -> None:
-    """Say how long SIGTERM leaves whatever is done, until the `interruptible` block ends."""
+    """Set the seconds from SIGTERM to the deadline, until the `interruptible` block ends."""
     _clock.seconds, _clock.granted = seconds, True
 
 
@@ -95,9 +97,10 @@ def _take(number: int, frame: FrameType | None) -> None:
 def interruptible() -> Iterator[None]:
     """Let both signals raise KeyboardInterrupt during a `with` block.
 
-    SIGTERM does so later, within its deadline, where work listens (`jaxbounds.ground.stopping`).
-    Python drops exceptions that arise while it collects garbage: what was dropped comes again. Only
-    the main thread can take signals; in another one nothing changes.
+    If work looks for requests to stop (`jaxbounds.ground.stopping`), SIGTERM raises it later,
+    within the deadline. Python drops exceptions that arise while it collects garbage; a dropped
+    interruption is raised again. Only the main thread receives signals; in another thread the block
+    changes nothing.
     """
     global _clock
     if threading.current_thread() is not threading.main_thread():
@@ -130,15 +133,15 @@ def interruptible() -> Iterator[None]:
 
 
 def came() -> bool:
-    """Whether there was a signal in this `interruptible` block."""
+    """Return whether there was a signal in this `interruptible` block."""
     return bool(_came) or _clock.began
 
 
 def leave(status: int, /) -> NoReturn:
-    """End this process now, with what was printed.
+    """End this process at once, after its output is printed.
 
-    Python would first wait for threads and take JAX's objects apart one by one: seconds, of which
-    a deadline knows nothing.
+    A usual end of Python first waits for threads and destroys JAX's objects one by one. This takes
+    seconds, which may exceed the deadline.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -147,7 +150,7 @@ def leave(status: int, /) -> NoReturn:
 
 
 def look() -> None:
-    """Raise what may have been dropped.
+    """Raise an interruption that Python may have dropped.
 
     Raises:
         KeyboardInterrupt: if there was a signal.

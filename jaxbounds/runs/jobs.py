@@ -1,4 +1,4 @@
-"""Jobs of a cluster's queue as an executor, by submitit; all processes must see its folder."""
+"""An executor of jobs in a cluster's queue, by submitit; all processes must see its folder."""
 
 import concurrent.futures
 import getpass
@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import Any
 
 POLL = 0.5
-"""Seconds between two looks at the jobs; what is submitted between two looks becomes one array."""
+"""Seconds between two looks at the jobs. The calls between two looks become one array of jobs, so a
+larger number makes larger arrays and answers later."""
 
 QUEUE = 10.0
-"""Seconds between two questions to SLURM's queue."""
+"""Seconds between two questions to SLURM's queue. A larger number burdens the queue less and
+notices lost jobs later."""
 
 
 class Jobs(concurrent.futures.Executor):
-    """Each call is a job.
+    """An executor that submits each call as a job.
 
     Args:
-        folder: for the logs and what goes to and fro.
-        jobs: in how many lots work is cut.
+        folder: the folder for logs, arguments and results.
+        jobs: the number of lots into which the driver deals the pieces.
         cluster: "slurm", or "local" for processes of this machine.
-        minutes: that a job may take.
-        partition: of SLURM; its default without one.
+        minutes: minutes that a job may take.
+        partition: the partition of SLURM; "" means SLURM's default.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Jobs(concurrent.futures.Executor):
         self._watcher.start()
 
     def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
-        """As of every executor."""
+        """Submit a call, and return its future."""
         future: concurrent.futures.Future = concurrent.futures.Future()
         with self._lock:
             self._new.append((future, (work, args, kwargs)))
@@ -77,13 +79,13 @@ class Jobs(concurrent.futures.Executor):
     def _ended(self, jobs: list[Any]) -> set[str]:
         """Return the jobs that left a result, and the jobs that ended without one.
 
-        Submitit would ask `sacct`, which knows nothing where there is no data base of accounts: a
-        job that was killed would be waited for until the end of time.
+        Submitit would ask `sacct`, which knows no job if the cluster has no data base of accounts.
+        A run would then wait for a killed job for ever.
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}
         try:
-            # Reading the folder also renews what a network disk remembers of it.
+            # Reading the folder also refreshes the cache of a network disk.
             left = {path.name for path in self._folder.iterdir()} if jobs else set()
             finished = {job.job_id for job in jobs if job.paths.result_pickle.name in left}
             return finished | self._gone([job for job in jobs if job.job_id not in finished])
@@ -91,9 +93,9 @@ class Jobs(concurrent.futures.Executor):
             return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
-        """Return the jobs that two answers in a row miss.
+        """Return the jobs that are missing in two answers of the queue in a row.
 
-        Raise an error if the queue never answers.
+        An error comes up if the queue never answers.
         """
         if not jobs or time.monotonic() - self._asked < QUEUE:
             return set()
@@ -123,7 +125,7 @@ class Jobs(concurrent.futures.Executor):
             return [self._submitit.submit(work, *args, **kwargs) for work, args, kwargs in calls]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As of every executor; without waiting, the jobs are cancelled."""
+        """End the executor: wait for the jobs, or cancel the jobs if `wait` is False."""
         self._cancelled = not wait
         self._over.set()
         self._watcher.join()

@@ -1,8 +1,8 @@
-"""The record of what a run rests on, in the folder of the run from its first moment on.
+"""The record of a run's dependencies: files and modules that the user's code reads.
 
-A run that is killed leaves the record as it was then: each file that the user's code opens stands
-in it before the code goes on. The environment is not in it, as a queue's job that goes on where
-another was cut has another one.
+The record is in the folder of the run. It names each file that the user's code opens before the
+code goes on, so that a killed run leaves a complete record. It leaves out the environment, which
+differs between the jobs of a queue that continue one run.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def _line(dependency: str, found: str) -> str:
 
 
 def read(folder: Place, /) -> Depends:
-    """Read the dependencies that a folder of a run names; {} without a record.
+    """Read the record of dependencies in a run's folder; {} without a record.
 
     Raises:
         Refused: if the record is damaged.
@@ -42,7 +42,7 @@ def read(folder: Place, /) -> Depends:
         raise Refused(f"{place} is damaged ({problem}). Try another --out") from problem
     try:
         if first != HEAD.encode():
-            raise Damaged("its first line is another one")
+            raise Damaged(f"its first line is not {HEAD!r}")
         for line in lines:
             found = parsed(line)
             if not fits(found, tuple[str, str]):
@@ -54,27 +54,28 @@ def read(folder: Place, /) -> Depends:
 
 
 def refuse_changes(folder: Place, /) -> None:
-    """Refuse to go on with a run after a change of something that the run rests on.
+    """Refuse to continue a run if one of its dependencies has changed.
 
     Raises:
-        Refused: naming the first change.
+        Refused: if a dependency has changed; the message names the first one.
     """
     seen = {name: found for name, found in read(folder).items() if found != UNKNOWN}
     if different := changed(seen):
         more = f" and {len(different) - 1} more" if different[1:] else ""
         raise Refused(
-            f"{folder} holds a run that rests on {different[0].replace(': ', ' ', 1)}{more}, which "
-            "changed since. Try another --out, or undo the change"
+            f"{folder} holds a run that depends on {different[0].replace(': ', ' ', 1)}{more}, "
+            "which changed since. Try another --out, or undo the change"
         )
 
 
 def refuse_mixture(folders: Iterable[Place], /) -> None:
-    """Refuse shards that rest on files with different contents.
+    """Refuse shards that depend on files with different contents.
 
-    A file that is not on this machine is compared among the shards alone.
+    The function compares a file that is not on this machine among the shards alone.
 
     Raises:
-        Refused: naming the first such file.
+        Refused: if two shards saw different contents, or a file changed since; the message names
+            the first such file.
     """
     known: dict[str, tuple[str, Any]] = {}
     for folder in folders:
@@ -96,11 +97,11 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
 
 @contextlib.contextmanager
 def recorded(folder: Place, /, *, resume: bool) -> Iterator[None]:
-    """Record during a `with` block all dependencies of a user's code in the folder.
+    """Record in the folder all dependencies of the user's code during a `with` block.
 
     Args:
-        folder: of the run.
-        resume: go on with the record that is there, instead of a new one.
+        folder: the folder of the run.
+        resume: continue the record in the folder, instead of a new record.
     """
     marked, local = Marked(folder), "://" not in str(folder)
     if local:

@@ -1,4 +1,4 @@
-"""Files of results that keep what they hold of other forms."""
+"""JSON files of results by form, which keep the results of other forms when a run adds some."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -22,16 +22,16 @@ Entry = dict[str, Any]
 def taken(
     out: Path, command: str, names: Collection[str], imports: tuple[str, ...], look: Callable, /
 ) -> Held:
-    """Take a folder of results for this run alone, by `jaxbounds.ground.occupied.take`.
+    """Lock a folder of results for this run, by `jaxbounds.ground.occupied.take`.
 
-    Runs of one command on one source add to one file, one after the other.
+    Runs of one command with equal source add to one file, one run after the other.
 
     Args:
-        out: that was asked for.
-        command: whose results they are.
-        names: of the files that keep what they hold of other forms.
-        imports: files of the user's.
-        look: called while another run has the folder.
+        out: the folder that the user named.
+        command: the name of the command that makes the results.
+        names: the names of the files of results.
+        imports: the user's imported files.
+        look: a function that is called while another run has locked the folder.
     """
     settings = versions() | {"command": command, "source": digest_of(imports)}
     return take(out, settings, names, look=look)
@@ -47,7 +47,7 @@ def _entries(stored: Any) -> list[Entry]:
         isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("id", "form"))
     )
     if not isinstance(stored, list) or not all(map(words, stored)):
-        raise Refused("it is no list of entries with id and form")
+        raise Refused(f"it holds {stored!r:.40}, expected a list of entries with id and form")
     return stored
 
 
@@ -58,7 +58,7 @@ def _rests(stored: Any) -> dict[str, Rests]:
         Refused: if it holds something else.
     """
     if not fits(stored, dict[str, dict]):
-        raise Refused("it is no object with an entry for each form")
+        raise Refused(f"it holds {stored!r:.40}, expected an object with an entry for each form")
     return {name: rests_in(one) for name, one in stored.items()}
 
 
@@ -67,9 +67,9 @@ def _name(entry: Entry) -> str:
 
 
 def _since(rests: Rests | None) -> str:
-    """Describe the first change since an entry was made; empty without a change."""
+    """Describe the first change of an entry's dependencies since it was made; empty if none."""
     if rests is None:
-        return "it does not say on what it depends"
+        return "its dependencies are unknown"
     now, different = settings_of(own=bool(rests.depends)), changed(rests.depends)
     same = not different and rests.settings == now
     return "" if same else what_differs(rests.settings, now, different)
@@ -83,19 +83,19 @@ def add_to(
     *,
     instead: Collection[str] = (),
 ) -> None:
-    """Write what was found into a JSON file, after what the file holds of other forms.
+    """Write new entries into a JSON file, behind the entries of other forms in the file.
 
-    Nothing of an earlier state stands beside what was found: where something changed that an
-    earlier entry depends on, the earlier file is set aside. So is a damaged file. The user is told
-    its new name.
+    New entries never stand beside outdated ones: if a dependency of an earlier entry changed, the
+    function renames the earlier file. It also renames a damaged file. It tells the user the new
+    name.
 
     Args:
-        folder: that holds the file.
-        name: of the file. A file with the ending `.rests.json` beside it says on what each entry
-            depends.
-        found: each with its id and form, and the files and modules that it depends on: none for a
-            shipped statement, None where nobody can say.
-        instead: ids of statements of which nothing earlier is kept.
+        folder: the folder that holds the file.
+        name: the name of the file. A file with the ending `.rests.json` beside it has the
+            dependencies of each entry.
+        found: the new entries, each with its id and form, and with the files and modules that it
+            depends on. A shipped statement has no dependencies; None means unknown ones.
+        instead: ids of statements whose earlier entries are dropped.
     """
     marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"
     earlier = marked.read(name, lambda file: json_in(file, of=_entries)) or []
@@ -114,7 +114,7 @@ def add_to(
     fresh = [one for one in kept if not why[_name(one)]]
     text = json.dumps(to_json(fresh + [one for one, _ in found]), indent=1, allow_nan=False)
     rests = {_name(one): known[_name(one)] for one in fresh} | new
-    # Entries without dependencies count as old: they are never written after their dependencies.
+    # An entry without dependencies counts as outdated, so the dependencies are written first.
     marked.write(beside, json.dumps({k: one._asdict() for k, one in rests.items()}) + "\n")
     marked.write(name, text + "\n")
     marked.tidy()

@@ -1,4 +1,4 @@
-"""The words that tell the user in what another run differs."""
+"""Describe to the user how another run differs from this run."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ HASHED = {
     "jax_settings": "a setting of JAX changed",
     "installed": "an installed package changed",
 }
-"""Settings that a folder keeps as digests, each with the words for its change."""
+"""The settings that a folder stores as digests, each with the words for its change."""
 LENGTH = 40
 """Characters that `what_differs` shows of a value; a larger number makes longer messages."""
 
@@ -24,9 +24,9 @@ def what_differs(
     """Describe the first difference between two runs, and count the others.
 
     Args:
-        before: settings of the run that a folder holds.
-        now: settings of this run.
-        depends: dependencies of the folder's verdicts whose state changed.
+        before: the settings of the run that a folder holds.
+        now: the settings of this run.
+        depends: the dependencies of the folder's verdicts that have changed.
     """
     names = [name for name in now if name not in before or before[name] != now[name]]
     told = [

@@ -1,4 +1,4 @@
-"""Request of a run: an experiment with its configuration and seed, and the command for it."""
+"""The request of a run: an experiment, its configuration, a seed, and the command for them."""
 
 import contextlib
 import dataclasses
@@ -19,15 +19,15 @@ from jaxbounds.runs.digest import digest_of
 
 
 class Request(NamedTuple):
-    """A run that was asked for.
+    """The request of a run.
 
     Attributes:
-        experiment: what is run.
-        config: its configuration.
-        seed: of all draws.
-        precision: of products of matrices; "" leaves it to the experiment.
-        imports: modules or files of the user's that it needs.
-        flags: the words of `jaxbounds run` that ask for the same again.
+        experiment: the experiment.
+        config: the configuration of the experiment.
+        seed: the seed of all draws.
+        precision: JAX's precision of matrix products; "" leaves it to the experiment.
+        imports: the user's modules or files that the run needs.
+        flags: the options of `jaxbounds run` that make this request again.
     """
 
     experiment: Experiment
@@ -44,12 +44,12 @@ class Request(NamedTuple):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return everything on which the result depends."""
+        """Return the settings that the result depends on."""
         with asked_for(self.precision):
             return provenance(self.config, self.key) | {"experiment": self.experiment.id}
 
     def absolute_flags(self) -> tuple[str, ...]:
-        """Return `flags` with absolute paths, as another process may have another folder."""
+        """Return `flags` with absolute paths, for a process in another working directory."""
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return tuple(
             whole(word) if before == "--import" else word
@@ -57,9 +57,9 @@ class Request(NamedTuple):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return everything that the numbers depend on; the shards of one run share it."""
+        """Return the settings that the numbers depend on; all shards of one run share them."""
         about = self.about | {"source": digest_of(self.imports)}
-        del about["git"]  # the source is known better
+        del about["git"]  # the digest of the source is more exact
         return about
 
 
@@ -67,13 +67,13 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
     """Return a preset with some fields changed.
 
     Args:
-        experiment: whose.
-        preset: its name.
-        words: fields as flags: "--steps", "100".
-        **more: of `tyro.cli`.
+        experiment: the experiment.
+        preset: the name of one of its presets.
+        words: the changed fields as options: "--steps", "100".
+        **more: options of `tyro.cli`.
 
     Raises:
-        Refused: if there is no such preset.
+        Refused: if the experiment has no preset of this name.
     """
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:
@@ -92,18 +92,18 @@ def requested(
     precision: str = "",
     imports: Iterable[str] = (),
 ) -> Request:
-    """Return the request that the words of a command make.
+    """Return the request from the words of a command.
 
     Args:
-        experiment: its id.
-        words: fields of the configuration as flags.
-        preset: the configuration to start from.
-        seed: of all draws.
-        precision: of products of matrices.
-        imports: modules or files of the user's.
+        experiment: the id of the experiment.
+        words: the fields of the configuration as options.
+        preset: the name of the configuration to start from.
+        seed: the seed of all draws.
+        precision: JAX's precision of matrix products.
+        imports: the user's modules or files.
 
     Raises:
-        Refused: if there is no such experiment, preset or precision, or the seed is none.
+        Refused: if the experiment, the preset or the precision is unknown, or the seed is invalid.
     """
     words, imports = tuple(words), tuple(imports)
     chosen = find_experiment(experiment, imports=imports)
@@ -111,9 +111,9 @@ def requested(
     refuse_other_seeds(seed)
     if precision not in ("", *PRECISIONS):
         raise Refused(
-            f"--precision is of products of matrices: {', '.join(PRECISIONS)}; got {precision!r}. "
-            "Parameters stay in float32 (--dtype float64 where an experiment has that field): in "
-            "bfloat16 a step below 1/256 of a parameter is lost, and the curves would not say so"
+            f"precision={precision!r}, expected a precision of matrix products. Try one of: "
+            f"{', '.join(PRECISIONS)}. Parameters stay in float32, or in float64 if the experiment "
+            "has the field --dtype. In bfloat16 a step below 1/256 of a parameter would be lost"
         )
     same = ["--preset", preset, "--seed", str(seed)]
     same += ["--precision", precision] * bool(precision)
@@ -122,7 +122,7 @@ def requested(
 
 
 class _Flags(NamedTuple):
-    """`Request.flags` by their meaning."""
+    """`Request.flags`, sorted into fields, other options and imports."""
 
     words: tuple[str, ...]
     given: dict[str, Any]
@@ -133,7 +133,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
     words, imports, given = list(flags), list[str](), dict[str, Any]()
     while words and words[0] in ("--preset", "--seed", "--precision", "--import"):
         if len(words) == 1:
-            raise Refused(f"the flag {words[0]} has no value")
+            raise Refused(f"the flag={words[0]} has no value. Try to add a value behind it")
         name, value, *words = words
         if name == "--import":
             imports.append(value)
@@ -143,7 +143,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """Return the request with some `Request.flags` of this process or its parent.
+    """Return the request from the `Request.flags` of this process or its parent.
 
     Raises:
         Refused: as `requested`.
@@ -155,22 +155,24 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
 def from_file(
     experiment: str, flags: Iterable[str], /, *, imports: Iterable[str], file: object
 ) -> Request:
-    """Return the request with the flags in a file; the caller names the code to import.
+    """Return the request from the flags in a file; the file itself imports no code.
 
     Args:
-        experiment: its id.
-        flags: of the file.
-        imports: modules or files of the user's, from the command line.
-        file: where the flags stand, for messages.
+        experiment: the id of the experiment.
+        flags: the flags in the file.
+        imports: the user's modules or files, from the command line.
+        file: the path of the file, for messages.
 
     Raises:
-        Refused: if the flags name imports and the caller names none, or the flags ask for
-            anything else than fields of the configuration; or as `requested`.
+        Refused: if the flags name imports and the caller names no imports; if a flag is no field of
+            the configuration; or as `requested`.
     """
     imports, flags = tuple(imports), tuple(flags)
     try:
         if not all(isinstance(word, str) for word in (experiment, *flags)):
-            raise Refused("its experiment and flags are no words. Try to compute it again")
+            raise Refused(
+                f"experiment={experiment!r:.40} or a flag is no text. Try to compute it again"
+            )
         words, given, named = _parsed(flags)
         if named and not imports:
             again = " ".join(f"--import {name}" for name in named)
@@ -186,7 +188,7 @@ def from_file(
 
 
 def _refuse_commands(words: Iterable[str]) -> None:
-    """Refuse words that the parser of flags would obey: it prints help, or writes completions."""
+    """Refuse options on which the parser prints help or writes completions."""
     for word in words:
         if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
             raise Refused(
@@ -196,17 +198,19 @@ def _refuse_commands(words: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _parser_refuses() -> Iterator[None]:
-    """Turn the parser's refusal into one of the library, with the parser's words."""
+    """Turn an exit of the parser into `Refused` with the parser's words."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             yield
     except SystemExit as refused:
-        raise Refused(f"the fields cannot be taken: {said.getvalue()}") from refused
+        raise Refused(
+            f"the parser refuses the fields: {said.getvalue()}. Try the fields of --help"
+        ) from refused
 
 
 def _words(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Return the fields of a configuration as flags."""
+    """Yield the fields of a configuration as options of a command."""
     for name, value in fields.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
@@ -217,15 +221,15 @@ def _words(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> Request:
-    """Return a request with fields of its configuration by name.
+    """Return a request with some fields of the configuration replaced.
 
     Args:
-        experiment: its id.
-        fields: values in place of the preset's.
-        **given: of `requested`.
+        experiment: the id of the experiment.
+        fields: the new values by the name of a field.
+        **given: options of `requested`.
 
     Raises:
-        Refused: as `requested`, and if there is no such field or it cannot have such a value.
+        Refused: as `requested`, and if a field is unknown or a value has a wrong type.
     """
     config = find_experiment(experiment, imports=given.get("imports", ())).config
     known = [field.name for field in dataclasses.fields(config)]

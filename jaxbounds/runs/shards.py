@@ -1,4 +1,4 @@
-"""Description of a share in its folder: its run, its index, whether it is done."""
+"""The file that describes a share of a run: the run, the index, and whether it is finished."""
 
 import json
 import shlex
@@ -22,13 +22,14 @@ class Shard:
     """A share of a run.
 
     Attributes:
-        experiment: its id.
-        flags: of `jaxbounds run`: preset, seed, imports and fields of the configuration.
-        index: which share, from 1.
-        count: how many there are.
+        experiment: the id of the experiment.
+        flags: the options of `jaxbounds run`: preset, seed, imports and fields of the
+            configuration.
+        index: the index of the share, from 1.
+        count: the number of shares.
         about: `Request.identity` of the run.
-        done: whether all of it was computed.
-        format: of the file.
+        done: whether the share is finished.
+        format: the format of the file.
     """
 
     experiment: str
@@ -45,15 +46,15 @@ class Shard:
         return Share(self.index, self.count)
 
     def command(self, share: Share, out: Place, /) -> str:
-        """Return the command that computes a share of the same run, or continues it."""
+        """Return the command that computes or continues a share of this run."""
         words = ["jaxbounds", "run", self.experiment, *self.flags, "--shard", str(share)]
         return shlex.join([*words, "--resume", "--out", str(out)])
 
     def write(self, folder: Place, *, done: bool) -> None:
-        """Put the file into the share's folder.
+        """Write the file into the share's folder.
 
         Raises:
-            Refused: if that of another run or share is there.
+            Refused: if the folder holds the file of another run or share.
         """
         if is_there(folder / NAME):
             there = read(folder)
@@ -61,28 +62,28 @@ class Shard:
                 raise Refused(f"{folder} holds shard={there.share}. Try another --out")
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:
-                return  # its time says what came after it
+                return  # the file keeps its time, to which `_unfinished` compares checkpoints
         text = json.dumps(asdict(replace(self, done=done)), indent=1) + "\n"
         Marked(folder).write(NAME, text)
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
-    """Return the folder of a share, so that all shares of a run can be given the same `--out`."""
+    """Return the folder of a share inside of `out`, so that all shares may have one `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
 
 
 def _shard(stored: Any) -> Shard:
-    """Read a shard from its JSON.
+    """Read a shard from its parsed JSON.
 
     Raises:
         Refused: if a field is missing, unknown or of another type.
     """
     hints = get_type_hints(Shard)
     if not isinstance(stored, dict) or set(stored) != set(hints):
-        raise Refused("its fields are others")
+        raise Refused(f"it holds {stored!r:.40}, expected the fields {', '.join(hints)}")
     for name, hint in hints.items():
         if not fits(stored[name], hint):
-            raise Refused(f"{name} has another type")
+            raise Refused(f"{name}={stored[name]!r:.40}, expected {hint}")
     shard = Shard(**stored | {"flags": tuple(stored["flags"])})
     Share.read(str(shard.share))
     return shard
@@ -92,7 +93,7 @@ def read(folder: Place, /) -> Shard:
     """Read the description that `Shard.write` wrote.
 
     Raises:
-        Refused: if it is damaged or of another version.
+        Refused: if the file is damaged or has the format of another version.
     """
     try:
         with here(folder / NAME) as file:
@@ -123,7 +124,7 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
     """Refuse shards of different runs.
 
     Raises:
-        Refused: naming what differs, of `first` and of `second`.
+        Refused: if a setting differs. The message names it, with the values of both shards.
     """
     ours, theirs = (_flat(s.about | {"experiment": s.experiment}) for s in (one, other))
     for name in sorted(ours | theirs):
@@ -131,12 +132,12 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
         if a != b:
             raise Refused(
                 f"shards of different runs: {name} differs, {first} computed with {b[:60]}, "
-                f"{second} with {a[:60]}; choose another --out, or compute them again"
+                f"{second} with {a[:60]}. Try another --out, or compute them again"
             )
 
 
 def shard_of(request: Request, share: Share, /) -> Shard:
-    """Return the shard that a share of a run will be."""
+    """Return the description of a share of a requested run."""
     return Shard(
         experiment=request.experiment.id,
         flags=request.flags,
@@ -163,7 +164,8 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
     """Return all shards of one run, or refuse an incomplete set.
 
     Raises:
-        Refused: if they are of different runs, one is there twice, or some are missing.
+        Refused: if the shards belong to different runs, a shard is there twice, or some are
+            missing.
     """
     shards: dict[Share, tuple[Place, Shard]] = {}
     for folder in dict.fromkeys(_found(folders)):

@@ -1,4 +1,4 @@
-"""Statements judged into a folder, one after the other, in this process or anywhere."""
+"""Judge statements one after the other, by any engine, and store the verdicts in a folder."""
 
 import datetime
 import functools
@@ -43,27 +43,29 @@ from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 
 THOROUGH = 10.0
-"""Factor on samples and restarts of a thorough verification."""
+"""Factor on samples and restarts of a thorough verification. A larger factor takes longer and finds
+more violations."""
 TOGETHER = 3
-"""Neighbours that share their samplers and are judged by one process, which compiles those once."""
+"""The number of neighbouring statements that one process judges together, because neighbours share
+samplers, which it then compiles once. A larger number shows results later."""
 INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
-"""Why statements were not tried."""
+"""The two reasons why a run leaves statements untried."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of judging: the command reads its flags here, and the face its defaults.
+    """The options of judging, with defaults for the command and for `jaxbounds.verify`.
 
     Attributes:
-        seed: of all draws.
-        thorough: ten times the samples and searches, which also start from the worst instances that
-            earlier runs found.
-        certify: disprove what fails in ball arithmetic, and write witnesses beside the
+        seed: the seed of all draws.
+        thorough: take ten times the samples and searches, and start searches also from the worst
+            instances of earlier runs.
+        certify: disprove failing forms in ball arithmetic, and write witnesses beside the
             counterexamples; needs the extra `certify`.
-        traceback: where a statement cannot be measured, print where it broke.
-        fresh: do without what earlier runs found, and keep nothing for later ones.
-        timeout: seconds for each statement, looked at between two batches of instances; a claim
-            that is not refuted by then is inconclusive.
+        traceback: print the traceback of a statement that cannot be measured.
+        fresh: ignore instances of earlier runs, and store no instances for later runs.
+        timeout: seconds for each statement, checked between two batches of instances; a claim that
+            is not refuted by then is inconclusive.
     """
 
     seed: int = 0
@@ -74,32 +76,33 @@ class Options:
     timeout: float = TIMEOUT
 
     def check(self) -> None:
-        """Refuse options that make no sense.
+        """Refuse an invalid seed or timeout.
 
         Raises:
-            Refused: naming the seed or the timeout.
+            Refused: if the seed or the timeout is out of its range.
         """
         refuse_other_seeds(self.seed)
         refuse_other_limits(self.timeout)
 
     def refuse_to_record(self) -> None:
-        """Refuse to put on record the results of a search that is not the usual one.
+        """Refuse to record the results of a search with another seed, or of a thorough search.
 
         Raises:
-            Refused: naming the seed and the thoroughness.
+            Refused: if the seed is not 0, or the search is thorough.
         """
         if self.seed or self.thorough:
             raise Refused(
                 f"the record holds the results of seed=0, got seed={self.seed!r}, "
-                f"thorough={self.thorough}. Try without the two"
+                f"thorough={self.thorough}. Try seed=0, thorough=False"
             )
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
-        """Return the settings behind the verdicts; the run's record tells the rest.
+        """Return the settings that the verdicts depend on; a record holds further dependencies.
 
-        A shipped statement reads no file and few variables; a user's may read whatever there is.
+        A shipped statement reads no file and few environment variables. A user's statement may read
+        any file, so the settings then cover more.
         """
-        unique = secrets.token_hex(16) if catalogue.own else ""  # whose code no file tells
+        unique = secrets.token_hex(16) if catalogue.own else ""  # such code is in no file
         own = bool(catalogue.imports or catalogue.own)
         around = surroundings.for_users() if own else {
             "environment": surroundings.environment(whole=False)
@@ -125,7 +128,7 @@ class Options:
 def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on one statement; an error there spares the other statements."""
+    """Return the verdicts on one statement; an error becomes a verdict, so that the run goes on."""
     if statement.refused:
         return unmeasured(statement, statement.refused, seed=options.seed)
     try:
@@ -148,12 +151,12 @@ def judged(
     except Exception as problem:
         if options.traceback:
             tracebacks.print_exc()
-        reason = f"it could not be measured: {origin(problem)}"
+        reason = f"the statement could not be measured: {origin(problem)}"
         return unmeasured(statement, reason, seed=options.seed)
 
 
 def _declared(statement: Statement, of_paper: Sequence[str | Path]) -> dict[str, str]:
-    """Return the declared dependencies of a statement and its paper, each with its state."""
+    """Return the dependencies that a statement and its paper declare, each with its state."""
     words = (*of_paper, *statement.depends)
     names = [str(Path(word).absolute()) if Path(word).exists() else str(word) for word in words]
     return {key: state(key) for key in (f"declared: {name}" for name in names)}
@@ -165,7 +168,8 @@ def _watched(
 ) -> Kept:  # fmt: skip
     """Return the verdicts on one statement, with their dependencies.
 
-    A statement of the user's is watched; a shipped one depends on the library alone.
+    The function records the files that a user's statement reads. A shipped statement depends on the
+    library alone.
     """
     if not catalogue.imports:
         return Kept(judged(statement, options, catalogue, store), _now(), {})
@@ -180,9 +184,9 @@ def _watched(
 def _judged_somewhere(
     options: Options, catalogue: Catalogue, ids: tuple[str, ...]
 ) -> tuple[list[Kept], dict[str, bytes]]:
-    """Judge statements in another process, which finds them again by their ids.
+    """Judge statements in a worker, which finds them by their ids.
 
-    Their instances are sent home.
+    The worker returns the verdicts, and the files of the instances.
     """
     found = [catalogue.statement(name) for name in ids]
     own = {s.paper for s in found} if catalogue.imports else ()
@@ -200,7 +204,7 @@ def _now() -> str:
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Group neighbouring statements; the first ones stay alone, so that results show soon."""
+    """Group neighbouring statements; the first group is split, so that results show soon."""
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []
     for _, group in itertools.groupby(statements, samplers):
@@ -210,41 +214,42 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_before(selection: Selection, out: Path) -> Selection:
-    """Return the statements that differed from their record last time; all without a last time."""
+    """Return the statements that were not as recorded in the last run, or else all statements."""
     failed = failed_before(out)
     chosen = tuple(s for s in selection.statements if s.id in failed)
     if not chosen:
-        say(f"nothing failed in {out} before: all are judged")
+        say(f"no statement failed in {out} before, so all statements are judged")
     parts = (*selection.parts, "last-failed")
     return selection._replace(statements=chosen or selection.statements, parts=parts)
 
 
 class Verification:
-    """Statements on their way into a folder; iterate to judge them.
+    """The verification of some statements; iterate over it to judge them.
 
-    What a run that was cut left there is continued. Nothing is printed.
+    It continues an interrupted run in the folder. It prints no verdicts.
 
     Args:
-        selection: which statements.
-        options: with what they are judged.
-        out: folder of the verdicts; another beside it, where it holds other statements of another
-            run.
-        on: where they are judged.
-        jobs: processes; 0 means one for each core.
+        selection: the statements.
+        options: the options of judging.
+        out: the folder of the verdicts. If it holds verdicts of another run on other statements,
+            the run takes another folder beside it.
+        on: the engine that judges the statements.
+        jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: only what was not as recorded when it was judged last; all if there is none.
+        last_failed: judge only statements that were not as recorded in the last run; all if there
+            are none.
 
     Raises:
-        Refused: if a number makes no sense, or what exists in this process alone is to be judged
-            elsewhere.
+        Refused: if an option is out of its range, or another process would have to judge a paper
+            that exists in this process alone.
 
     Attributes:
         done: the verdicts so far, by id.
-        stopped: why statements were not tried; empty while none were left out.
-        kept: what was judged before, by id, and is continued.
-        beside: what is published with it, by id, and was judged by an earlier run.
-        judged: the verdicts so far with their times and what they depend on, by id.
-        recorded: what changed on record, once it is published with `record`.
+        stopped: the reason why some statements were not tried; empty if all were tried.
+        kept: the verdicts of the interrupted run that this run continues, by id.
+        beside: verdicts of earlier runs that are published with the new ones, by id.
+        judged: the verdicts so far, by id, with their times and dependencies.
+        recorded: the changes of the papers' records, after `publish(record=True)`.
     """
 
     def __init__(
@@ -265,8 +270,8 @@ class Verification:
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise Refused(
-                f"{names} exists in this process alone, and is judged here. Try without `on` and "
-                "`jobs`, or write it to a file"
+                f"{names} exists in this process alone, which must judge it. Try without `on` and "
+                "`jobs`, or write the paper to a file"
             )
         if last_failed:
             selection = _failed_before(selection, out)
@@ -280,7 +285,7 @@ class Verification:
         self.beside: dict[str, Kept] = {}
         self.stopped = ""
         self.recorded: tuple[str, ...] = ()
-        usual = not options.seed and not options.thorough  # of what the values on record are
+        usual = not options.seed and not options.thorough  # the values on record are of such runs
         self._expected = values.Expected(selection.papers if usual else ())
         self._changed: dict[str, tuple[str, ...]] = {}
         try_to_write(self.folder.path)
@@ -290,13 +295,13 @@ class Verification:
             for s in selection.statements
             if s.id in before
             and self._declares(s, before[s.id])
-            # There may be more time now.
+            # A verdict that ran out of time is judged again, since there may be more time now.
             and not any(v.out_of_time for v in before[s.id].verdicts)
         }
         self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
 
     def _declares(self, statement: Statement, kept: Kept) -> bool:
-        """Whether it declares today what it declared when it was judged."""
+        """Return whether a statement still declares the dependencies that it had when judged."""
         if not self.selection.catalogue.imports:
             return True
         said = {k: v for k, v in kept.depends.items() if k.startswith("declared: ")}
@@ -304,7 +309,7 @@ class Verification:
         return said == _declared(statement, of_paper[statement.paper])
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
-        """Yield the verdicts on one statement after the other; kept ones come first."""
+        """Yield the verdicts on one statement after the other, kept verdicts first."""
         self.take_kept()
         for kept in self.kept.values():
             yield kept.verdicts
@@ -312,7 +317,7 @@ class Verification:
             return
         left = [s for s in self.selection.statements if s.id not in self.kept]
         for kept in map(self._with_record, self._verdicts(left)):
-            self._take(kept)  # first: an interruption may come in between
+            self._take(kept)  # first, since an interruption may come in between
             self.folder.keep(kept)
             yield kept.verdicts
             if self._is_over():
@@ -327,12 +332,12 @@ class Verification:
         return kept._replace(verdicts=said)
 
     def take_kept(self) -> None:
-        """Count as judged what was judged before."""
+        """Count the statements of the interrupted run as judged."""
         for kept in self.kept.values():
             self._take(kept)
 
     def _take(self, kept: Kept) -> None:
-        """Count a statement as judged, and compare its values with those on record."""
+        """Count a statement as judged, and compare its values with the values on record."""
         name = kept.verdicts[0].id
         self.judged[name], self.done[name] = kept, kept.verdicts
         self._changed[name] = self._expected.changed(kept.verdicts)
@@ -357,7 +362,7 @@ class Verification:
         found = drive(
             work, pieces, on=self._on, jobs=jobs, folder=self.folder.scratch(),
             units=len(statements),
-            parts=lambda ids: [(name,) for name in ids],  # which of them was it? an accident?
+            parts=lambda ids: [(name,) for name in ids],  # the second try tells which one broke
         )  # fmt: skip
         for ids, result in found:
             if isinstance(result, Died):
@@ -370,12 +375,12 @@ class Verification:
             yield from kept
 
     def edited(self) -> list[str]:
-        """Return the statements whose dependencies changed while this run was at work."""
+        """Return the statements whose dependencies changed during this run."""
         seen = lambda kept: {k: v for k, v in kept.depends.items() if v != UNKNOWN}
         return [name for name, kept in self.judged.items() if changed(seen(kept))]
 
     def _judged_here(self, statements: Sequence[Statement]) -> Iterator[Kept]:
-        """Judge statements in this process; their instances are renamed, not copied."""
+        """Judge statements in this process; it renames files of instances instead of copying."""
         prepare_jax()
         store, marked = self.folder.scratch(), self.folder.marked
         papers = {paper.id: paper.depends for paper in self.selection.papers}
@@ -395,7 +400,7 @@ class Verification:
 
     @property
     def as_recorded(self) -> bool:
-        """Whether all verdicts so far are, and all values."""
+        """Return whether all verdicts and values so far are as recorded."""
         verdicts = all(v.as_expected for found in self.done.values() for v in found)
         return verdicts and not self.changed
 
@@ -414,15 +419,16 @@ class Verification:
         return int(self.stopped == INTERRUPTED or not self.as_recorded)
 
     def publish(self, *, record: bool = False) -> bool:
-        """Put what was judged in place, with its page; what the folder has of others stays.
+        """Publish the verdicts with their page; verdicts on other statements in the folder stay.
 
-        Whether it was: where not all was tried, the results of another run are kept instead.
+        If some statements were not tried, and the folder holds the results of another run, these
+        stay and the new verdicts are not published.
 
         Args:
-            record: keep ratios and values in the papers' records, if all was judged.
+            record: write ratios and values into the papers' records, if all statements were judged.
 
         Raises:
-            Refused: if they are to be recorded, and a paper is in no file.
+            Refused: if `record` is True, and a paper is defined in no file.
         """
         try:
             published = self._put_in_place()
@@ -447,7 +453,7 @@ class Verification:
         stays = (partial or self.stopped) and others
         self.beside = {k: v for k, v in (others or {}).items() if k not in self.done and stays}
         imports = self.selection.catalogue.imports
-        if self.beside:  # the page shows what is kept, too
+        if self.beside:  # the page shows the verdicts of earlier runs, too
             named = [k.verdicts[0].paper for k in (*self.judged.values(), *self.beside.values())]
             papers = (*load_papers(imports, patterns=named), *self.selection.catalogue.own)
         order = {s.id: i for i, s in enumerate(s for paper in papers for s in paper.statements)}

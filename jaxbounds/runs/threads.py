@@ -1,24 +1,25 @@
-"""Environment of a process that judges, set before JAX is imported.
+"""Environment variables of a process that judges statements, set before it imports JAX.
 
-One thread for sums: the same bits on any number of cores, and by any engine.
+With one thread for sums, results have equal bits on any number of cores and by any engine.
 """
 
 import gc
 import os
 
 _SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Read when NumPy is imported. A BLAS with more threads adds in another order."""
+"""Variables that NumPy's BLAS reads at import. A BLAS with more threads adds in another order."""
 
 
 def one_thread() -> None:
-    """Set one thread for sums unless the user set a number; Dask's workers do this alone."""
+    """Set one thread for sums unless the user set a number. Dask's workers call this themselves."""
     for setting in _SETTINGS:
         os.environ.setdefault(setting, "1")
 
 
 RARELY = (50_000, 20, 20)
-"""Tracing makes millions of objects that stay: looking for garbage as often as Python does by
-itself takes a tenth of the time."""
+"""Thresholds of Python's garbage collector, in objects and collections. Tracing makes millions of
+objects that stay, and Python's default thresholds cost a tenth of the time. Larger thresholds
+collect less often and take more memory."""
 
 
 def collect_rarely() -> None:

@@ -1,8 +1,8 @@
-"""The values on record of a paper's statements, and which of them are others now.
+"""The values on record of a paper's statements, and the differences of new values from them.
 
-`records/values.json` of a paper holds the noted values of each form (`Verdict.values`), each with
-the amount by which rounding may move it. `jaxbounds verify --record` writes it, with seed 0. A
-value that is another is NOT as recorded, also where every verdict stays as it was.
+`records/values.json` of a paper holds the values of each form (`Verdict.values`), each with a bar,
+the amount by which rounding may move it. `jaxbounds verify --record` writes the file with seed 0. A
+value that differs by more than its bar is NOT as recorded, even if no verdict changed.
 """
 
 import itertools
@@ -19,28 +19,29 @@ from jaxbounds.papers import PAPERS
 from jaxbounds.runs.cache import programs_for
 
 USUAL = 1e-12
-"""Relative: by how much a value without a bar of its own may move. Most values sum terms of their
-own size, and 256 units of rounding of these are less."""
+"""Relative amount by which a value without a bar may move. Most values are sums of terms of their
+own size, and 256 units of rounding are less. A larger amount overlooks more changes."""
 SIDES = ("lhs", "rhs")
-"""These must be measured. A judged function may be tabulated by an earlier statement, or nobody may
-see it called while a profiler runs: its value is compared where there is one."""
+"""The names of values that every run must measure. A judged function's value may be missing,
+because an earlier statement tabulated the function, or because a profiler hides its calls. So it is
+compared only if it was measured."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form by instance and name, as in `Verdict.values`."""
 Texts = Mapping[str, Mapping[str, str]]
 """The values of one form as text, by instance and name."""
 Recorded = Mapping[str, Mapping[str, Texts]]
-"""The texts by statement and form."""
+"""The values as text, by statement and form."""
 
 
 class Value(NamedTuple):
-    """A number on record, and by how much it may move."""
+    """A number on record, and the amount by which it may move."""
 
     number: float
     bar: float
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Write numbers as text: "0.5, 12.25 +-3e-09"; without a bar where `USUAL` is enough."""
+    """Write numbers as text: "0.5, 12.25 +-3e-09". A number has a bar if it exceeds `USUAL`."""
 
     def one(number: float, bar: float) -> str:
         usual = not math.isfinite(number) or bar <= USUAL * abs(number)
@@ -50,7 +51,7 @@ def written(numbers: Numbers, bars: Numbers, /) -> str:
 
 
 def read_back(text: str, /) -> tuple[Value, ...]:
-    """Read the numbers that `written` wrote, with their bars.
+    """Read the numbers and bars of a text by `written`.
 
     Raises:
         Refused: if the text holds something else.
@@ -78,11 +79,11 @@ def _difference(name: str, now: Numbers | None, text: str | None) -> str:
     if now is None or text is None:
         if name not in SIDES:
             return ""
-        there = f"on record {text}, and not measured" if now is None else "not on record"
+        there = f"on record as {text}, but not measured" if now is None else "not on record"
         return f"{name} is {there}"
     before = read_back(text)
     if len(before) != len(now):
-        return f"{name} is {len(now)} numbers, on record {len(before)}"
+        return f"{name} has {len(now)} numbers, and {len(before)} on record"
     for one, known in zip(now, before):
         if not _agrees(one, known):
             off = f" (rounding moves it by at most {known.bar:.1e})" if known.bar else ""
@@ -91,7 +92,7 @@ def _difference(name: str, now: Numbers | None, text: str | None) -> str:
 
 
 def differences_of_values(values: Values, before: Texts, /) -> Iterator[str]:
-    """List the values of a form that differ from the record: name, both values, instance."""
+    """Yield a line for each value of a form that differs from the record."""
     for place in dict.fromkeys([*before, *values]):
         now, known = values.get(place, {}), before.get(place, {})
         for name in dict.fromkeys([*known, *now]):
@@ -103,12 +104,12 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
     """Return a line for each form whose values differ from the record.
 
     Args:
-        verdicts: all forms of one statement, of seed 0.
-        recorded: of its paper.
+        verdicts: the verdicts on all forms of one statement, with seed 0.
+        recorded: the values on record of the statement's paper.
     """
     name = verdicts[0].id
     if any(verdict.status == "error" for verdict in verdicts):
-        return  # nothing was measured, which is said elsewhere
+        return  # nothing was measured, which another line says
     if name not in recorded:
         yield f"{name}: no values are on record. Try jaxbounds verify {name} --record"
         return
@@ -120,10 +121,10 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
 
 
 class Expected:
-    """The values that papers have on record; a paper of one's own may have none.
+    """The values on record of some papers; a user's paper may have no values on record.
 
     Args:
-        papers: that are compared.
+        papers: the papers whose values are compared.
 
     Raises:
         Refused: if a file of records is damaged.
@@ -136,7 +137,7 @@ class Expected:
     def changed(self, verdicts: Sequence[Verdict], /) -> tuple[str, ...]:
         """Return a line for each form of one statement whose values differ from the record.
 
-        A shipped paper without a file of values gives one line, the same for each statement.
+        A shipped paper without a file of values gives one line, which names the missing file.
         """
         paper = verdicts[0].paper
         recorded = self._of.get(paper, {})
@@ -175,19 +176,19 @@ def record_values(
     others: bool,
     bounds: Bounds = _with_bars,
 ) -> tuple[str, ...]:
-    """Put the values of these verdicts on record; those that are as recorded stay as they are.
+    """Record the values of these verdicts; a text on record stays if its values agree.
 
     Args:
-        verdicts: all forms of some statements, of seed 0.
-        papers: theirs.
-        others: keep what is on record of other statements.
-        bounds: tells how far the values of a statement may move.
+        verdicts: the verdicts on all forms of some statements, with seed 0.
+        papers: the papers of these statements.
+        others: keep the records of other statements.
+        bounds: a function that returns how far rounding may move the values of a statement.
 
     Returns:
-        A line for each form whose values changed, and for each statement that is new or gone.
+        A line for each form whose values changed, and for each added or removed statement.
 
     Raises:
-        Refused: if a paper is in no file.
+        Refused: if a paper is defined in no file.
     """
     of = {name: list(found) for name, found in itertools.groupby(verdicts, lambda v: v.id)}
     said: list[str] = []
@@ -214,7 +215,7 @@ def record_values(
 
 
 def _same_names(verdicts: Sequence[Verdict], before: Mapping[str, Texts]) -> bool:
-    """Whether what is measured now is what was measured then, be the values as they may."""
+    """Return whether all values measured now have a name that is on record."""
     names = lambda forms: {
         (form, place, name)
         for form, places in forms.items()

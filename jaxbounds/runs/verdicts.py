@@ -1,4 +1,4 @@
-"""Verdicts as a result: a tuple that shows itself as a table and finds its instances."""
+"""`Verdicts`: a tuple of verdicts that prints as a table and loads its instances."""
 
 import math
 import shutil
@@ -14,7 +14,7 @@ from jaxbounds.ground.tables import Table, with_table
 
 
 class Scratch:
-    """A temporary folder that lives as long as somebody holds this."""
+    """A temporary folder that is removed when no object refers to this."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="jaxbounds-"))
@@ -25,20 +25,22 @@ class Scratch:
 class Verdicts(tuple[Verdict, ...]):
     """Verdicts on forms of statements, with the instances that decided them.
 
-    A tuple, which also takes an id: `verdicts["multihead.cor1.3"]` are those on one statement. In
-    its table "how close" is the worst ratio in words: "x1.39 loose" where the left side came to
-    1/1.39 of the right one at most, "x1.5 over" where it was 1.5 of it, "attained" at equality;
-    and "(recorded: holds)" stands beside a verdict that its form does not expect.
+    The tuple also takes an id: `verdicts["multihead.cor1.3"]` are the verdicts on one statement. In
+    its table the column "how close" gives the worst ratio in words. "x1.39 loose" means that the
+    left side reached at most 1/1.39 of the right side, "x1.5 over" that it reached 1.5 times the
+    right side, and "attained" that the sides were equal. "(recorded: holds)" stands beside a
+    verdict that differs from the recorded verdict.
 
     Attributes:
-        folder: that holds the instances.
-        settings: what the verdicts depend on: versions, source, seed; empty where unknown.
-        moved: a line for each form whose ratios are not those on record (`verify(record=True)`),
-            as a formula that changed moves them, also where no verdict changes.
-        changed: a line for each form whose values are not those on record.
-        recorded: a line for each form whose values changed on record (`verify(record=True)`).
-        continued: the statements that a run which was cut had judged, each with the time (UTC);
-            nothing changed since that their verdicts depend on.
+        folder: the folder that holds the instances.
+        settings: the settings that the verdicts depend on: versions, source, seed; empty if
+            unknown.
+        moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
+            changed formula moves ratios, even if no verdict changes.
+        changed: a line for each form whose values differ from the record.
+        recorded: a line for each form whose values `verify(record=True)` changed on record.
+        continued: the statements that an interrupted run judged, each with the time (UTC). The
+            dependencies of their verdicts have not changed since.
     """
 
     folder: Path
@@ -60,7 +62,7 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Make verdicts in the order of the papers; a temporary folder lives as long as they do."""
+        """Make the tuple, in the order of the papers; it keeps a temporary folder alive."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
@@ -70,10 +72,10 @@ class Verdicts(tuple[Verdict, ...]):
     _scratch: Scratch | None
 
     def __getitem__(self, index: Any) -> Any:
-        """Return a verdict by its number, or the verdicts on the statement with an id.
+        """Return a verdict by its index, or the verdicts on the statement with an id.
 
         Raises:
-            KeyError: if there is none on such a statement.
+            KeyError: if there is no verdict on a statement with this id.
         """
         if not isinstance(index, str):
             return super().__getitem__(index)
@@ -104,18 +106,20 @@ class Verdicts(tuple[Verdict, ...]):
         measured = [v for v in self if not math.isnan(v.worst_ratio)]
         if not measured:
             reasons = "; ".join(dict.fromkeys(v.reason for v in self))
-            raise Refused(f"nothing was measured: {reasons or 'there are no verdicts'}")
+            raise Refused(
+                f"nothing was measured: {reasons or 'there are no verdicts'}. Try another statement"
+            )
         return max(measured, key=lambda v: v.worst_ratio)
 
     def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
         """Return the worst instance of a form as nested dicts of arrays, with its measurements.
 
         Args:
-            verdict: one of these; that with the largest ratio unless given.
-            shrunk: the smaller failing one instead, where the form fails.
+            verdict: one of these verdicts; the verdict with the largest ratio unless given.
+            shrunk: load the shrunk counterexample of a failing form instead of the worst instance.
 
         Raises:
-            Refused: if none was stored.
+            Refused: if the run stored no such instance.
         """
         verdict = self.worst if verdict is None else verdict
         file = verdict.shrunk_file if shrunk else verdict.worst_file

@@ -1,4 +1,4 @@
-"""`jaxbounds.verify`: statements judged, from Python as by the command."""
+"""`jaxbounds.verify`: judge statements from Python, as the command does."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,35 +27,36 @@ def verify(
     on: Where | None = None,
     jobs: int = 0,
 ) -> Verdicts:
-    """Check statements, as `jaxbounds verify` does: one verdict for each form.
+    """Judge statements, as `jaxbounds verify` does; return one verdict for each form.
 
     Args:
-        what: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), Python files or
-            folders that hold a PAPER, papers or statements; one or several. Everything shipped
-            unless given.
+        what: one or several of: ids, the beginning of ids ("multihead"), shell patterns
+            ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. Unless
+            given, all shipped statements.
         imports: further modules or files that hold a PAPER of your own.
-        kinds: only statements of these kinds.
-        out: folder for verdicts.json, report.html and the instances; a temporary one, which lives
-            as long as the result, unless given.
-        seed: of all draws.
-        timeout: seconds for each statement, looked at between two batches of instances; a claim
-            that is not refuted by then is inconclusive.
-        thorough: ten times the samples and searches, which also start from the worst instances that
-            earlier runs found.
-        fresh: do without what earlier runs found, and keep nothing for later ones.
-        certify: disprove what fails in ball arithmetic, and write witnesses beside the
+        kinds: judge only statements of these kinds.
+        out: the folder for verdicts.json, report.html and the instances. Unless given it is a
+            temporary folder, which lives as long as the result.
+        seed: the seed of all draws.
+        timeout: seconds for each statement, checked between two batches of instances; a claim that
+            is not refuted by then is inconclusive.
+        thorough: take ten times the samples and searches, and start searches also from the worst
+            instances of earlier runs.
+        fresh: ignore instances of earlier runs, and store no instances for later runs.
+        certify: disprove failing forms in ball arithmetic, and write witnesses beside the
             counterexamples; needs the extra `certify`.
-        record: keep ratios and values on record, in `records/` beside the papers' statements (of a
-            file `claims.py` in `claims-records/`); later runs compare with them, see
-            `Verdicts.moved` and `Verdicts.changed`.
-        on: where: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
-            `concurrent.futures.Executor`; one of processes with the context "spawn", and, as all
-            such, in a script behind `if __name__ == "__main__"`.
-        jobs: processes, where it is those; 0 means one for each core, 1 this one.
+        record: write ratios and values into `records/` beside the papers' statements (for a file
+            `claims.py` into `claims-records/`). Later runs compare with them, see `Verdicts.moved`
+            and `Verdicts.changed`.
+        on: the engine: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
+            `concurrent.futures.Executor`. An executor of processes needs the start method "spawn",
+            and a script must then call this behind `if __name__ == "__main__"`.
+        jobs: the number of processes: 0 means one for each core, 1 this process alone. Other
+            engines than "processes" ignore it.
 
     Raises:
-        Refused: if a pattern matches nothing, a file holds no paper, or there is no such engine.
-        KeyboardInterrupt: after what was judged is put into `out`.
+        Refused: if a pattern matches no statement, a file holds no paper, or the engine is unknown.
+        KeyboardInterrupt: if the user stops the run, after the verdicts so far are in `out`.
     """
     options = Options(
         seed=seed, thorough=thorough, certify=certify, fresh=fresh, timeout=timeout
@@ -64,7 +65,7 @@ def verify(
         options.refuse_to_record()
     options.check()
     if certify:
-        import jaxbounds.certification  # noqa: F401 - says what is missing, before anything runs
+        import jaxbounds.certification  # noqa: F401 - names a missing package before anything runs
     from jaxbounds.experiments.sweeps.reporting import progress
 
     scratch = Scratch() if out is None else None

@@ -1,4 +1,4 @@
-"""`jaxbounds.find_violation`: an instance that breaks an inequality of two functions over sets."""
+"""`jaxbounds.find_violation`: search for an instance that violates an inequality over sets."""
 
 import tempfile
 from collections.abc import Mapping
@@ -25,16 +25,17 @@ from jaxbounds.runs.falsify import by_balls
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """Result of a search for a violation; true where one was found.
+    """The result of a search for a violation; its truth value is `found`.
 
     Attributes:
         found: whether an instance violates the claim, beyond rounding.
-        ratio: the largest lhs/rhs (of `>=`: rhs/lhs) that was seen; above one it is violated.
-        instance: the worst one; of a violation a smaller one, made readable.
-        instance_ratio: the ratio there.
-        size: its static part.
-        instances: how many were measured.
-        reason: one sentence.
+        ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; above 1 the claim
+            is violated.
+        instance: the worst instance; if it violates the claim, a shrunk and more readable one.
+        instance_ratio: the ratio at `instance`.
+        size: the sizes of `instance`.
+        instances: the number of measured instances.
+        reason: a sentence that explains the result.
         by_size: the largest ratio at each size.
         line: the claim as text, for `jaxbounds new --from`.
     """
@@ -53,7 +54,7 @@ class Violation:
         return self.found
 
     def save(self, path: str | Path) -> Path:
-        """Write it as JSON, for `jaxbounds new FOLDER --from FILE`."""
+        """Write the result as JSON, for `jaxbounds new FOLDER --from FILE`; return the path."""
         import json
 
         write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
@@ -84,19 +85,19 @@ def find_violation(
     budget: Budget | None = None,
     timeout: float = TIMEOUT,
 ) -> Violation:
-    """Look for an instance that violates lhs <= rhs.
+    """Search for an instance that violates lhs <= rhs.
 
     Args:
         lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
-        rhs: the same.
+        rhs: a function or a number, as `lhs`.
         over: sets by the name of an argument, {"x": jb.Ball(1, "d")}.
-        sizes: values for each name of a size, {"d": (2, 4)}: all combinations.
+        sizes: the values of each size, {"d": (2, 4)}; the search takes all combinations.
         relation: "<=" or ">=".
-        error: how far lhs - rhs may be off (a Monte-Carlo side, a Lanczos residual): a number, or a
-            function as the sides are. A violation is more than that.
-        seed: of the draws.
-        budget: how hard it is tried.
-        timeout: seconds, after which the search ends with what it found.
+        error: the numerical error of lhs - rhs (of a Monte-Carlo side, of a Lanczos residual): a
+            number, or a function like a side. A violation must exceed it.
+        seed: the seed of the draws.
+        budget: the numbers of draws and searches; the default budget unless given.
+        timeout: seconds, after which the search ends with its result so far.
 
     Raises:
         Refused: if an argument is neither an entry nor a size, or a side is no number.

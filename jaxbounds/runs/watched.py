@@ -1,4 +1,4 @@
-"""Work on users' statements, with a record of what its result depends on."""
+"""Run work on users' statements, and record the dependencies of the result."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -14,11 +14,11 @@ Result = TypeVar("Result")
 
 
 class Rests(NamedTuple):
-    """The state of what a result depends on.
+    """The state of all dependencies of a result.
 
     Attributes:
-        settings: versions, the library's source, and the surroundings that the code can read.
-        depends: the files and modules that a user's code read, each with its state then.
+        settings: versions, the library's source, and the environment that the code can read.
+        depends: the files and modules that the user's code read, each with its state then.
     """
 
     settings: Depends
@@ -26,10 +26,11 @@ class Rests(NamedTuple):
 
 
 def settings_of(*, own: bool) -> Depends:
-    """Return the settings that every result of this process depends on.
+    """Return the settings that all results of this process depend on.
 
     Args:
-        own: whether a user's code has a part in the result; it may read whatever there is.
+        own: whether the user's code has a part in the result. It may read anything, so the
+            settings then cover more.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)
@@ -39,11 +40,11 @@ def settings_of(*, own: bool) -> Depends:
 
 
 def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depends]:
-    """Return the result of some work, with the files and modules that a user's code read for it.
+    """Return the result of some work, with the files and modules that the user's code read.
 
     Args:
-        work: a call.
-        own: whether the work executes code of the user's, which is watched then.
+        work: a function without arguments.
+        own: whether the work executes the user's code, whose reads are then recorded.
     """
     if not own:
         return work(), {}
@@ -55,11 +56,11 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
 
 def rests_in(stored: Any, /) -> Rests:
-    """Read the record that `Rests._asdict` gave from its JSON.
+    """Read the parsed JSON of `Rests._asdict`.
 
     Raises:
-        Refused: if it is something else.
+        Refused: if the JSON holds something else.
     """
     if not fits(stored, dict[str, dict[str, str]]) or set(stored) != set(Rests._fields):
-        raise Refused("it does not say on what a result depends")
+        raise Refused(f"{stored!r:.40} is no record of dependencies. Try to compute it again")
     return Rests(**stored)

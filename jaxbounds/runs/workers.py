@@ -1,4 +1,4 @@
-"""Processes as an executor: one that dies costs its own call, and none outlives its parent."""
+"""An executor of processes: a process that dies loses one call, and no process outlives us."""
 
 import concurrent.futures
 import contextlib
@@ -20,16 +20,18 @@ from jaxbounds.runs.threads import collect_rarely, one_thread
 
 
 class Died(Exception):
-    """Whoever worked on a piece was ended from outside, left, or waited for nothing."""
+    """The worker of a piece was killed, exited, or hung."""
 
 
 WATCH = 0.5
-"""Seconds between a worker's looks at whether its parent still lives."""
+"""Seconds between a worker's looks at whether its parent still lives. A larger number leaves
+workers without a parent for longer."""
 STALLED = 120
-"""Looks in a row at a worker without processor time, after which the run ends the worker: its
-program waits for itself (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
+"""Looks in a row at a worker that uses no processor time, after which the worker ends: its program
+is deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
 MEMORY = 2**30
-"""Bytes that a process may need: more processes than fit are not started."""
+"""Bytes that a process may need; a run starts only processes that fit. A larger number starts fewer
+processes on a small machine."""
 
 
 def _cores() -> int:
@@ -40,11 +42,11 @@ def _cores() -> int:
 
 
 CGROUP = Path("/sys/fs/cgroup")
-"""Folder in which a container on Linux states its limits."""
+"""The folder in which Linux states the limits of a container."""
 
 
 def _number(file: Path, key: str = "") -> int | None:
-    """Read a number in a file of the kernel, by its key where there are several."""
+    """Read a number in a file of the kernel; the key selects one of several numbers."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         text = file.read_text()
         words = (line.split() for line in text.splitlines())
@@ -53,7 +55,7 @@ def _number(file: Path, key: str = "") -> int | None:
 
 
 def _left_in_container() -> int | None:
-    """Return the bytes that a container may still take, with the part its page cache can free."""
+    """Return the bytes that a container may still use, counting its page cache as free."""
     for limit, used, cache in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_inactive_file"),
@@ -65,29 +67,29 @@ def _left_in_container() -> int | None:
 
 
 def available() -> int:
-    """Return the bytes that processes may take, of the machine and of this process's container."""
+    """Return the bytes that processes may use, by the limits of the machine and the container."""
     left = _left_in_container()
     free = int(psutil.virtual_memory().available)
     return free if left is None else min(free, left)
 
 
 def at_most(wanted: int, /) -> int:
-    """Return the number of processes to start: one per core unless fewer are wanted or fit."""
+    """Return the number of processes to start: one for each core, or fewer if wanted or needed."""
     bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
 
 
 _at_work = threading.Event()
 _begun = 0
-"""Pieces that were begun in this process."""
+"""The number of pieces that this process has begun."""
 
 
 def end_with(parent: int, /, scratch: str = "") -> None:
-    """End this process when its parent is gone, or when its work stands still.
+    """End this process when its parent is gone, or when its work hangs.
 
     Args:
-        parent: the process that this one works for.
-        scratch: a folder of temporary files, which goes with the parent.
+        parent: the id of the process that this process works for.
+        scratch: a folder of temporary files, which is removed when the parent is gone.
     """
     still, before, piece = 0, 0.0, _begun
     while os.getppid() == parent and still < STALLED:
@@ -112,11 +114,11 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def _start(parent: int, threads: int, scratch: str) -> None:
-    """Ignore Ctrl-C, which reaches every process of a terminal: the main process ends the others.
+    """Set up a worker; it ignores Ctrl-C, since the main process ends its workers.
 
-    XLA starts as many threads as NPROC says: else each process would have one for each core. A
-    process that is ended removes no temporary files: they are in one folder, which the main one
-    removes.
+    The environment variable NPROC limits the threads of XLA, which would otherwise start a thread
+    for each core in each process. A killed process cannot remove its temporary files, so all of
+    them are in one folder, which the main process removes.
     """
     tempfile.tempdir = os.environ["TMPDIR"] = scratch
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -129,7 +131,7 @@ def _start(parent: int, threads: int, scratch: str) -> None:
 def cannot_start() -> str:
     """Return the reason why this machine cannot start processes that share locks.
 
-    Empty if it can.
+    The text is empty if the machine can start them.
     """
     try:
         multiprocessing.get_context("spawn").Lock()
@@ -143,7 +145,7 @@ _starting = threading.Lock()
 
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide the running script, which a new process would execute again without need."""
+    """Hide the running script, which a new process would needlessly execute again."""
     with _starting:
         main = vars(sys.modules["__main__"])
         hidden: dict[str, Any] = {
@@ -158,19 +160,18 @@ def _without_main() -> Iterator[None]:
 
 
 class _Lane(threading.local):
-    """The process of a thread."""
+    """The process that belongs to a thread."""
 
     pool: concurrent.futures.ProcessPoolExecutor | None = None
 
 
 class Processes(concurrent.futures.Executor):
-    """Calls of modules' functions in a few processes.
+    """An executor that calls functions of modules in a few processes.
 
-    A process that is ended, or stands still, makes its call raise `Died`; the next call gets a new
-    one.
+    If a process is killed or hangs, its call raises `Died`, and the next call gets a new process.
 
     Args:
-        count: how many.
+        count: the number of processes.
     """
 
     def __init__(self, count: int) -> None:
@@ -203,14 +204,14 @@ class Processes(concurrent.futures.Executor):
                 self._alive.pop(self._lane.pool, None)
                 self._lane.pool.shutdown(wait=False)
                 self._lane.pool = None
-            raise Died("its process ended (no memory?) or stood still") from None
+            raise Died("its process ended (no memory?) or hung") from None
 
     def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
-        """As of every executor."""
+        """Submit a call, and return its future."""
         return self._threads.submit(self._in_a_process, work, args, kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As of every executor; without waiting, what is being computed is ended."""
+        """End the executor: wait for running calls, or kill their processes if `wait` is False."""
         self._over = not wait
         if not wait:
             for process in list(self._alive.values()):
@@ -219,7 +220,7 @@ class Processes(concurrent.futures.Executor):
         self._threads.shutdown(wait, cancel_futures=cancel_futures or not wait)
         for pool in list(self._alive):
             pool.shutdown(wait)
-        for _ in range(20):  # a process that is just ended may still write
+        for _ in range(20):  # a process that was just killed may still write
             shutil.rmtree(self._scratch, ignore_errors=True)
             if not os.path.exists(self._scratch):
                 break

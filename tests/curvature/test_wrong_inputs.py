@@ -95,9 +95,9 @@ CASES = {
     "nan parameter": (
         of(loss, params={"a": W["a"], "b": W["b"].at[1].set(jnp.nan)}, ask="spectrum"),
         r"parameter 'b'\[1\] is nan"),
-    "root": (of(lambda w, b: jnp.sqrt(0 * jnp.sum(w["a"]))), "look for a root"),
+    "root": (of(lambda w, b: jnp.sqrt(0 * jnp.sum(w["a"]))), "avoid a root"),
     "no loss": (of(None), "function of the parameters, got NoneType"),
-    "with more": (of(lambda w, b: (loss(w, b), 1)), "got a tuple: return it alone"),
+    "with more": (of(lambda w, b: (loss(w, b), 1)), "got a tuple. Try to return it alone"),
     "vector": (of(lambda w, b: w["b"]), r"one real number, got float32\[2\]"),
     "arguments": (of(lambda w: jnp.sum(w["a"])), r"called as loss\(params, batch\)"),
     "forgets": (of(lambda w, b: jnp.mean(b[0])), "does not depend on 'a', 'b'"),

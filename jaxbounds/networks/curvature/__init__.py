@@ -1,6 +1,6 @@
 """Curvature one can trust: eigenpairs, spectra, traces and weak convexity of any network's loss.
 
-`Curvature` is the operator; `functions` ask it one question each.
+`Curvature` is the operator. Each function of `functions` asks it one question.
 """
 
 from jaxbounds.networks.curvature.bias import minibatch_bias

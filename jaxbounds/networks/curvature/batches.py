@@ -1,4 +1,4 @@
-"""Data in batches whose losses are averaged: given as a list, or cut from one set of examples."""
+"""Batches of data, given as a list or cut from one set of examples; their losses are averaged."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ Batch = Any
 
 
 class Group(NamedTuple):
-    """Batches of one shape.
+    """Batches of one shape, stacked.
 
     Attributes:
-        stacked: a batch with one more axis in front.
-        weight: of each batch in the mean.
+        stacked: a pytree like one batch; the axis in front of each array counts the batches.
+        weight: the factor of each batch's loss in the mean over all batches.
     """
 
     stacked: Any
@@ -29,11 +29,11 @@ def _shapes(batch: Batch) -> Any:
 
 
 class Listed(tuple):
-    """Batches that somebody named as such, by the keyword `batches`."""
+    """A list of batches that came through the keyword `batches`: it cannot be one batch [x, y]."""
 
 
 def _refuse_bare(batches: list[Batch]) -> None:
-    """A list of arrays may be one batch [x, y], and may be two."""
+    """Refuse a list of arrays [x, y], which may be one batch or two batches."""
     bare = [hasattr(b, "dtype") and jnp.ndim(b) > 0 for b in batches]
     if len(batches) > 1 and all(bare) and len({jnp.shape(b)[0] for b in batches}) == 1:
         raise Refused(
@@ -55,12 +55,12 @@ def named(data: Any, batches: Any, /) -> Any:
             _refuse_bare(data)
         return data
     if data is not None:
-        raise Refused("data and batches are both given. Try one of them")
+        raise Refused("data and batches are both given, expected one of them. Try batches= alone")
     return Listed(batches) if isinstance(batches, list) else batches
 
 
 def _refuse_leaf(name: str, leaf: Any) -> None:
-    """Refuse what is no array of numbers, or was donated."""
+    """Refuse a leaf that is no array of numbers, or an array that was donated."""
     refuse_deleted(name, leaf)
     kind = getattr(leaf, "dtype", None)
     numbers = isinstance(leaf, bool | int | float | complex) or (
@@ -68,19 +68,19 @@ def _refuse_leaf(name: str, leaf: Any) -> None:
     )
     if not numbers:
         shown = f"an array of {kind}" if kind is not None else f"a {type(leaf).__name__}"
-        raise Refused(f"{name} is {shown}. Try arrays of numbers")
+        raise Refused(f"{name} is {shown}, expected an array of numbers. Try numbers in its place")
 
 
 def _listed(batches: list[Batch]) -> tuple[Group, ...]:
     if not batches:
-        raise Refused("batches is an empty list: give at least one batch")
+        raise Refused("batches=[] is an empty list. Try at least one batch, batches=[batch]")
     first = _shapes(batches[0])
     for i, batch in enumerate(batches[1:], 1):
         if _shapes(batch) != first:
             raise Refused(
                 f"batch {i} is not like batch 0: expected {_shown(batches[0])}, got "
-                f"{_shown(batch)}; give examples in one pytree and batch_size= to cut them, or the "
-                "tuple (x, y) if they are one batch"
+                f"{_shown(batch)}. Try all examples in one pytree with batch_size=, or the tuple "
+                "(x, y) for one batch"
             )
     stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *batches)
     return (Group(stacked, 1 / len(batches)),)
@@ -98,7 +98,7 @@ def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
     if len(lengths) != 1 or 0 in lengths or not isinstance(size, int) or size < 1:
         raise Refused(
             "batch_size cuts a pytree of arrays (n, ...) with one positive n, got "
-            f"{_shown(examples)} and batch_size={size!r}"
+            f"{_shown(examples)} and batch_size={size!r}. Try the tuple (x, y) with batch_size=32"
         )
     (n,) = lengths
     whole, rest = divmod(n, size)
@@ -114,33 +114,39 @@ def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
 
 
 def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
-    """The groups of batches that a loss is averaged over; None where it takes no batch.
+    """Return the groups of batches that a loss is averaged over; None for a loss without batches.
 
     Args:
-        batches: None, one batch (any pytree that is no list), or a list of batches of one shape,
-            which count equally.
-        batch_size: cuts one pytree of examples (n, ...) into batches, the last of them shorter and
-            weighted as such: exact for losses that are means over examples.
+        batches: None, one batch (any pytree that is no list), or a list of batches of one shape.
+            The batches of a list have equal weights.
+        batch_size: the number of examples in a batch, for one pytree of examples (n, ...). The last
+            batch may be shorter and then has a smaller weight, which is exact for a loss that is a
+            mean over examples.
 
     Raises:
         Refused: if batches differ in shape, can be read only once, or hold nothing.
     """
     if isinstance(batches, Iterator):
         raise Refused(
-            f"batches must be arrays that can be read again, got a {type(batches).__name__}: give "
+            f"batches must be arrays that can be read again, got a {type(batches).__name__}. Try "
             "list(batches)"
         )
     if batches is not None and not jax.tree.leaves(batches) and batches != []:
-        raise Refused(f"batches hold no arrays: got {batches!r}; give None if there are none")
+        raise Refused(f"batches={batches!r} hold no arrays. Try None if the loss takes no batch")
     for path, leaf, _ in leaves_of(list(batches) if isinstance(batches, Listed) else batches):
         _refuse_leaf(f"the batch at {path!r}" if path else "the batch", leaf)
     if batches is None:
         if batch_size is not None:
-            raise Refused("batch_size cuts a pytree of examples, and none was given")
+            raise Refused(
+                f"batch_size={batch_size} cuts a pytree of examples, and none was given. Try data"
+            )
         return None
     if isinstance(batches, list | Listed):
         if batch_size is not None:
-            raise Refused("give a list of batches or batch_size with one pytree, not both")
+            raise Refused(
+                f"batch_size={batch_size} and a list of batches are given: give one, not both. Try "
+                "the list alone, or one pytree of examples with batch_size"
+            )
         return _listed(list(batches))
     if batch_size is not None:
         return _cut(batches, batch_size)
@@ -148,17 +154,17 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
 
 
 def single(batch: Batch, /) -> tuple[Group, ...]:
-    """One batch, whatever its type."""
+    """Return the group of one batch, whatever the type of its pytree."""
     return (Group(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], batch), 1.0),)
 
 
 def count(groups: tuple[Group, ...] | None, /) -> int:
-    """How many batches."""
+    """Return the number of batches in all groups; 1 for a loss without batches."""
     return sum(jax.tree.leaves(g.stacked)[0].shape[0] for g in groups) if groups else 1
 
 
 def told(groups: tuple[Group, ...] | None, /) -> str:
-    """How many batches there are, and of which shapes, in words."""
+    """Say how many batches there are and which shapes they have."""
     if not groups:
         return "of a loss without batches"
     parts = []

@@ -1,4 +1,4 @@
-"""How far the curvature of a minibatch is from that of the data."""
+"""Measure how far the curvature of a minibatch is from the curvature of all data."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +17,22 @@ _NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
 
 
 def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> "xarray.Dataset":
-    """The least eigenvalue of the mean over the first 1, 2, 4, ... batches, and over all.
+    """Return the least Hessian eigenvalue of the mean loss over the first 1, 2, 4, ... batches.
 
-    Shows how far the value of a minibatch is from that of the data, and how it settles.
+    The last value is the least eigenvalue over all batches. The values show how far a minibatch is
+    from the data, and how many batches suffice.
 
     Args:
         loss: `loss(params, batch)`.
-        params: the point.
-        batches: a list of batches of one shape: all data.
-        **options: of `Curvature.extremes`.
+        params: the parameters at which the Hessian is taken.
+        batches: all data, as a list of batches of one shape.
+        **options: the options of `Curvature.extremes`.
 
     Raises:
         Refused: if fewer than two batches are given, and as `Curvature`.
     """
     if not isinstance(batches, list) or len(batches) < 2:
-        raise Refused("give a list of at least two batches")
+        raise Refused("batches is no list of at least two batches. Try batches=[first, second]")
     sizes = [2**i for i in range(len(batches).bit_length()) if 2**i < len(batches)]
     sizes.append(len(batches))
     at = lambda size: Curvature(loss, params, batches=batches[:size])

@@ -1,4 +1,4 @@
-"""Diagonal blocks of a matrix, through the product of the whole where it serves them."""
+"""Extreme eigenvalues of a diagonal block, by products with the whole matrix or the block."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,11 +26,11 @@ from jaxbounds.networks.curvature.shared import Run
 from jaxbounds.networks.curvature.short import ShortRun, is_short
 
 LEAST = 8
-"""Products at least for a block; more of them find convergence later and pass over less."""
+"""Products at least for a block. A larger number costs time and misses fewer eigenvalues."""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
-    """1 for each parameter of a block in the vector of the whole; None if some are not in it."""
+    """Return 1 for each parameter of the block, else 0; None if the whole lacks a parameter."""
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
         return None
@@ -40,7 +40,7 @@ def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
 
 
 def _inside(whole: Selection, block: Selection, vector: Array) -> Any:
-    """A vector of the whole as a pytree of a block."""
+    """Return the block's entries of a vector of all parameters, as a pytree of the block."""
     pairs = zip(whole.pieces(vector), [b for b, w in zip(block.chosen, whole.chosen) if w])
     return block.tree_of([piece for piece, inside in pairs if inside])
 
@@ -59,16 +59,16 @@ def block_at(
     iterations: int = 200,
     tolerance: float | None = None,
 ) -> tuple[Extremes, Float[Array, ""]]:
-    """The extremes of a diagonal block, and the loss.
+    """Return the extreme eigenpairs of a diagonal block, and the loss.
 
-    The product of the whole serves a large block, on vectors that are 0 elsewhere. A block of short
-    vectors whose own program is short runs on its own vectors. A small block is a matrix, which its
-    own product fills faster.
+    A large block uses the product with the whole matrix, on vectors that are 0 outside the block.
+    A block with few parameters and a short program uses its own product, on its own vectors. The
+    function forms a small block as a matrix, column by column.
 
     Args:
-        point: of all parameters.
-        at: makes the point of a block.
-        chosen: which parameters.
+        point: the loss and all parameters.
+        at: a function that makes the point of a block.
+        chosen: the filter that selects the block's parameters.
         memory_limit: see `extremes_at`.
         dense_limit: see `extremes_at`.
         basis: see `extremes_at`.

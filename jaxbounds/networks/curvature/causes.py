@@ -17,7 +17,7 @@ from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
-"""Packages whose lines no user wrote."""
+"""Packages whose lines are not the user's: an explanation names no line of them."""
 
 _OWN = str(Path(__file__).parents[2])
 
@@ -32,7 +32,7 @@ _NO_DERIVATIVE = (
      "jax.custom_jvp around the callback, or jax.numpy"),
     ("custom_vjp", "it has a custom_vjp whose rule cannot be differentiated again",
      "jax.custom_jvp"),
-    ("leaked", "it uses what an earlier trace left behind", "to pass all arrays as arguments"),
+    ("leaked", "it uses an array of an earlier trace", "to pass all arrays as arguments"),
     ("has been deleted", "it uses an array that was donated to a jitted function",
      "the array that the function returned"),
     ("eigenvector", "eigenvalues of a nonsymmetric matrix have no second derivative here",
@@ -40,7 +40,7 @@ _NO_DERIVATIVE = (
     ("ifferentiation rule", "one of its operations has no derivative",
      "another operation, or jax.custom_jvp"),
 )  # fmt: skip
-"""A part of JAX's message, the cause, and what to try."""
+"""Triples: a part of JAX's message, the cause in our words, and the change to try."""
 
 
 _STANDARD = sysconfig.get_paths()["stdlib"]
@@ -56,14 +56,14 @@ def _is_library(filename: str) -> bool:
 
 
 def _chain(problem: BaseException | None) -> Iterator[BaseException]:
-    """An exception and its causes: JAX keeps the lines of a traced function in one of them."""
+    """Yield an exception and its causes; one of them holds the lines of the traced function."""
     while problem is not None:
         yield problem
         problem = problem.__cause__
 
 
 def users_line(problem: BaseException, /) -> str:
-    """The innermost line of the user's that an exception passed, as " at net.py:12: `code`"."""
+    """Return the innermost line of the user's code in a traceback, as " at net.py:12: `code`"."""
     frames = [
         frame
         for one in _chain(problem)
@@ -78,7 +78,7 @@ def users_line(problem: BaseException, /) -> str:
 
 
 def _cause(problem: Exception, params: Params) -> str:
-    """Explain an exception by its kind, and say what to try."""
+    """Return the cause of an exception, and the change to try."""
     errors = jax.errors
     if isinstance(problem, errors.TracerArrayConversionError):
         return "it hands a traced array to NumPy or Python. Try jax.numpy"
@@ -89,7 +89,7 @@ def _cause(problem: Exception, params: Params) -> str:
     if isinstance(problem, errors.TracerIntegerConversionError | errors.ConcretizationTypeError):
         return "it needs the value of a traced number in Python. Try jax.numpy, or a fixed number"
     if isinstance(problem, errors.UnexpectedTracerError):
-        return "it uses what an earlier trace left behind. Try to pass all arrays as arguments"
+        return "it uses an array of an earlier trace. Try to pass all arrays as arguments"
     text = str(problem).strip()
     if "has been deleted" in text:
         return "it uses an array that was donated to a jitted function. Try the array it returned"
@@ -105,14 +105,14 @@ def _cause(problem: Exception, params: Params) -> str:
 
 @contextmanager
 def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[None]:
-    """Turn what a user's loss raises into one sentence with the cause and the user's line.
+    """Turn an exception of the user's loss into one sentence with the cause and the user's line.
 
     Args:
-        params: the parameters that the loss was given.
-        differentiated: whether the loss ran before, so that its derivative fails.
+        params: the parameters that the loss received.
+        differentiated: whether the loss itself ran, so that only its derivative can fail.
 
     Raises:
-        Refused: in the place of any other exception of the loss.
+        Refused: instead of any exception of the loss.
     """
     try:
         yield
@@ -148,7 +148,7 @@ def _odd(path: str, leaf: Any) -> str | None:
 
 
 def why_not_finite(params: Params, batches: Any, /) -> str | None:
-    """The cause of a loss that is not finite, where the parameters or the batches show it."""
+    """Return why a loss is not finite if parameters or batches show the cause, else None."""
     for path, leaf, _ in leaves_of(params):
         if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             found = _odd(f"the parameter {path!r}", leaf)

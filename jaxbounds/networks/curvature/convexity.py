@@ -1,9 +1,10 @@
-"""How weakly convex a loss is, in units of itself: -lambda_min(Hess L) / L, from below.
+"""Weak convexity of a loss relative to its value: lower estimates of -lambda_min(Hess L) / L.
 
-A loss is self-bounded weakly convex with kappa, for H heads, where
-lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, upper estimates of
-lambda_min: each ratio here is a lower estimate, and a violation that was found is one, while none
-found is no proof. The certificate bounds from above.
+A loss L is self-bounded weakly convex with constant kappa, for a network of H heads, if
+lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, which are upper
+estimates of lambda_min. So each ratio here is a lower estimate: a violation that Lanczos finds is
+certain, but finding no violation proves nothing. `convexity_certificate` bounds the ratio from
+above.
 """
 
 from collections.abc import Mapping
@@ -28,23 +29,23 @@ from jaxbounds.networks.curvature.shares import head_shares
 
 @with_table
 class WeakConvexity(NamedTuple):
-    """Weak convexity at one point: ratios from below, since lambda_min is from above.
+    """Weak convexity at one point: lower estimates of the ratio -lambda_min / L.
 
     Attributes:
-        loss: L, the mean over the batches.
-        heads: H.
-        minimum: an upper estimate of lambda_min.
-        residual: of its vector: an eigenvalue lies within it.
-        resolved: whether the residual, and what rounding does, are small (within a tenth) beside
-            `minimum` itself.
+        loss: L, the mean loss over the batches.
+        heads: H, the number of heads.
+        minimum: an upper estimate of lambda_min, the least eigenvalue of the Hessian.
+        residual: ||A v - minimum v|| of its unit vector v: an eigenvalue lies within this distance.
+        resolved: whether the residual and the rounding error are at most a tenth of `minimum`.
         ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
         kappa_at_least: the ratio times sqrt(H): no smaller kappa holds at this point.
-        kappa: the one asked about, or None.
-        violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None if none was asked.
-        verdict: the same in words.
+        kappa: the kappa that the caller asked about, or None.
+        violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None without a kappa.
+        verdict: `violated` in words.
         direction: the unit vector of `minimum`, a pytree like the parameters.
-        by_head: the part of its square in each head, where `heads` says which axes those are.
-        extremes: all that Lanczos gave, for both ends.
+        by_head: the share of the direction's squared norm in each head; None unless `heads` gave
+            the axes of the heads.
+        extremes: the result of Lanczos for both ends of the spectrum.
     """
 
     loss: Float[Array, ""]
@@ -89,16 +90,16 @@ def weak_convexity_at(
     basis: int | None = None,
     dense_limit: int = DENSE_LIMIT,
 ) -> WeakConvexity:
-    """Lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
+    """Return lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
 
     Raises:
-        Refused: as there.
+        Refused: as `Curvature.weak_convexity`.
     """
     counted = isinstance(heads, int | np.integer) and heads >= 1
     if not (counted or isinstance(heads, Mapping | None)):
         raise Refused(
             f"heads must be their number, or the axis of the heads for each pattern of a path, got "
-            f"{heads!r}"
+            f"heads={heads!r}. Try heads=1"
         )
     usual = isinstance(kappa, int | float | np.number | jax.Array)
     if kappa is not None and not (usual and np.isfinite(kappa) and kappa > 0):
@@ -116,8 +117,8 @@ def weak_convexity_at(
     )
     if not float(value) > 0:
         raise Refused(
-            f"self-bounded weak convexity is about losses above 0, got {float(value)}: subtract "
-            "its infimum"
+            f"self-bounded weak convexity is about losses above 0, got loss={float(value)}. Try to "
+            "subtract the infimum of the loss"
         )
     by_head, H = None, 1
     if isinstance(heads, Mapping):
@@ -127,7 +128,7 @@ def weak_convexity_at(
         H = int(heads)
     minimum, low = ends.minimum, float(ends.minimum)
     ratio = jnp.maximum(-minimum, 0) / value
-    # What rounding in a product of this norm may have added.
+    # The error that rounding may have added to a product of this norm.
     scale = max(abs(low), abs(float(ends.maximum)))
     rounding = 32 * max(float(jnp.finfo(minimum.dtype).eps) * scale, float(ends.noise))
     resolved = bool(max(ends.residual_minimum, ends.noise) <= 0.1 * abs(low))
@@ -144,15 +145,15 @@ def weak_convexity_at(
 
 
 class ConvexityCertificate(NamedTuple):
-    """sum_k |d outer / d z_k| ||Hess z_k||, which lambda_min(Hess L) + it >= 0 for a convex outer.
+    """A bound B = sum_k |d outer / d z_k| ||Hess z_k||: lambda_min(Hess L) >= -B for convex outer.
 
     Attributes:
-        bound: the sum, from norms that Lanczos gives from below: what rounding and unconverged
-            residuals leave of a bound. Exact where `converged` and the largest values were found.
-        loss: L.
-        ratio: bound / L: self-boundedness with its constant.
-        norms: ||Hess z_k||, shaped like the outputs.
-        slopes: d outer / d z_k, shaped alike.
+        bound: B, from norms that Lanczos estimates from below. B may be too small where a norm has
+            not converged; it is exact up to rounding if Lanczos found every norm.
+        loss: L, the loss outer(z).
+        ratio: B / L, the constant of self-boundedness.
+        norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
+        slopes: d outer / d z_k, shaped like the outputs.
         converged: whether every norm's residual is small.
     """
 
@@ -200,28 +201,31 @@ def convexity_certificate(
     filter: Any = None,
     memory_limit: float = LIMIT,
 ) -> ConvexityCertificate:
-    """The sum form of self-boundedness for any network: lambda_min(Hess L) >= -bound.
+    """Bound lambda_min(Hess L) from below for any network, by a sum over its outputs.
 
-    With L = outer(z), outer convex: Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k,
-    whose first part has no negative eigenvalue. For the mean of logistic losses the slopes are
-    l'_i / n, and |l'| <= l gives -lambda_min <= L max_i ||Hess f_i||
-    (`jaxbounds.multihead.self_bounded`). Costs `iterations` products with the whole batch for each
-    output: meant for tens of examples.
+    The loss is L = outer(z), where z are the outputs, J is their Jacobian, and outer is convex.
+    Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
+    negative eigenvalue. For the mean of logistic losses l the slopes are l'_i / n, and |l'| <= l
+    gives -lambda_min <= L max_i ||Hess f_i|| (`jaxbounds.multihead.self_bounded`). The function
+    takes `iterations` products with the whole batch for each output, so it suits tens of examples.
 
     Args:
-        loss: `Composite(outputs, outer)`; outer convex, which is not checked.
-        params: the point.
+        loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.
+        params: the parameters at which the loss is taken.
         batch: one batch.
-        key: starts Lanczos.
-        iterations: for each output.
-        filter: which parameters.
-        memory_limit: in bytes.
+        key: draws the start vectors of Lanczos.
+        iterations: products for each output.
+        filter: selects the parameters; all unless given.
+        memory_limit: bytes that a program may need.
 
     Raises:
-        Refused: if the loss is no `Composite` or there are several batches.
+        Refused: if the loss is no `Composite`, or `batch` is a list of batches.
     """
     if isinstance(batch, list):
-        raise Refused("the certificate is of one batch: give a pytree, not a list")
+        raise Refused(
+            f"batch is a list of {len(batch)}, expected one batch. Try the tuple (x, y), or "
+            "another pytree that is no list"
+        )
     point = Point(loss, params, batch, filter=filter, of="ggn")
     selection = point.selection
     basis = default_basis(selection.size, 64, selection.dtype)

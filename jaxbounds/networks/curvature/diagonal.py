@@ -29,8 +29,8 @@ class Diagonal(NamedTuple):
 
     Attributes:
         estimate: a pytree like the parameters, unbiased.
-        standard_error: of each entry, from the spread over the probes.
-        products: used.
+        standard_error: the standard error of each entry, from the spread over the probes.
+        products: the number of products with the matrix.
     """
 
     estimate: Any
@@ -48,8 +48,8 @@ class Applied(NamedTuple):
 
     Attributes:
         value: f(A) v, a vector or a pytree, as v is.
-        error: an estimate of the norm of what is missing: the change over the last steps.
-        products: used.
+        error: an estimate of the norm of the error: the change over the last tenth of the steps.
+        products: the number of products with the matrix.
     """
 
     value: Any
@@ -90,10 +90,10 @@ def _hosted_diagonal(product: Any, selection: Any, static: dict, dynamic: dict) 
 def diagonal_at(
     point: Point, /, *, memory_limit: float, key: jax.Array | None = None, products: int = 30
 ) -> Diagonal:
-    """The diagonal; see `Curvature.diagonal`.
+    """Estimate the diagonal of the Hessian; see `Curvature.diagonal`.
 
     Raises:
-        Refused: as there.
+        Refused: as `Curvature.diagonal`.
     """
     if whole("products", products, least=None) < 2:
         raise Refused(f"products={products} gives no standard error. Try 2 or more")
@@ -112,7 +112,7 @@ def diagonal_at(
 def _krylov(
     operator: Operator, vector: Array, key: Array, function: Callable, k: int, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """f(A) v after k steps, and its change over the last tenth of them."""
+    """Return f(A) v after k steps of Lanczos, and its change over the last tenth of the steps."""
     norm = jnp.linalg.norm(vector)
     start = vector / jnp.where(norm > 0, norm, 1)
     before = max(k - max(k // 10, 1), 1)
@@ -124,7 +124,7 @@ def _krylov(
 
 
 def _checked(given: Callable) -> Callable:
-    """The function of eigenvalues, which is refused where it fails or gives another shape."""
+    """Wrap the user's function f: refuse it if it fails or returns another shape."""
     as_function("function", given, "eigenvalues (k,), in jax.numpy")
 
     def checked(values: Array) -> Array:
@@ -150,7 +150,7 @@ def _checked(given: Callable) -> Callable:
 def _value(function: Callable, state: Any) -> Array:
     values, vectors, _ = _ritz(state)
     filled = jnp.arange(values.size, dtype=jnp.int32) < state.filled
-    # Rows beyond the filled ones have values of no meaning, at which f need not be finite.
+    # Rows beyond the filled ones have meaningless values, at which f need not be finite.
     weights = jnp.where(filled, function(jnp.where(filled, values, values[0])) * vectors[0], 0)
     return jnp.dot(vectors @ weights, state.basis, precision=jax.lax.Precision.HIGHEST)
 
@@ -164,10 +164,10 @@ def applied_at(
     memory_limit: float,
     iterations: int = 60,
 ) -> tuple[Array, Array, int]:
-    """f(A) v; see `Curvature.apply`.
+    """Return f(A) v, its error, and the number of products; see `Curvature.apply`.
 
     Raises:
-        Refused: as there.
+        Refused: as `Curvature.apply`.
     """
     if whole("iterations", iterations, least=None) < 2:
         raise Refused(f"iterations={iterations} gives no error. Try 2 or more")
@@ -187,7 +187,7 @@ def applied_at(
     )  # fmt: skip
     if not point.is_traced and not bool(jnp.all(jnp.isfinite(value))):
         raise Refused(
-            "f is not finite at an eigenvalue of the Hessian. Try a function that is defined "
+            "f is not finite at an eigenvalue of the Hessian. Try a function that is finite "
             "there, as lambda x: 1 / (x + 1)"
         )
     return value, error, k

@@ -1,9 +1,10 @@
-"""One product with the Hessian for all questions at a point: compiled once, driven from Python.
+"""The product with the Hessian at a point, compiled once and driven from Python by every method.
 
-A network takes long to compile and a step of Lanczos does not. So the product is a program by
-itself, and each method is a loop around it. With one batch the gradient is linearised first: its
-intermediate values are arrays that a second program, the linear map, takes beside the vector. With
-several batches each product differentiates anew, in the memory of one batch.
+A network takes long to compile, and a step of Lanczos does not. So the product is a program by
+itself, and each method (extremes, trace, spectrum) is a Python loop around it. With one batch a
+first program linearises the gradient, and a second program, the linear map, takes the intermediate
+values and a vector. With several batches each product differentiates anew, in the memory of one
+batch.
 """
 
 from collections.abc import Callable
@@ -27,20 +28,20 @@ from jaxbounds.networks.curvature.traced import Part
 from jaxbounds.programs.traces import equations
 
 SHORT = 8
-"""A block gets a program of its own where that program has this many times fewer equations than
-the whole. A larger number compiles less and multiplies longer."""
+"""The factor by which a block's program must have fewer equations than the whole program to be
+compiled by itself. A larger factor compiles fewer programs, and products with blocks are slower."""
 
 
 _masked = jax.jit(jnp.multiply)
 
 
 def _whole(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array]:
-    """The image of a vector, and the loss."""
+    """Return the product of the matrix with `dynamic["vector"]`, and the loss."""
     return problem.image_and_value(dynamic["vector"])
 
 
 def _of_leaves(selection: Selection, linear: Part) -> Callable[..., Array]:
-    """The map of a vector, from one of leaves."""
+    """Turn a linear map of the parameters' leaves into a map of one vector."""
 
     def apply(held: list[Any], vector: Array) -> Array:
         return selection.vector(linear.at(held, _cut(selection, vector)))
@@ -56,10 +57,11 @@ def _cut(selection: Selection, vector: Array) -> list[Array]:
 def _of_block(
     selection: Selection, linear: Part, taken: tuple[bool, ...], block: Selection | None
 ) -> Callable[..., Array]:
-    """The diagonal block of the map, on vectors of the block, or of the whole where it is None.
+    """Return a diagonal block of the linear map.
 
-    The derivative of a linear map along the leaves of a block is the map itself, without the
-    equations that only other leaves need.
+    The block acts on its own vectors, or on vectors of all parameters if `block` is None. The
+    derivative of a linear map along the leaves of a block is the map itself, without the equations
+    that only other leaves need.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -85,7 +87,7 @@ def _of_block(
 
 
 class Linear:
-    """The two programs for one batch: what is computed once, and the map of vectors."""
+    """Two programs for one batch: one linearises the gradient, the other maps a vector."""
 
     def __init__(self, point: Point) -> None:
         self._map: Part | None = None
@@ -99,7 +101,7 @@ class Linear:
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
     def at(self, arguments: tuple, /) -> "Mapped":
-        """The map at a point, the loss, and the bytes that one product needs."""
+        """Linearise at a point; return the map, the loss and the bytes that one product needs."""
         program, first = self._prepare.compiled(arguments)
         value, held = program(*arguments)
         mark = self._prepare.mark(arguments)
@@ -121,12 +123,13 @@ class Linear:
     def block(
         self, mapped: "Mapped", taken: tuple[bool, ...], block: Selection | None
     ) -> Callable[[Array], Array] | None:
-        """The map of a diagonal block where its program is short; None where it is long.
+        """Return the map of a diagonal block if its program is short, else None.
 
         Args:
-            mapped: what `at` gave.
+            mapped: the result of `at`.
             taken: for each leaf of the parameters whether the block has it.
-            block: which leaves, for a map of vectors of the block; None for vectors of the whole.
+            block: the block's leaves, for a map on vectors of the block; None for a map on vectors
+                of all parameters.
         """
         mark = (mapped.mark, taken, block is None)
         if mark not in self._compiled:
@@ -141,7 +144,7 @@ class Linear:
 
 
 def _length(program: Jaxpr, taken: tuple[bool, ...]) -> int:
-    """The number of equations that lead from the arguments of a block to its results."""
+    """Count the equations that lead from the block's arguments to the block's results."""
     reached = {v for v, inside in zip(program.invars, taken) if inside}
     named = lambda variables: {v for v in variables if not isinstance(v, Literal)}
     passed = []
@@ -159,14 +162,14 @@ def _length(program: Jaxpr, taken: tuple[bool, ...]) -> int:
 
 
 class Mapped(NamedTuple):
-    """The map of vectors at a point.
+    """The linear map at a point.
 
     Attributes:
-        apply: the map.
+        apply: the map, vector -> matrix times vector.
         value: the loss.
-        bytes: what one product needs.
-        mark: the key of its program.
-        held: the values that the map holds.
+        bytes: the memory that one product needs.
+        mark: the key of the map's program.
+        held: the arrays that the linearisation computed and the map's program takes.
     """
 
     apply: Callable[[Array], Array]
@@ -177,7 +180,7 @@ class Mapped(NamedTuple):
 
 
 def _streamed(point: Point, zero: Array) -> tuple[Callable[[Array], Array], Array, int]:
-    """The product over a stream: one program for each shape of a batch."""
+    """Return the product over a stream of batches, the loss, and the bytes of one product."""
     assert point.stream is not None
     points = {shape_of(point.stream.first): point}
     needs: list[int] = [0]
@@ -199,11 +202,11 @@ def _streamed(point: Point, zero: Array) -> tuple[Callable[[Array], Array], Arra
 
 
 class Product:
-    """The product at a point as a function of vectors.
+    """The product with the matrix at a point, as a function of vectors.
 
     Attributes:
         value: the loss.
-        bytes: what one product needs, with parameters and data.
+        bytes: the memory that one product needs, with parameters and data.
     """
 
     def __init__(self, point: Point) -> None:
@@ -232,11 +235,11 @@ class Product:
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
-        """The Krylov run from a key that all questions share; the latest one is kept.
+        """Return the Krylov run that starts from a key. The latest run is kept for the next method.
 
         Args:
-            key: of the start.
-            rows: of its basis.
+            key: draws the start vector.
+            rows: the rows of the run's basis.
         """
         mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
         kept = self._run
@@ -245,20 +248,20 @@ class Product:
         return kept[1]
 
     def fresh_run(self, operator: Operator, key: jax.Array, rows: int, /) -> Run:
-        """A run of another operator on vectors of all parameters, which nobody keeps."""
+        """Return a Krylov run of another operator on vectors of all parameters; it is not kept."""
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
-        """Give the memory of the kept run back."""
+        """Drop the kept run, which frees its memory."""
         self._run = None
 
     @property
     def held_rows(self) -> int:
-        """Vectors that the kept run holds, with the mask."""
+        """Return the number of vectors that the kept run holds, the mask included."""
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:
-        """The product with a diagonal block, on vectors of the whole.
+        """Return the product with a diagonal block, on vectors of all parameters.
 
         Args:
             taken: for each leaf of the parameters whether the block has it.
@@ -272,11 +275,11 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """The product with a diagonal block on vectors of the block, where its program is short.
+        """Return the product with a diagonal block on the block's vectors; None if it is long.
 
         Args:
             taken: for each leaf of the parameters whether the block has it.
-            block: which leaves.
+            block: the block's leaves.
         """
         if self._linear is None:
             return None
@@ -285,17 +288,18 @@ class Product:
 
 
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:
-    """The product at a point, made once.
+    """Return the product at a point. The first call makes it, and later calls return it again.
 
     Args:
-        point: the loss, where; not inside of a transformation.
-        limit: bytes that may be needed.
-        rows: vectors that the caller keeps beside it.
-        what: is computed, for messages.
-        advice: for one that needs more.
+        point: the loss and the parameters; not inside of a transformation of JAX.
+        limit: bytes that the product and the caller's rows may need.
+        rows: the number of vectors that the caller keeps beside the product.
+        what: the name of the computed quantity, for messages.
+        advice: the advice of the message if more memory is needed than the limit.
 
     Raises:
-        Refused: if it needs more than the limit; before compiling where the rows alone do.
+        Refused: if more memory is needed than the limit. If the rows alone need more, nothing has
+            been compiled.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)
@@ -309,7 +313,7 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
 
 
 def hosted_bytes(point: Point, rows: int, /) -> int:
-    """Bytes that a loop around the product needs with so many vectors; it is compiled, not run."""
+    """Return the bytes that a product and `rows` vectors need; the product is compiled, not run."""
     product = product_at(point, limit=float("inf"), rows=rows, what="a product")
     return product.bytes + rows * point.selection.size * point.selection.dtype.itemsize
 
@@ -327,22 +331,24 @@ def run_hosted(
     advice: str = "",
     head: Any = None,
 ) -> Any:
-    """Run a method as its loop in Python around the product that all methods share.
+    """Run a method as a Python loop around the shared product, or as one program.
 
     Args:
-        point: the loss, where.
-        kernel: see `Point.run`; it runs inside of a transformation, and where `hosted` is None.
-        static: options that its program depends on.
-        dynamic: options that are arguments of its program.
-        limit: bytes that it may need.
-        what: it computes, for messages.
-        hosted: `hosted(product, selection, static, dynamic)`, which gives what the kernel gives.
-        rows: vectors that `hosted` keeps.
-        advice: for one that needs more.
-        head: which head, where the point is of one.
+        point: the loss and the parameters.
+        kernel: the method as one program, see `Point.run`. It runs inside of a transformation of
+            JAX, and if `hosted` is None.
+        static: options that the program depends on.
+        dynamic: options that are arguments of the program.
+        limit: bytes that the method may need.
+        what: the name of the computed quantity, for messages.
+        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. It returns what
+            the kernel returns.
+        rows: the number of vectors that `hosted` keeps.
+        advice: the advice of the message if more memory is needed than the limit.
+        head: the number of the head, if the point covers the parameters of one head.
 
     Raises:
-        Refused: if it needs more memory than the limit; nothing has been run then.
+        Refused: if the method needs more memory than the limit; nothing has been run then.
     """
     if hosted is None or point.is_transformed(head, dynamic):
         return point.run(kernel, static, dynamic, limit=limit, what=what, advice=advice, head=head)

@@ -26,19 +26,19 @@ from jaxbounds.networks.curvature.shared import Found, Run, pairs_of
 from jaxbounds.networks.options import number, whole
 
 DENSE_LIMIT = 1000
-"""Up to this many parameters the matrix is formed: exact and fast enough."""
+"""Parameters up to which the matrix is formed. A larger number gives more exact, slower results."""
 
 WHAT = "the extreme eigenvalues of the Hessian"
 _ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
 
 
 def matrix_of(problem: Problem, columns: int, /) -> Float[Array, "n n"]:
-    """The symmetrised matrix, so many columns at a time."""
+    """Return the symmetrised matrix, computed `columns` columns at a time."""
     size, dtype = problem.selection.size, problem.selection.dtype
     columns = min(columns, size)
     product = problem.operator()
     basis = lambda i: (jnp.arange(size) == i).astype(dtype)
-    # Whole stretches of columns: what is left over would be compiled as a program of its own.
+    # Whole stretches of columns: a shorter last stretch would compile another program.
     stretches = -(-size // columns)
     index = jnp.arange(stretches * columns).reshape(stretches, columns)
     rows = jax.lax.map(jax.vmap(lambda i: product(basis(i))), index)
@@ -51,7 +51,7 @@ def _dense_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array,
 
 
 def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Extremes, Array]:
-    """Both ends and the loss."""
+    """Return both ends of the spectrum, and the loss."""
     selection = problem.selection
     if static["dense"]:
         ends = dense_extremes(matrix_of(problem, 64), tolerance=dynamic["tolerance"])
@@ -64,7 +64,7 @@ def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Ext
 
 
 def dense_at(point: Point, /, *, limit_bytes: float = 2**30, columns: int = 64) -> Array:
-    """The Hessian as a matrix over the ravelled parameters; see `Curvature.dense`."""
+    """Return the Hessian as a matrix over the ravelled parameters; see `Curvature.dense`."""
     whole("columns", columns)
     limit_bytes = number("limit_bytes", limit_bytes, example="1e9")
     need = float(point.selection.size) ** 2 * point.selection.dtype.itemsize
@@ -83,28 +83,30 @@ def lanczos_options(
     basis: Any,
     dense_limit: int,
 ) -> tuple[dict, dict]:
-    """Static and dynamic options of kernels that use Lanczos.
+    """Return the static and the dynamic options of a kernel that uses Lanczos.
 
     Raises:
-        Refused: if one makes no sense.
+        Refused: if an option is out of its range.
     """
     usual = isinstance(iterations, int | float | np.number | jax.Array)
     usual = usual and not isinstance(iterations, bool)
     traced = isinstance(iterations, jax.core.Tracer)
     if not usual or not (traced or (iterations >= 1 and iterations == int(iterations))):
-        raise Refused(f"iterations must be a positive integer, got {iterations!r}")
+        raise Refused(f"iterations must be a positive integer, got {iterations!r}. Try 200")
     size, dtype = selection.size, selection.dtype
     if basis is None:
-        # Of a fixed number of rows whatever the iterations, so that one program serves all.
+        # The number of rows does not depend on small `iterations`, so that one program serves them.
         basis = default_basis(size, max(iterations, 64), dtype)
     elif whole("basis", basis, least=None) < min(8, size):
-        raise Refused(f"the basis needs at least 8 rows to restart, got {basis}")
+        raise Refused(f"basis={basis}, expected at least 8 rows to restart from. Try basis=8")
     if tolerance is None:
         tolerance = default_tolerance(size, dtype)
     elif not isinstance(tolerance, jax.core.Tracer) and not (
         0 <= number("tolerance", tolerance, above=-np.inf, example="1e-4") < np.inf
     ):
-        raise Refused(f"tolerance is relative and finite and cannot be negative, got {tolerance}")
+        raise Refused(
+            f"tolerance is relative and finite, and cannot be negative, got {tolerance}. Try 1e-6"
+        )
     dense = size <= whole("dense_limit", dense_limit, least=0)
     static = {"dense": dense, "basis": None if dense else min(basis, size)}
     key = as_key(key)
@@ -129,28 +131,29 @@ def extremes_at(
     head: int | Array | None = None,
     finite: bool = True,
 ) -> tuple[Extremes, Float[Array, ""]]:
-    """The extremes and the mean loss at the same point, from one program; see `Curvature.extremes`.
+    """Return the extremes, and the mean loss at the point; see `Curvature.extremes`.
 
     Args:
-        point: the loss, where.
-        memory_limit: in bytes.
-        key: starts Lanczos.
+        point: the loss and the parameters.
+        memory_limit: bytes that the computation may need.
+        key: draws the start vector of Lanczos.
         iterations: products at most.
-        tolerance: of the residuals.
-        basis: rows kept.
+        tolerance: the residual that counts as converged, relative to the spectral scale.
+        basis: rows of the Krylov basis.
         dense_limit: parameters up to which the matrix is formed.
-        head: which head, where the point is of one; one program serves all.
+        head: the number of the head, if the point covers the parameters of one head. One program
+            serves all heads.
         finite: whether to raise for a loss that is not finite.
 
     Raises:
         Refused: see `Curvature.extremes`.
     """
     selection = point.selection
-    # A stream is read at each product, and fills no matrix.
+    # A product reads the whole stream, so that a dense matrix would take one pass for each column.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     if static["basis"]:
-        # Before compiling, from the rows alone.
+        # Before compiling: the memory of the rows alone.
         least = static["basis"] * selection.size * selection.dtype.itemsize
         point.refuse(least, memory_limit, WHAT, _ADVICE)
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
@@ -163,7 +166,7 @@ def extremes_at(
     if finite:
         point.refuse_not_finite(loss, ends.minimum, ends.maximum)
     point.refuse_constant(ends.minimum, ends.maximum, head=head)
-    # Outside of the program, whose results forget that a Variable stands in two places.
+    # Outside of the program: its results would not know that a Variable stands in two places.
     low, high = (selection.tree(v, head) for v in (ends.vector_minimum, ends.vector_maximum))
     return ends._replace(vector_minimum=low, vector_maximum=high), loss
 
@@ -171,14 +174,14 @@ def extremes_at(
 def pairs_in(
     run: Run, wanted: Wanted, /, dynamic: dict, *, least: int, space: int, floor: float = -np.inf
 ) -> Found:
-    """The Ritz pairs of a run, with the options of `lanczos_options`.
+    """Return the Ritz pairs of a run, with the options of `lanczos_options`.
 
     Args:
         run: see `pairs_of`.
         wanted: see `pairs_of`.
-        dynamic: the options.
+        dynamic: the dynamic options, which hold `tolerance` and `iterations`.
         least: products at least.
-        space: the dimension; a basis that holds it needs no more products.
+        space: the dimension of the vectors: no run needs more products than that.
         floor: see `pairs_of`.
     """
     limit = int(dynamic["iterations"])
@@ -188,17 +191,17 @@ def pairs_in(
 
 
 def rows_of(basis: int, /) -> int:
-    """Vectors that an iteration with so many rows keeps beside the product."""
+    """Return the number of vectors that Lanczos with `basis` rows keeps beside the product."""
     return basis + basis // 2 + 4
 
 
 def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Extremes:
-    """Both ends by loops of Python around a compiled product.
+    """Return both ends of the spectrum by Python loops around a compiled product.
 
     Args:
-        run: of the product.
+        run: the Krylov run of the product.
         dynamic: see `lanczos_options`.
-        space: the dimension.
+        space: the dimension of the vectors.
         least: products at least.
     """
     found = pairs_in(run, Wanted(1, 1), dynamic, least=least, space=space)
@@ -220,14 +223,14 @@ def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Ex
 
 
 def _hosted(product: Any, selection: Selection, static: dict, dynamic: dict) -> tuple:
-    # The rows that the other questions share are filled at once.
+    # This fills the rows that the other methods share.
     run = product.run(dynamic["key"], static["basis"])
     ends = hosted_extremes(run, dynamic, space=selection.size, least=LEAST_BASIS)
     return ends, product.value
 
 
 def memory_at(point: Point, /, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:
-    """Bytes that `extremes_at` needs; see `Curvature.memory`."""
+    """Return the bytes that `extremes_at` needs; see `Curvature.memory`."""
     static, dynamic = lanczos_options(point.selection, None, 1, None, basis, dense_limit)
     if not static["dense"]:
         return hosted_bytes(point, rows_of(static["basis"]))

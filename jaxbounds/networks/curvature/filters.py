@@ -1,4 +1,4 @@
-"""Which leaves somebody means: by a part of a path, a pattern, a function, a kind, or a mask."""
+"""Filters of parameters: a part of a path, a pattern, a function, a kind of variable, or a mask."""
 
 import difflib
 import fnmatch
@@ -12,16 +12,17 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 Filter = str | type | Sequence[str] | Callable[[str], bool] | Any
-"""Which parameters: a part of their path or a pattern ("attention", "block_*/kernel"), several of
-these, a function of the path, a kind of `flax.nnx.Variable`, or a mask: a pytree of booleans like
-the parameters, or like the upper part of their tree."""
+"""A filter selects parameters. It is a part of their path or a pattern ("attention",
+"block_*/kernel"), a sequence of these, a function of the path, a kind of `flax.nnx.Variable`, or a
+mask. A mask is a pytree of booleans like the parameters, or like the upper part of their tree."""
 
 
 def is_mask(pattern: Filter, /) -> bool:
-    """Whether a filter is a pytree of booleans.
+    """Return whether a filter is a mask, a pytree of booleans.
 
     Raises:
-        Refused: if the filter is a dictionary of other things, or masks single numbers.
+        Refused: if the filter is a dictionary of other things than booleans, or has a boolean for
+            each number of an array.
     """
     if pattern is None or isinstance(pattern, str | type):
         return False
@@ -31,8 +32,8 @@ def is_mask(pattern: Filter, /) -> bool:
         return True
     if any(str(getattr(leaf, "dtype", "")) == "bool" for leaf in leaves):
         raise Refused(
-            "filter masks single numbers with arrays of booleans, and a parameter is a whole "
-            "array. Try one True or False for each array"
+            "filter has arrays of booleans, expected one boolean for each parameter array. "
+            "Try one True or False for each array"
         )
     if isinstance(pattern, Mapping) or any(whole):
         kinds = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
@@ -44,10 +45,10 @@ def is_mask(pattern: Filter, /) -> bool:
 
 
 def masked(mask: Any, params: Params, /) -> list[bool]:
-    """For each leaf of the parameters whether a mask takes it.
+    """Return for each leaf of the parameters whether a mask selects it.
 
     Raises:
-        Refused: if the mask is not like the parameters.
+        Refused: if the mask's tree is not like the tree of the parameters.
     """
     spread = lambda taken, part: [bool(taken)] * len(jax.tree.leaves(part))
     try:
@@ -61,13 +62,13 @@ def masked(mask: Any, params: Params, /) -> list[bool]:
 
 
 def listed(names: Sequence[str], /, most: int = 4) -> str:
-    """Paths in a row, of many the first few and how many more."""
+    """List paths in a message: the first few, and the number of the others."""
     shown = ", ".join(repr(name) if name else "the array" for name in names[:most]) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
-    """Whether a filter takes the leaf at `path`, held by that `flax.nnx.Variable` if any.
+    """Return whether a filter selects the leaf at `path`.
 
     Raises:
         Refused: if the filter names no parameter.
@@ -90,12 +91,12 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
 
 
 def said(pattern: Any, /) -> str:
-    """A filter in a message."""
+    """Return a filter as a message shows it."""
     return getattr(pattern, "__name__", repr(pattern))
 
 
 def nearest(pattern: Any, paths: Sequence[str], /) -> str:
-    """The paths that somebody may have meant."""
+    """Return the paths that the user may have meant, for a message."""
     wanted = pattern if isinstance(pattern, str) else ""
     names = {part for path in paths for part in (path, *path.split("/"))}
     close = difflib.get_close_matches(wanted.strip("*"), sorted(names), n=3, cutoff=0.4)

@@ -1,4 +1,4 @@
-"""One question at a time, without keeping the operator: each is `Curvature(...)` and a method."""
+"""Functions for a single question: each makes a `Curvature` and calls one method of it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -159,7 +159,7 @@ def weak_convexity(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> WeakConvexity:
-    """`Curvature(loss, params, data).weak_convexity()`: -lambda_min / L, from below.
+    """`Curvature(loss, params, data).weak_convexity()`: lower estimates of -lambda_min / L.
 
     Args:
         loss: see `Curvature`.
@@ -301,7 +301,7 @@ def extremes_memory(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> int:
-    """`Curvature(loss, params, data).memory()`: bytes that its extremes need.
+    """`Curvature(loss, params, data).memory()`: the bytes that `hessian_extremes` needs.
 
     Args:
         loss: see `Curvature`.

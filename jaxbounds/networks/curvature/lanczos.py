@@ -28,13 +28,16 @@ from jaxbounds.ground.tables import Table, number, with_table, yes
 Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
 LEAST_BASIS = 32
-"""Rows of the default basis where vectors are long."""
+"""Rows of the default basis for long vectors. A larger number converges in fewer products and takes
+more memory."""
 
 BASIS_BYTES = 8 * 2**20
-"""The default basis grows to this size where vectors are short: it then stays in the caches."""
+"""Bytes of the default basis for short vectors. A larger number restarts less often, and leaves the
+caches of the processor."""
 
 _STRETCH = 10
-"""Products between looks at the residuals."""
+"""Products between two looks at the residuals. A larger number looks less and finds convergence
+later."""
 
 
 @with_table
@@ -44,20 +47,20 @@ class Extremes(NamedTuple):
     Attributes:
         minimum: the Rayleigh quotient of `vector_minimum`: never below the least eigenvalue, up to
             rounding.
-        maximum: the same for the greatest; never above it.
+        maximum: the Rayleigh quotient of `vector_maximum`: never above the greatest eigenvalue.
         residual_minimum: ||A v - minimum v|| of the unit vector, measured by one more product: an
             eigenvalue of A lies within this distance. Only a dense computation shows that it is
             the least.
-        residual_maximum: the same for `maximum`.
-        iterations: products used, the two that measure residuals left out; 0 if dense.
+        residual_maximum: the residual of `maximum`, measured like `residual_minimum`.
+        iterations: products used, without the two that measure residuals; 0 for a dense matrix.
         converged_minimum: `residual_minimum` is at most the tolerance times the spectral scale.
-        converged_maximum: the same for `maximum`.
-        vector_minimum: of norm one; shaped like the parameters where there are such, with None in
-            the place of leaves that were held fixed.
-        vector_maximum: the same for `maximum`.
-        noise: an estimate of what rounding does to both values: the unit of rounding of the
-            coarsest operation of the operator, where that is known, times the spectral scale. Where
-            the unit is above the tolerance nothing is converged, however small the residuals.
+        converged_maximum: `residual_maximum` is at most the tolerance times the spectral scale.
+        vector_minimum: the eigenvector of `minimum`, of norm one: a vector, or a pytree like the
+            parameters with None in the place of leaves that were held fixed.
+        vector_maximum: the eigenvector of `maximum`, in the form of `vector_minimum`.
+        noise: an estimate of the rounding error of both values: the unit of rounding of the
+            coarsest operation of the operator, if known, times the spectral scale. If the unit is
+            above the tolerance, no end counts as converged, however small the residuals are.
     """
 
     minimum: Float[Array, ""]
@@ -73,7 +76,7 @@ class Extremes(NamedTuple):
 
     @property
     def converged(self) -> Bool[Array, ""]:
-        """Whether both ends have converged."""
+        """Return whether both ends have converged."""
         return self.converged_minimum & self.converged_maximum
 
     def _table(self) -> Table:
@@ -90,21 +93,21 @@ class Extremes(NamedTuple):
 
 
 def default_tolerance(size: int, dtype: Any, /) -> float:
-    """The residual, relative to the spectral scale, that `size` numbers of this type allow.
+    """Return the residual that rounding of `size` numbers allows, relative to the spectral scale.
 
-    max(1e-8, eps max(32, sqrt(size))): in float32 3.8e-6 up to 1024 numbers, 1.2e-4 at 10^6.
+    It is max(1e-8, eps max(32, sqrt(size))): in float32 3.8e-6 up to 1024 numbers, 1.2e-4 at 10^6.
     """
     return max(1e-8, float(jnp.finfo(dtype).eps) * max(32.0, math.sqrt(size)))
 
 
 def default_basis(size: int, iterations: int, dtype: Any, /) -> int:
-    """Rows of the basis: all iterations while that is below `BASIS_BYTES`, at least 32."""
+    """Return the rows of the basis: one for each iteration up to `BASIS_BYTES`, but at least 32."""
     fitting = BASIS_BYTES // (size * jnp.dtype(dtype).itemsize)
     return min(iterations, size, max(LEAST_BASIS, fitting))
 
 
 def _flagged(values, vectors, images, iterations, tolerance) -> Extremes:
-    """Ends from two unit vectors (rows) and their images."""
+    """Return both ends of the spectrum from two unit vectors (rows) and their images."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -123,7 +126,7 @@ def _flagged(values, vectors, images, iterations, tolerance) -> Extremes:
 
 
 def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
-    """The same ends of an operator whose products are rounded to that unit."""
+    """Return the ends with the flags and the noise of an operator that rounds with this unit."""
     scale = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
     fine = jnp.asarray(unit) <= jnp.maximum(tolerance, jnp.finfo(ends.minimum.dtype).eps)
     return ends._replace(
@@ -136,9 +139,10 @@ def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
 def dense_extremes(
     matrix: Float[Array, "n n"], /, *, tolerance: float | Float[Array, ""] | None = None
 ) -> Extremes:
-    """Both ends of the spectrum of a symmetric matrix, by a full eigendecomposition.
+    """Return both ends of a symmetric matrix's spectrum, by a full eigendecomposition.
 
-    The flags use `tolerance`, `default_tolerance` unless given, times the spectral scale.
+    An end counts as converged if its residual is at most `tolerance` times the spectral scale. The
+    tolerance is `default_tolerance` unless given.
     """
     if tolerance is None:
         tolerance = default_tolerance(matrix.shape[0], matrix.dtype)
@@ -149,7 +153,7 @@ def dense_extremes(
 
 
 def _dot(a, b):
-    # Accelerators would otherwise multiply in fewer bits than the vectors have.
+    # Without `precision`, accelerators multiply in fewer bits than the vectors have.
     return jnp.dot(a, b, precision=jax.lax.Precision.HIGHEST)
 
 
@@ -158,39 +162,39 @@ def _unit(vector):
 
 
 class _Krylov(NamedTuple):
-    """A partial factorisation: the rows of `basis` below `filled`, and the vector after them."""
+    """A partial Lanczos factorisation: the rows of `basis` below `filled`, and the next vector."""
 
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
-    vector: Any  # the next one, of norm one
-    coupling: Any  # what was left of the last image, before it was normed; 0 after a restart
-    filled: Any
-    used: Any  # products
-    scale: Any  # the largest image
+    vector: Any  # the next basis vector, of norm one
+    coupling: Any  # the norm of the last image's rest outside of the basis; 0 after a restart
+    filled: Any  # the number of filled rows
+    used: Any  # the number of products so far
+    scale: Any  # the largest norm of an image so far
 
 
 def _orthogonal(basis, filled, vector):
-    """The vector less its projections on the rows below `filled`, and its coefficients."""
+    """Return the vector minus its projections on the filled rows, and the projections' lengths."""
     mask = jnp.arange(basis.shape[0], dtype=jnp.int32) < filled
     coefficients = jnp.where(mask, _dot(basis, vector), 0)
     return vector - _dot(coefficients, basis), coefficients
 
 
 def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
-    """One new vector from the image of the last.
+    """Return the state with one more vector, made from the image of the last vector.
 
     Args:
         key: draws fresh directions.
-        mask: 1 where a vector may have entries and 0 elsewhere; None for everywhere.
-        state: before.
-        image: of `state.vector`.
+        mask: 1 where a vector may have entries, and 0 elsewhere; None allows all entries.
+        state: the factorisation before the step.
+        image: the product of the matrix with `state.vector`.
     """
     k, eps = state.filled, jnp.finfo(state.vector.dtype).eps
     basis = state.basis.at[k].set(state.vector)
     scale = jnp.maximum(state.scale, jnp.linalg.norm(image))
     alpha = _dot(state.vector, image)
-    # The two terms of the recurrence first: the pass over all then removes rounding alone, and one
-    # such pass is enough unless it cancels.
+    # The two terms of the recurrence go first: the pass over all rows then removes rounding alone,
+    # and one pass is enough unless it cancels digits.
     rest = image - alpha * state.vector - state.coupling * basis[k - 1]
     before = jnp.linalg.norm(rest)
     rest, column = _orthogonal(basis, k + 1, rest)
@@ -204,31 +208,31 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     cancelled = jnp.linalg.norm(rest) < 0.7 * before
     rest, column = jax.lax.cond(cancelled, again, lambda pair: pair, (rest, column))
     coupling = jnp.linalg.norm(rest)
-    # Well below the least default tolerance, since what is dropped here stays in the residuals.
+    # Well below the least default tolerance, since the dropped part stays in the residuals.
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest):
-        """A random direction and what is left, which may be noise, and may be the way to an end."""
+        """Return a random direction plus the rest, which is noise or points to an eigenvector."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
         left = rest / jnp.where(coupling > 0, coupling, 1)
         for _ in range(2):
             noise = _unit(_orthogonal(basis, k + 1, noise)[0])
-        # Of one sign, so that the two do not cancel where the complement has one dimension.
+        # The two get one sign, so that they do not cancel if the complement has one dimension.
         vector = noise + jnp.where(_dot(noise, left) < 0, -left, left)
         for _ in range(2):
             vector = _unit(_orthogonal(basis, k + 1, vector)[0])
         return vector
 
     vector = jax.lax.cond(exhausted, fresh, lambda rest: rest / jnp.linalg.norm(rest), rest)
-    # A column holds no rows below the diagonal: old ones would be of dropped vectors.
+    # The column is 0 below the diagonal: old entries there would belong to dropped vectors.
     projected = state.projected.at[:, k].set(column)
     coupling = jnp.where(exhausted, 0, coupling)
     return _Krylov(basis, projected, vector, coupling, k + 1, state.used + 1, scale)
 
 
 def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
-    """One product and one new vector."""
+    """Do one product and add one vector."""
     return _advance(key, None, state, operator(state.vector))
 
 
@@ -238,15 +242,15 @@ _taken = jax.jit(_advance, donate_argnums=2)
 def steps(
     operator: Operator, key: jax.Array, state: _Krylov, count: Any, /, *, hosted: bool, mask: Any
 ) -> _Krylov:
-    """Several products, each with a new vector.
+    """Do `count` products, each of which adds a vector.
 
     Args:
         operator: a linear map.
-        key: draws fresh directions.
-        state: before; where `hosted` its arrays are used up.
-        count: of products.
-        hosted: whether the loop is one of Python, whose operator is a program by itself.
-        mask: where vectors may have entries.
+        key: draws a random direction when the Krylov space is exhausted.
+        state: the factorisation before; if `hosted`, its arrays are donated.
+        count: the number of products.
+        hosted: whether the loop runs in Python, around an operator that is a compiled program.
+        mask: 1 where vectors may have entries, and 0 elsewhere.
     """
     if hosted:
         for _ in range(int(count)):
@@ -257,7 +261,7 @@ def steps(
 
 
 def started(start: Any, rows: int, /) -> _Krylov:
-    """An empty factorisation from a unit vector."""
+    """Return an empty factorisation that starts from a unit vector."""
     zero = jnp.zeros((), start.dtype)
     return _Krylov(
         jnp.zeros((rows, start.size), start.dtype), jnp.zeros((rows, rows), start.dtype), start,
@@ -266,14 +270,14 @@ def started(start: Any, rows: int, /) -> _Krylov:
 
 
 def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
-    """The products with each row."""
+    """Return the product of the operator with each row."""
     if hosted:
         return jnp.stack([operator(row) for row in rows])
     return jax.lax.map(operator, rows)
 
 
 def _ritz(state: _Krylov):
-    """Ritz values and vectors (columns), the filled ones first, and estimates of residuals."""
+    """Return Ritz values, Ritz vectors (columns) and residual estimates, filled rows first."""
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
     filled = index < state.filled
@@ -295,7 +299,7 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
     basis = jax.lax.dynamic_update_slice(state.basis, rows, (0, 0))
     projected = jnp.zeros_like(state.projected)
     projected = projected.at[jnp.arange(kept), jnp.arange(kept)].set(values[index])
-    # The next image has a part in each kept row: no recurrence of two terms until then.
+    # The next image has a part in each kept row, so the recurrence of two terms starts after it.
     coupling = jnp.zeros_like(state.coupling)
     return state._replace(
         basis=basis, projected=projected, coupling=coupling, filled=jnp.int32(kept)
@@ -303,11 +307,11 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
 
 
 class Wanted(NamedTuple):
-    """Which eigenpairs an iteration waits for; static.
+    """How many eigenpairs of each end an iteration waits for; static.
 
     Attributes:
-        low: how many of the lower end.
-        high: how many of the upper end.
+        low: the number of least eigenvalues.
+        high: the number of greatest eigenvalues.
     """
 
     low: int
@@ -316,7 +320,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Whether the residuals of both ends are small, or the upper end will stay below the floor."""
+    """Return for each end whether its residuals are small, or its values stay below the floor."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -332,7 +336,7 @@ def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any) -> _Krylov:
-    """Make room; Ritz vectors are kept for the end that still needs them."""
+    """Restart a full basis: keep Ritz vectors of the end that has not converged."""
     low, high = _small(wanted, state, tolerance, floor)
     share = jnp.where(high & ~low, kept - kept // 4, kept // 2)
     share = jnp.where(low & ~high, kept // 4, share)
@@ -341,7 +345,7 @@ def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any)
 
 @partial(jax.jit, static_argnums=0)
 def _unit_ritz_vectors(wanted: Wanted, state: _Krylov) -> tuple[Any, Any]:
-    """The wanted Ritz vectors, from the least value to the greatest, and the least value."""
+    """Return the wanted unit Ritz vectors, in ascending order of values, and the least value."""
     values, coefficients, _ = _ritz(state)
     low = jnp.arange(wanted.low, dtype=jnp.int32)
     high = state.filled - wanted.high + jnp.arange(wanted.high, dtype=jnp.int32)
@@ -362,21 +366,21 @@ def ritz_pairs(
     dtype: Any,
     floor: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Unit Ritz vectors of the ends, the least Ritz value, and the products used.
+    """Return unit Ritz vectors of both ends, the least Ritz value, and the number of products.
 
     Args:
         operator: a linear map.
         size: the length of vectors.
-        key: the random start.
-        wanted: how many pairs of each end.
+        key: draws the start vector.
+        wanted: the number of pairs of each end.
         iterations: products at most.
         tolerance: see `lanczos_extremes`.
-        basis: rows.
-        dtype: of the vectors.
-        floor: the upper end need not converge below this value.
+        basis: rows of the basis.
+        dtype: the dtype of the vectors.
+        floor: the upper end need not converge if its values stay below this number.
     """
     m = basis
-    # The space holds no more directions than that.
+    # The space has `size` dimensions, so more products find nothing new.
     limit = jnp.minimum(iterations, size) if m >= size else jnp.asarray(iterations)
     start_key, fresh_key = jax.random.split(key)
     kept = max(m // 2, 1)
@@ -415,33 +419,36 @@ def lanczos_extremes(
 ) -> Extremes:
     """Both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
 
-    Stops when both residuals were small at two looks in a row, or after `iterations` products.
-    Stores about 1.5 * basis vectors; neither `iterations` nor `tolerance` needs to be static. The
-    values are Rayleigh quotients: `minimum` is never below the least eigenvalue nor `maximum` above
-    the greatest, up to rounding. With `basis >= size`, and as many iterations, the whole space is
-    spanned and the result is exact.
+    The iteration stops when both residuals were small at two looks in a row, or after `iterations`
+    products. It stores about 1.5 * basis vectors. Neither `iterations` nor `tolerance` needs to be
+    static. The values are Rayleigh quotients: up to rounding, `minimum` is never below the least
+    eigenvalue and `maximum` never above the greatest. If `basis` and `iterations` are at least
+    `size`, the basis spans the whole space and the result is exact.
 
     Args:
         operator: a linear map, `v -> A v`.
         size: the dimension.
-        key: the random start.
+        key: draws the start vector.
         iterations: products with `operator` at most; two more measure the residuals.
-        tolerance: relative to the spectral scale, for stopping and for the flags;
-            `default_tolerance` unless given. With 0 all iterations are done.
-        basis: rows kept, at least 8 (or `size`); `default_basis` unless given.
-        dtype: of the vectors; the default float type unless given.
+        tolerance: the residual that counts as small, relative to the spectral scale;
+            `default_tolerance` unless given. With 0 all iterations run.
+        basis: vectors that the iteration keeps before it restarts, at least 8 (or `size`);
+            `default_basis` unless given.
+        dtype: the dtype of the vectors; the default float type unless given.
 
     Raises:
         Refused: if size, iterations or basis is too small.
     """
     fixed = not isinstance(iterations, jax.core.Tracer)
     if size < 1 or (fixed and iterations < 1):
-        raise Refused(f"size and iterations must be positive, got {size} and {iterations}")
+        raise Refused(
+            f"size={size} and iterations={iterations} must be positive. Try iterations=200"
+        )
     dtype = jnp.dtype(dtype or jnp.zeros(()).dtype)
     if basis is None:
         basis = default_basis(size, int(iterations) if fixed else size, dtype)
     elif basis < min(8, size):
-        raise Refused(f"the basis needs at least 8 rows to restart, got {basis}")
+        raise Refused(f"basis={basis}, expected at least 8 rows to restart from. Try basis=8")
     tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
     vectors, _, used = ritz_pairs(
         operator, size, key, Wanted(1, 1), iterations=iterations, tolerance=tolerance,

@@ -1,7 +1,7 @@
-"""Which leaves of a pytree are parameters, by path and by head; as one vector and back.
+"""Select the parameters of a pytree by path and by head, and convert them to a vector and back.
 
 Works on plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox modules.
-Integers, booleans, keys, functions and whatever else is no array of real numbers are held fixed.
+Integers, booleans, keys, functions and all other leaves without real numbers are held fixed.
 A `flax.nnx.Variable` that stands in several places of a pytree is one parameter.
 """
 
@@ -38,7 +38,7 @@ from jaxbounds.networks.options import whole
 
 
 class Held:
-    """A leaf that is no array; equal to any other, as it says nothing that a trace does not."""
+    """A leaf that is no array. All `Held` are equal: the trace of the loss shows their effect."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -52,15 +52,16 @@ class Held:
 
 @dataclass(frozen=True)
 class Selection:
-    """How a pytree becomes a vector of parameters; hashable, so that a program can depend on it.
+    """How a pytree becomes a vector of parameters; hashable, as a key of compiled programs.
 
     Attributes:
-        structure: of the pytree.
-        chosen: (path, shape, dtype to compute in, head axis or None), for each leaf None if fixed.
-        static: for each leaf that is no array itself, else None.
-        heads: how many; None unless the vector is of one head.
-        sharing: of Variables that stand in several places; each counts once in `chosen` and
-            `static`. None where no Variable is shared.
+        structure: the structure of the pytree.
+        chosen: for each leaf (path, shape, dtype of the computation, head axis or None), or None
+            for a leaf that is held fixed.
+        static: for each leaf the leaf itself if it is no array, else None.
+        heads: the number of heads if the vector holds the parameters of one head, else None.
+        sharing: the Variables that stand in several places; each counts once in `chosen` and
+            `static`. None if no Variable is shared.
         places: all paths of each leaf.
     """
 
@@ -72,7 +73,7 @@ class Selection:
     places: tuple[tuple[str, ...], ...] = ()
 
     def _leaves(self, params: Params) -> list[Any]:
-        """The leaves of a pytree with this structure, a shared one once."""
+        """Return the leaves of a pytree with this structure; a shared leaf comes once."""
         leaves = jax.tree.leaves(params)
         return leaves if self.sharing is None else self.sharing.once(leaves)
 
@@ -83,7 +84,7 @@ class Selection:
 
     @property
     def dtype(self) -> Any:
-        """The widest dtype of the selected leaves, which the vector has."""
+        """The dtype of the vector: the widest dtype of the selected leaves."""
         return max((leaf[2] for leaf in self.chosen if leaf), key=lambda dtype: dtype.itemsize)
 
     @property
@@ -97,14 +98,14 @@ class Selection:
         return shape if axis is None else shape[:axis] + shape[axis + 1 :]
 
     def arrays(self, params: Params) -> tuple[list[Array], list[Array]]:
-        """The parameters in the precision that computes, and the fixed arrays."""
+        """Return the parameters, in the dtypes of the computation, and the fixed arrays."""
         leaves = self._leaves(params)
         own = [jnp.asarray(x).astype(c[2]) for x, c in zip(leaves, self.chosen) if c]
         pairs = zip(leaves, self.chosen, self.static)
         return own, [jnp.asarray(x) for x, c, static in pairs if not c and static is None]
 
     def rebuilt(self, own: list[Any], fixed: list[Any]) -> Params:
-        """The pytree from what `arrays` gave."""
+        """Return the pytree from the two lists of `arrays`."""
         own_left, fixed_left = iter(own), iter(fixed)
         leaves = [
             next(own_left) if chosen else next(fixed_left) if static is None else static.value
@@ -113,14 +114,14 @@ class Selection:
         return self._unflatten(leaves)
 
     def flat(self, params: Params) -> list[Any]:
-        """The arrays of such a pytree, the parameters first."""
+        """Return the arrays of a pytree with this structure, the parameters first."""
         leaves = self._leaves(params)
         own = [x for x, chosen in zip(leaves, self.chosen) if chosen]
         pairs = zip(leaves, self.chosen, self.static)
         return [*own, *(x for x, chosen, static in pairs if not chosen and static is None)]
 
     def vector(self, own: list[Array], head: Array | None = None) -> Float[Array, " n"]:
-        """The vector of the parameters, or of those of one head."""
+        """Return the vector of all parameters, or of one head's parameters."""
         pieces = []
         for leaf, (_, _, _, axis) in zip(own, filter(None, self.chosen)):
             if axis is not None:
@@ -129,7 +130,7 @@ class Selection:
         return jnp.concatenate(pieces)
 
     def pieces(self, vector: Float[Array, " n"]) -> list[Array]:
-        """The vector cut and shaped like the leaves, or like their slices of one head."""
+        """Cut a vector into arrays shaped like the leaves, or like their slices of one head."""
         shapes = [self._shape(leaf) for leaf in self.chosen if leaf]
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         return [x.reshape(shape) for x, shape in zip(jnp.split(vector, ends), shapes)]
@@ -137,7 +138,7 @@ class Selection:
     def params(
         self, vector: Array, own: list[Array], fixed: list[Array], head: Array | None = None
     ) -> Params:
-        """The pytree with the vector's numbers in their places."""
+        """Return the pytree whose parameters are the numbers of the vector."""
         pieces, own_left, fixed_left = iter(self.pieces(vector)), iter(own), iter(fixed)
         leaves: list[Any] = []
         for leaf, static in zip(self.chosen, self.static):
@@ -152,11 +153,11 @@ class Selection:
         return self._unflatten(leaves)
 
     def tree(self, vector: Array, head: Array | int | None = None) -> Params:
-        """The vector as a pytree with None in the place of fixed leaves; zero in other heads."""
+        """Return a vector as a pytree, with None for fixed leaves and 0 in other heads."""
         return self.tree_of(self.pieces(vector), head)
 
     def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:
-        """As `tree`, from what `pieces` gave."""
+        """Return the pytree of `tree` from the arrays of `pieces`."""
         left = iter(pieces)
         leaves: list[Any] = []
         for leaf in self.chosen:
@@ -172,9 +173,9 @@ class Selection:
         return self._unflatten(leaves)
 
     def vector_of(self, tree: Params, /) -> Float[Array, " n"]:
-        """The vector of a pytree like the parameters; what stands for a fixed leaf is ignored.
+        """Return the vector of a pytree like the parameters; entries at fixed leaves are ignored.
 
-        Leaves are found by path, so that a state serves for its module.
+        The function finds leaves by path, so that the state of a module may stand for the module.
 
         Raises:
             Refused: if a parameter is missing, has another shape, or is no array of real
@@ -222,7 +223,7 @@ def _is_array(leaf: Any) -> bool:
 
 
 def is_real(leaf: Any, /) -> bool:
-    """Whether a leaf is an array of real, or complex, numbers."""
+    """Return whether a leaf is an array of real or complex numbers."""
     return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
@@ -230,19 +231,19 @@ def _refuse_modules(params: Params) -> None:
     flax = sys.modules.get("flax.linen")
     if flax is not None and isinstance(params, flax.Module):
         raise Refused(
-            f"params is the linen module {type(params).__name__}, which holds no parameters: give "
-            "what its init returned"
+            f"params is the linen module {type(params).__name__}, which holds no parameters. Try "
+            "the variables that its init returned"
         )
 
 
 def _linen_state(params: Params) -> tuple[str, ...]:
-    """The collections of linen variables that are not trained: those beside "params"."""
+    """Return the collections of linen variables that no optimiser trains: all beside "params"."""
     beside = isinstance(params, Mapping) and "params" in params
     return ("batch_stats", "cache", "intermediates", "perturbations") if beside else ()
 
 
 def _optimizer_leaves(params: Params) -> frozenset[str]:
-    """The paths of what optax keeps: moments and counts of an optimiser are no parameters."""
+    """Return the paths of an optax state: moments and counts are no parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
     found = set[str]()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
@@ -253,7 +254,7 @@ def _optimizer_leaves(params: Params) -> frozenset[str]:
 
 
 def _refuse_unequal(path: str, leaf: Any, other: str, second: Any) -> None:
-    """Two numbers for one parameter, where both can be looked at."""
+    """Refuse two different values of one parameter; traced values are not compared."""
     seen = not isinstance(leaf, jax.core.Tracer) and not isinstance(second, jax.core.Tracer)
     if second is not leaf and seen and not np.array_equal(leaf, second, equal_nan=True):
         raise Refused(
@@ -268,27 +269,27 @@ def select(
     *,
     heads: Mapping[str, int] | None = None,
 ) -> Selection:
-    """Which leaves are differentiated.
+    """Select the leaves that are differentiated.
 
     Args:
         params: any pytree.
-        filter: which inexact leaves; all unless given. Of `flax.nnx` variables only the `nnx.Param`
-            unless it is a kind of variable itself; of linen variables not what lies beside
-            "params" (batch_stats, cache, intermediates, perturbations); never the state of an
-            optax optimiser, as a `TrainState` holds it. A filter that takes one place of a shared
-            Variable takes the Variable.
-        heads: the axis of the heads for each pattern of a path; the vector is then of one head, and
-            leaves that no pattern takes are held fixed.
+        filter: selects among the leaves of real numbers; all unless given. A filter selects only
+            the `nnx.Param` among `flax.nnx` variables, unless it is a kind of variable itself. It
+            never selects linen collections beside "params" (batch_stats, cache, intermediates,
+            perturbations), nor the optax state of a `TrainState`. A filter that selects one place
+            of a shared Variable selects the Variable.
+        heads: the axis of the heads for each pattern of a path. The vector then holds the
+            parameters of one head, and leaves that no pattern selects are held fixed.
 
     Raises:
-        Refused: if no leaf is left, a chosen one is complex or deleted, leaves differ in their
-            heads, or the filter is none.
+        Refused: if no leaf is left, a selected leaf is complex or deleted, leaves have different
+            numbers of heads, or the filter is of another type.
     """
     _refuse_modules(params)
     if heads is not None and not isinstance(heads, Mapping):
         raise Refused(
-            "heads must give the axis of the heads for each pattern of a path, as "
-            f"head_axes(params) does for Flax's attention, got {heads!r}"
+            "heads must give the axis of the heads for each pattern of a path, got "
+            f"heads={heads!r}. Try head_axes(params), which finds the axes of Flax's attention"
         )
     mask = masked(filter, params) if filter is not None and is_mask(filter) else None
     found, sharing = leaves_of(params), sharing_of(params)
@@ -320,8 +321,8 @@ def select(
         static.append(None if taken or _is_array(leaf) else Held(leaf))
     if not real:
         raise Refused(
-            f"params has no leaf of real numbers among its {len(found)}: there is nothing to "
-            "differentiate (Python numbers are held fixed: make them arrays)"
+            f"params has no leaf of real numbers among its {len(found)} leaves, so there is "
+            "nothing to differentiate. Try jnp.asarray of Python numbers, which are held fixed"
         )
     if not any(chosen):
         if mask is not None:
@@ -333,7 +334,10 @@ def select(
     counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
     if len(counts) > 1:
         told = ", ".join(f"{count} in {path}" for count, path in counts.items())
-        raise Refused(f"the leaves must have the same number of heads, got {told}")
+        raise Refused(
+            f"the leaves must have the same number of heads, got {told}. Try patterns of one part "
+            "of the network"
+        )
     return Selection(
         jax.tree.structure(params), tuple(chosen), tuple(static), next(iter(counts), None),
         sharing, tuple(tuple(paths.values()) for paths in places),
@@ -341,7 +345,7 @@ def select(
 
 
 def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
-    """For each leaf, a shared one once, the indices and paths of all its places."""
+    """Return for each leaf, a shared leaf once, the indices and paths of all its places."""
     paths = [path for path, _, _ in found]
     if sharing is None:
         return [{i: path} for i, path in enumerate(paths)]
@@ -357,7 +361,7 @@ def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
 
 
 def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
-    """The axis that the first matching pattern gives, the same at all places of a leaf."""
+    """Return the head axis of a leaf, from the first pattern that matches one of its paths."""
     found: dict[str, int] = {}
     for path in paths.values():
         for axis in [axis for pattern, axis in heads.items() if matches(pattern, path)][:1]:
@@ -369,14 +373,19 @@ def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
 
 
 def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
-    """A chosen leaf as `Selection.chosen` has it."""
+    """Return the entry of a selected leaf in `Selection.chosen`."""
     dtype = jnp.asarray(leaf).dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
-        raise Refused(f"{path} is complex: split it into real and imaginary parts, or filter it")
+        raise Refused(
+            f"{path} is complex, with dtype={dtype}. Try its real and imaginary parts as two "
+            "leaves, or a filter without it"
+        )
     if axis is not None:
         whole(f"the axis of {path}", axis, least=None)
         if not -leaf.ndim <= axis < leaf.ndim:
-            raise Refused(f"{path} of shape {leaf.shape} has no axis {axis} for its heads")
+            raise Refused(
+                f"{path} of shape {leaf.shape} has no axis {axis} for its heads. Try axis=0"
+            )
         axis %= leaf.ndim
     # bfloat16 and float16 are computed in float32: their curvature is rounding noise.
     wide = dtype if dtype.itemsize >= 4 else jnp.dtype(jnp.float32)

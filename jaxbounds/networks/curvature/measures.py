@@ -1,4 +1,4 @@
-"""The measures of a monitor beside the extremes, by name; and the file of its records."""
+"""The measures that a monitor records beside the extremes, and the file of the records."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from jaxbounds.networks.curvature.trace import trace_at
 from jaxbounds.networks.options import number
 
 Measure = str | Callable[[Any], float]
-"""A name ("extremes", "trace", "top5", "gradient_norm"), or a function of the `Curvature`."""
+"""A measure's name ("extremes", "trace", "top5", "gradient_norm"), or a function of `Curvature`."""
 
 _RATE = "the number or schedule of the optimiser"
 _TOP = re.compile(r"top(\d+)")
@@ -26,10 +26,10 @@ _NAMES = "extremes, trace, top5 (or another number), gradient_norm, or a functio
 
 
 def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
-    """The measures, after a look at their names.
+    """Return the measures, and refuse an unknown name.
 
     Raises:
-        Refused: if one is unknown.
+        Refused: if a measure is unknown.
     """
     single = isinstance(measures, str) or not hasattr(measures, "__iter__")
     given: tuple[Any, ...] = (measures,) if single else tuple(measures)
@@ -50,14 +50,14 @@ def measured(
     measure: Measure, point: Point, operator: Callable[[], Any], /, *, memory_limit: float,
     key: jax.Array | None,
 ) -> dict[str, float]:  # fmt: skip
-    """The numbers of one measure at a point, by name.
+    """Return the numbers of one measure at a point, by name.
 
     Args:
-        measure: which; "extremes" gives none, as they are always recorded.
-        point: where.
-        operator: makes the `Curvature` that a function gets.
-        memory_limit: in bytes.
-        key: starts Lanczos and draws probes.
+        measure: the measure; "extremes" gives no number here, since they are always recorded.
+        point: the loss and the parameters.
+        operator: makes the `Curvature` for a measure that is a function.
+        memory_limit: bytes that the measure may need.
+        key: draws start vectors and probes.
     """
     if callable(measure):
         name, found = getattr(measure, "__name__", "measure"), measure(operator())
@@ -80,7 +80,8 @@ def check_logger(logger: Any, /) -> None:
     """Refuse a logger that takes no records.
 
     Raises:
-        Refused: then.
+        Refused: if it is neither a function nor an object with `log`, `log_metrics`,
+            `add_scalar` or `info`.
     """
     ways = ("log_metrics", "add_scalar", "info", "log")
     if logger is not None and not callable(logger) and not any(hasattr(logger, w) for w in ways):
@@ -91,10 +92,10 @@ def check_logger(logger: Any, /) -> None:
 
 
 def rate_at(learning_rate: Any, step: int, /) -> float:
-    """The learning rate at a step, from a number or a schedule.
+    """Return the learning rate at a step, from a number or a schedule.
 
     Raises:
-        Refused: if it is no positive number, or the schedule takes no step.
+        Refused: if the rate is no positive number, or the schedule fails at a step.
     """
     if callable(learning_rate):
         try:
@@ -127,7 +128,7 @@ def logged(logger: Any, record: dict[str, float], /) -> None:
 
 
 def stored(path: str | Path, /) -> list[dict[str, Any]]:
-    """The records of a file, one a line; none where there is no file.
+    """Return the records of a file, one for each line; an empty list if there is no file.
 
     Raises:
         Refused: if a line is no record.
@@ -150,7 +151,7 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
 
 
 def store(path: str | Path, records: list[dict[str, Any]], /) -> None:
-    """Write all records, or leave the file as it was."""
+    """Write all records to the file; a failure leaves the file as it was."""
     listed = lambda value: value.tolist() if hasattr(value, "tolist") else value
     lines = [json.dumps({k: listed(v) for k, v in one.items()}) for one in records]
     write_text(path, "".join(line + "\n" for line in lines))

@@ -1,4 +1,4 @@
-"""Curvature along a training run: records every so many steps, from one compiled program."""
+"""Record the curvature of a loss every few steps of a training run, by one compiled program."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # slow to import, and needed for results only
     import xarray
 
 WHOLE = "all parameters"
-"""The name of the block of all parameters."""
+"""The name of the block that holds all parameters."""
 
 _NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum", "noise")
 
@@ -51,14 +51,14 @@ BIASED = (
 
 
 def _ratio(minimum: float, loss: float) -> float:
-    """-lambda_min / L from below; NaN or infinite where L is 0 or not finite."""
+    """Return a lower estimate of -lambda_min / L; NaN or infinite if L is 0 or not finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return (np.maximum(-np.float64(minimum), 0) / np.float64(loss)).item()
 
 
 @with_table
 class CurvatureMonitor:
-    """Extremes of the Hessian, and the ratio -lambda_min / L, recorded in a training loop.
+    """Record the Hessian's extremes, and the ratio -lambda_min / L, in a training loop.
 
     ```python
     monitor = CurvatureMonitor(loss, every=100)
@@ -69,9 +69,10 @@ class CurvatureMonitor:
     results.save(monitor.dataset(), "curvature.nc")
     ```
 
-    `loss` is traced at each record, and compiled once. The extremes of a minibatch are biased: its
-    least eigenvalue is below that of the data (1.4 to 8.5 times in 17 of 18 measured cases), so
-    records say how many batches they are of; give a list of batches, or `data`, to correct that.
+    The monitor traces `loss` at each record, and compiles it once. The extremes of a minibatch are
+    biased: its least eigenvalue is below the least eigenvalue over the data (1.4 to 8.5 times in 17
+    of 18 measured cases). So a record gives the number of batches that it covers. Give a list of
+    batches, or `data`, to correct the bias.
     """
 
     def __init__(
@@ -97,42 +98,44 @@ class CurvatureMonitor:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> None:
-        """Nothing is computed yet.
+        """Store the options; nothing is computed yet.
 
         Args:
             loss: `loss(params)`, or `loss(params, batch)`.
             every: steps between records.
-            blocks: further blocks by name, each a filter of `hessian_extremes`.
-            heads: the axis of the heads for each pattern of a path: the block of each head, and
-                the part of each head in the eigenvector of the least eigenvalue.
-            data: what to measure on in place of the loop's batch: all data, as a list of batches or
-                as one pytree with batch_size.
-            batches: the monitor's own batches, where `data` would be mistaken for one batch.
-            batch_size: cuts `data`.
+            blocks: further blocks of parameters by name, each a filter of `hessian_extremes`.
+            heads: the axis of the heads for each pattern of a path. The monitor then records the
+                block of each head, and the share of each head in the eigenvector of the least
+                eigenvalue.
+            data: the data to measure on instead of the loop's batch, as a list of batches or as one
+                pytree with batch_size.
+            batches: the monitor's own batches, if `data` would be mistaken for one batch.
+            batch_size: the number of examples in a batch that the monitor cuts from `data`.
             iterations: products at most, for each block.
-            key: starts Lanczos, the same at each record.
-            of: "hessian" or "ggn".
-            memory_limit: in bytes, for each block.
+            key: draws the start vector of Lanczos, the same at each record.
+            of: the matrix, "hessian" or "ggn" (generalised Gauss-Newton).
+            memory_limit: bytes that the measurement of a block may need.
             on_record: called with `last` after each record.
-            measure: what is recorded beside the extremes of all parameters: "trace", "top5",
-                "gradient_norm", or functions of the `Curvature` that give a number.
-            learning_rate: of gradient descent, a number or a schedule of the step. Records and the
-                plot then have 2 / learning_rate: gradient descent is unstable above it.
-            file: keeps the records, one a line. A monitor made with a file that exists goes on
-                from its records.
-            logger: gets `last` after each record: a function, or an object with `log`,
-                `log_metrics`, `add_scalar` or `info`.
+            measure: the measures beside the extremes of all parameters: "trace", "top5",
+                "gradient_norm", or functions of the `Curvature` that return a number.
+            learning_rate: the rate of gradient descent, a number or a schedule of the step. Records
+                and the plot then show 2 / learning_rate: if the greatest eigenvalue is larger,
+                gradient descent is unstable.
+            file: the path of a file for the records, one for each line. A monitor made with a file
+                that exists continues its records.
+            logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. It
+                receives `last` after each record.
             tolerance: see `Curvature.extremes`.
             basis: see `Curvature.extremes`.
             dense_limit: see `Curvature.extremes`.
 
         Raises:
-            Refused: if `every` is below 1, a block takes the name of that of all parameters, a
-                measure is unknown, or the file holds other things than records.
+            Refused: if `every` is below 1, a block has the name "all parameters", a measure is
+                unknown, or the file holds other things than records.
         """
         function("loss", loss, "the parameters, and the batch")
         if whole("every", every, least=None) < 1:
-            raise Refused(f"every must be at least 1, got {every}")
+            raise Refused(f"every must be at least 1, got {every}. Try every=100")
         if not isinstance(blocks or {}, Mapping):
             raise Refused(f"blocks={shown(blocks)} is no mapping. Try a filter for each name")
         if on_record is not None:
@@ -141,7 +144,10 @@ class CurvatureMonitor:
             rate_at(learning_rate, 0)
         check_logger(logger)
         if WHOLE in (blocks or {}):
-            raise Refused(f"no block may be called {WHOLE!r}: that one is always recorded")
+            raise Refused(
+                f"no block may be called {WHOLE!r}, a block that is always recorded. Try another "
+                "name"
+            )
         self._loss, self._every = loss, every
         self._blocks: dict[str, Filter] = dict(blocks or {})
         self._heads, self._data, self._batch_size = heads, named(data, batches), batch_size
@@ -160,16 +166,16 @@ class CurvatureMonitor:
     def __call__(
         self, step: int, params: Params, data: Any = None, /, *, batches: Any = None
     ) -> bool:
-        """Record if it is time; whether it was.
+        """Record at a multiple of `every`; return whether the monitor recorded.
 
         Args:
-            step: of the loop; recorded where it is a multiple of `every`.
-            params: the iterate.
-            data: one batch, or a list of batches; not used where the monitor has its own data.
-            batches: the batches, where `data` would be mistaken for one batch.
+            step: the step of the loop.
+            params: the parameters at this step.
+            data: one batch, or a list of batches; ignored if the monitor has its own data.
+            batches: the batches, if `data` would be mistaken for one batch.
 
         Raises:
-            Refused: as `hessian_extremes`; a loss that is not finite is recorded as such.
+            Refused: as `hessian_extremes`; but a loss that is not finite is recorded.
         """
         step = whole("step", step, least=0)
         if step % self._every:
@@ -200,7 +206,10 @@ class CurvatureMonitor:
         ends, loss = found[WHOLE]
         names = tuple(found)
         if self._records and names != self._names:
-            raise Refused(f"the blocks changed from {self._names} to {names}")
+            raise Refused(
+                f"the blocks changed from {self._names} to {names}. Try another monitor for this "
+                "network"
+            )
         self._names = names
         record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
         streamed = everything.stream is not None
@@ -212,7 +221,7 @@ class CurvatureMonitor:
         if self._heads:
             record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
         record["more"] = self._more(int(step), everything, params, batches, size)
-        # The latest record of a step is the one that counts, in the order of steps.
+        # A record replaces an earlier record of its step; the records stay in the order of steps.
         others = [one for one in self._records if one["step"] != record["step"]]
         self._records = sorted([*others, record], key=lambda one: one["step"])
         self._latest = record
@@ -225,7 +234,7 @@ class CurvatureMonitor:
         return True
 
     def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
-        """Measure the numbers that are recorded beside the extremes."""
+        """Measure the numbers that the monitor records beside the extremes."""
         more: dict[str, float] = {}
         operator = lambda: Curvature(
             self._loss, params, None if isinstance(batches, Listed) else batches,
@@ -244,9 +253,10 @@ class CurvatureMonitor:
     def last(self) -> dict[str, float]:
         """The latest record as floats, for a logger; empty before the first.
 
-        "step", "loss", "batches" (how many it is of: extremes of one minibatch are biased), and of
-        all parameters "minimum", "maximum", "noise" (what rounding does to both), "ratio_at_least"
-        and "converged" (1 where both ends have); of each further block as "minimum/<block>".
+        Its keys are "step", "loss" and "batches" (their number: extremes of one minibatch are
+        biased). For all parameters they are "minimum", "maximum", "noise" (the rounding error of
+        both), "ratio_at_least" and "converged" (1 if both ends converged). For a further block they
+        end in its name, as "minimum/<block>".
         """
         if not self._records:
             return {}
@@ -278,7 +288,10 @@ class CurvatureMonitor:
             Refused: if nothing was recorded.
         """
         if not self._records:
-            raise Refused(f"nothing recorded: call the monitor with step % {self._every} == 0")
+            raise Refused(
+                f"nothing recorded yet with every={self._every}. Try to call the monitor at a "
+                "multiple of every"
+            )
         column = lambda name: np.asarray([record[name] for record in self._records])
         fields = (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum")
         variables: dict[str, Any] = {name: (("step", "block"), column(name)) for name in fields}
@@ -294,12 +307,12 @@ class CurvatureMonitor:
             variables["head_share"] = (("step", "head"), column("head_share"))
         measured_on = "the monitor's own data" if self._data is not None else "the loop's batches"
         note = (
-            "minimum is an upper estimate of lambda_min and ratio_at_least a lower one of "
-            "-lambda_min / loss, both of the data measured on; where converged_minimum is false "
+            "minimum is an upper estimate of lambda_min, and ratio_at_least is a lower estimate of "
+            "-lambda_min / loss, both on the data measured on. Where converged_minimum is false, "
             "they may be far off: give more iterations. "
         )
         if column("single").any():
-            note += f"Some are of one batch: {BIASED}."
+            note += f"Some records cover one batch: {BIASED}."
         require("xarray", why="data sets")
         import xarray
 

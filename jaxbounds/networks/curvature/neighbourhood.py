@@ -1,7 +1,8 @@
-"""How far a loss rises in a ball around the parameters: the sharpness that SAM minimises.
+"""The rise of a loss in a ball around the parameters: the sharpness that SAM minimises.
 
-Sharpness-aware minimisation (Foret, Kleiner, Mobahi and Neyshabur, ICLR 2021) defines it as
-max L(w + e) - L(w) over |e| <= radius, and approximates the maximum at e = radius g / |g|.
+Sharpness-aware minimisation, SAM (Foret, Kleiner, Mobahi and Neyshabur, ICLR 2021), defines the
+sharpness at parameters w as the maximum of L(w + e) - L(w) over |e| <= radius. SAM approximates
+the maximum by e = radius g / |g|, where g is the gradient of L at w.
 """
 
 from typing import Any, NamedTuple
@@ -20,20 +21,21 @@ from jaxbounds.networks.curvature.products import Loss, Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
 
 STARTS = 4
-"""Ascents: one begins along the gradient, the others at random; more find higher maxima."""
+"""Ascents: one starts along the gradient, the others at random. More ascents find higher maxima."""
 
 
 @with_table
 class Sharpness(NamedTuple):
-    """The rise of a loss in a ball.
+    """The rise of a loss L in a ball around the parameters w.
 
     Attributes:
         rise: the largest L(w + e) - L(w) that the ascents found: a lower bound of the sharpness.
-        spread: how far the best ascent is above the median one; a large value says that the ball
-            has several local maxima, and `rise` may be far below the sharpness.
-        last_gain: what the last step of the best ascent added; a large value asks for more steps.
-        one_step: the rise at radius g / |g|, which SAM uses; 0 where the gradient vanishes.
-        radius: of the ball.
+        spread: the rise of the best ascent minus the median rise. A large value says that the
+            ball has several local maxima, and that `rise` may be far below the sharpness.
+        last_gain: the rise that the last step of the best ascent added. A large value asks for
+            more steps.
+        one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
+        radius: the radius of the ball.
         direction: the best e, a pytree like the parameters.
     """
 
@@ -52,13 +54,13 @@ class Sharpness(NamedTuple):
 
 
 def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
-    """The point of the sphere in a direction; `other` where there is none."""
+    """Return the point of the sphere in the vector's direction; `other` for a zero vector."""
     norm = jnp.linalg.norm(vector)
     return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
 
 
 def _ascent_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
-    """(L, rises of the ascents, their last gains, the rise of one step, the best point)."""
+    """Return L, the ascents' rises, the last gain, the rise of one step, and the best point."""
     origin, radius = problem.point, dynamic["radius"]
     at = lambda e: problem.value(origin + e)
     loss, slope = jax.value_and_grad(at)(jnp.zeros_like(origin))
@@ -68,7 +70,7 @@ def _ascent_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
     starts = [first, *(_to_sphere(one, radius, zero) for one in drawn)]
 
     def ascend(start: Array) -> tuple[Array, Array, Array]:
-        # A step to the highest point of the tangent plane: it never leaves the ball.
+        # The step goes to the highest point of the tangent plane over the ball.
         def step(carry: tuple, _: None) -> tuple[tuple, None]:
             e, best, high, _ = carry
             value, slope = jax.value_and_grad(at)(e)
@@ -102,22 +104,22 @@ def sharpness(
     filter: Filter | None = None,
     memory_limit: float = LIMIT,
 ) -> Sharpness:
-    """The rise of the loss in a ball around the parameters, searched by four ascents.
+    """Search the largest rise of the loss in a ball around the parameters, by four ascents.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` where data are given.
         params: as for `Curvature`.
         data: as for `Curvature`.
-        radius: of the ball, in units of the parameters; SAM's default is 0.05.
-        steps: of each ascent; more come nearer to the maximum.
+        radius: the radius of the ball, in units of the parameters; SAM's default is 0.05.
+        steps: the steps of each ascent; more steps come nearer to the maximum.
         key: draws the starts of three ascents; `jax.random.key(0)` unless given.
         batches: as for `Curvature`.
         batch_size: as for `Curvature`.
-        filter: which parameters move.
-        memory_limit: in bytes.
+        filter: selects the parameters that move; all unless given.
+        memory_limit: bytes that the search may need.
 
     Raises:
-        Refused: if the radius is not positive, there is no step, the loss is not finite, or
+        Refused: if the radius is not positive, `steps` is below 1, the loss is not finite, or
             more memory is needed than the limit.
     """
     if not radius > 0 or steps < 1:

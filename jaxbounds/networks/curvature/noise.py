@@ -1,9 +1,9 @@
-"""How much the gradients of examples differ: the noise of stochastic gradients.
+"""The noise of stochastic gradients: the variance of the gradients of single examples.
 
-The simple noise scale tr(S) / |G|^2 is a batch size: below it twice the batch nearly halves the
-steps of training, above it hardly (McCandlish, Kaplan, Amodei et al., arXiv 1812.06162, eq. (2.9)).
-S is the covariance of one example's gradient, G the mean gradient. Both come from the gradients of
-batches of b examples, whose covariance is S / b.
+The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
+gradient and G is the mean gradient. Below this size, doubling the batch nearly halves the steps of
+training; above it, doubling saves few steps (McCandlish, Kaplan, Amodei et al., arXiv 1812.06162,
+eq. (2.9)). Both come from the gradients of batches of b examples, whose covariance is S / b.
 """
 
 from typing import Any, NamedTuple
@@ -29,12 +29,12 @@ class GradientNoise(NamedTuple):
 
     Attributes:
         trace: tr(S), the variance of one example's gradient; unbiased.
-        trace_error: its standard error, by the jackknife over batches.
-        squared_norm: |G|^2, unbiased, and therefore perhaps negative where noise hides G.
-        scale: tr(S) / |G|^2 in examples; NaN where `squared_norm` is not positive.
-        scale_error: its standard error, by the jackknife over batches.
-        batches: whose gradients were compared.
-        examples: in each batch.
+        trace_error: the standard error of `trace`, by the jackknife over batches.
+        squared_norm: |G|^2, unbiased; it may be negative if the noise hides G.
+        scale: tr(S) / |G|^2 in examples; NaN if `squared_norm` is not positive.
+        scale_error: the standard error of `scale`, by the jackknife over batches.
+        batches: the number of batches.
+        examples: the number of examples in each batch.
     """
 
     trace: float
@@ -53,7 +53,7 @@ class GradientNoise(NamedTuple):
 
 
 def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """|g|^2 and <g, G> for the gradient g of each batch, and |G|^2."""
+    """Return |g|^2 and <g, G> for the gradient g of each batch, and |G|^2."""
     assert problem.groups is not None
     (stacked, _), point = problem.groups[0], problem.point
     slope = lambda batch: jax.grad(lambda x: real(problem.loss(problem.params(x), batch)))(point)
@@ -67,19 +67,19 @@ def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array,
 
 
 def _moments(squares: Any, mean_square: Any, count: int) -> tuple[Any, Any]:
-    """(the trace of the covariance of a batch's gradient, |G|^2), both unbiased.
+    """Return the trace of the covariance of a batch's gradient, and |G|^2, both unbiased.
 
     Args:
         squares: the sum of |g|^2 over the batches.
         mean_square: the square of the norm of the mean of g.
-        count: of the batches.
+        count: the number of batches.
     """
     trace = (squares - count * mean_square) / (count - 1)
     return trace, mean_square - trace / count
 
 
 def _spread(leave_one_out: np.ndarray) -> float:
-    """The jackknife's standard error from the estimates without one batch each."""
+    """Return the jackknife's standard error, from estimates that each leave one batch out."""
     count = len(leave_one_out)
     return float(np.sqrt((count - 1) * np.mean((leave_one_out - leave_one_out.mean()) ** 2)))
 
@@ -94,16 +94,17 @@ def gradient_noise(
     filter: Filter | None = None,
     memory_limit: float = LIMIT,
 ) -> GradientNoise:
-    """The variance of an example's gradient, and the simple noise scale, with standard errors.
+    """Estimate the variance of an example's gradient, and the simple noise scale, with errors.
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch.
         params: as for `Curvature`.
         data: a list of batches of one shape, or one pytree of examples (n, ...).
-        batches: the batches, where `data` would be mistaken for one batch.
-        batch_size: cuts one pytree of examples; 1 compares single examples.
-        filter: which parameters.
-        memory_limit: in bytes.
+        batches: the batches, if `data` would be mistaken for one batch.
+        batch_size: the number of examples in a batch that is cut from one pytree; 1 compares
+            single examples.
+        filter: selects the parameters; all unless given.
+        memory_limit: bytes that the computation may need.
 
     Raises:
         Refused: if there are fewer than 3 batches, batches differ in size, the loss is not
@@ -115,8 +116,8 @@ def gradient_noise(
     if len(sizes) != 1 or sizes[0][0] < 3 or len(sizes[0]) < 2:
         had = " and ".join(f"{n[0]} of {n[1] if len(n) > 1 else 1}" for n in sizes) or "none"
         raise Refused(
-            f"the noise is in the differences of at least 3 batches of one size, and there are "
-            f"{had}. Try batch_size=1, or another divisor of the number of examples"
+            f"the noise needs at least 3 batches of one size, got {had}. Try batch_size=1, or "
+            "another divisor of the number of examples"
         )
     count, examples = sizes[0]
     found = point.run(_inner_kernel, {}, {}, limit=memory_limit, what="the noise of the gradient")

@@ -1,4 +1,4 @@
-"""The Hessian of a loss as an operator, and what one asks of it."""
+"""`Curvature`: the Hessian of a loss as an operator, with one method for each question."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -42,41 +42,42 @@ class Curvature:
     H.extremes(), H.trace(), H.spectrum(), H.weak_convexity(kappa=1.0), H.top(5), H @ v
     ```
 
-    The loss is traced once, here: H is of the loss as it was when H was made. What is compiled
-    serves all operators whose trace is the same, with other numbers, parameters and batches of
-    those shapes. It may also be made inside of `jit` and `vmap`, where what needs values is not
-    checked.
+    The constructor traces the loss once, so later changes of the loss do not change H. All
+    operators with an equal trace share compiled programs, for any parameters and batches of equal
+    shapes. A `Curvature` may also be made inside of `jit` and `vmap`. Checks that need the values
+    of arrays, such as a loss that is not finite, do not run there.
 
     Args:
-        loss: `loss(params)`, or `loss(params, batch)` where batches are given: one real number.
+        loss: `loss(params)`, or `loss(params, batch)` if batches are given: one real number.
         params: any pytree, linen variables, an nnx module or state, an Equinox module. Arrays of
-            real numbers are differentiated, all else is held fixed, and so are statistics (linen's
-            batch_stats, nnx variables other than `nnx.Param`) and the state of an optax optimiser;
-            bfloat16 parameters compute in float32. A loss that rounds to fewer digits than its
-            parameters have (mixed precision) never converges: see `Extremes.noise`.
-        data: one batch (any pytree: a tuple (x, y) is one), or a list of batches of one shape,
-            [(x1, y1), (x2, y2)], whose losses are averaged in the memory of one of them. A list
-            [x, y] of arrays of one length is refused, since it may be either. A re-iterable of
-            batches (a Dataset, a DataLoader), or a function that makes an iterator of batches, is
-            read again at each product, one batch at a time. The extremes of one
-            minibatch are not those of the data: its least eigenvalue is as a rule several times too
-            negative.
-        batches: the batches, where they would be mistaken for one: batches=[x1, x2].
-        batch_size: cuts one pytree of examples (n, ...) into batches instead.
-        filter: which parameters, the rest held fixed: a part of their path or a pattern
-            ("attention", "block_*/kernel"), several, a function of the path, a kind of
-            `nnx.Variable`, or a mask (a pytree of booleans). The matrix is then that block.
-        of: "hessian", or "ggn" (then `loss` is a `Composite`).
-        memory_limit: in bytes, for each call; `memory` says what one needs.
+            real numbers are differentiated. All other leaves are held fixed, and so are statistics
+            (linen's batch_stats, nnx variables other than `nnx.Param`) and the state of an optax
+            optimiser. bfloat16 parameters compute in float32. A loss that rounds to fewer digits
+            than its parameters have (mixed precision) never converges: see `Extremes.noise`.
+        data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of one
+            shape, [(x1, y1), (x2, y2)]. The losses of a list are averaged in the memory of one
+            batch. A list [x, y] of arrays of one length is refused, since it may be one batch or
+            two. A re-iterable of batches (a Dataset, a DataLoader), or a function that makes an
+            iterator of batches, is read again at each product, one batch at a time. The least
+            eigenvalue of one minibatch is as a rule several times too negative for the data.
+        batches: the batches, if they would be mistaken for one batch: batches=[x1, x2].
+        batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
+        filter: selects parameters and holds the others fixed. It is a part of their path or a
+            pattern ("attention", "block_*/kernel"), several of these, a function of the path, a
+            kind of `nnx.Variable`, or a mask (a pytree of booleans). The matrix is then the
+            diagonal block of the selected parameters.
+        of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
+            `Composite`.
+        memory_limit: bytes that each call may need; `memory` returns the bytes of `extremes`.
 
     Attributes:
-        size: parameters: the matrix is (size, size).
+        size: the number of selected parameters; the matrix has shape (size, size).
 
     Raises:
         Refused: if the loss is no real number, or draws random numbers from a state that it
-            holds; if no parameter is left; if batches differ in shape. From the methods: if the
-            loss is not finite, or another one at each call, or a call needs more memory than the
-            limit (nothing has been run then).
+            holds; if no parameter is left; if batches differ in shape. A method raises it if the
+            loss is not finite, if the loss changes from call to call, or if a call needs more
+            memory than the limit (nothing has been run then).
     """
 
     def __init__(
@@ -98,10 +99,10 @@ class Curvature:
         self.size = self._point.selection.size
 
     def __matmul__(self, v: Any) -> Any:
-        """The product with a vector (size,), or with a pytree like the parameters.
+        """Return the product with a vector (size,), or with a pytree like the parameters.
 
-        Leaves of a pytree are found by path. Leaves that were held fixed are ignored, and None
-        comes in their place.
+        The function finds leaves of a pytree by path. It ignores leaves that are held fixed, and
+        returns None in their place.
 
         Raises:
             Refused: if the vector has another length; if the pytree lacks a parameter, has an
@@ -127,7 +128,7 @@ class Curvature:
 
     @staticmethod
     def _real(v: Any) -> Array:
-        """Refuse a vector that is none of real numbers."""
+        """Refuse a vector of complex numbers; return others as an array."""
         vector = jnp.asarray(v)
         if jnp.issubdtype(vector.dtype, jnp.complexfloating):
             raise Refused(f"v.dtype={vector.dtype} is complex. Try its real and imaginary parts")
@@ -144,9 +145,9 @@ class Curvature:
         return np.dtype(self._point.selection.dtype)
 
     def matvec(self, v: Any, /) -> np.ndarray:
-        """The product with a vector (size,) or (size, 1) in NumPy.
+        """Return the product with a vector (size,) or (size, 1), in NumPy.
 
-        `scipy.sparse.linalg.aslinearoperator(H)` asks for it.
+        `scipy.sparse.linalg.aslinearoperator(H)` calls it.
 
         Raises:
             Refused: if `v` holds no numbers, or has another size.
@@ -165,14 +166,14 @@ class Curvature:
         return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
 
     rmatvec = matvec
-    """The matrix is symmetric."""
+    """The product with the transpose, for SciPy: the matrix is symmetric."""
 
     def diagonal(self, *, key: jax.Array | None = None, products: int = 30) -> Diagonal:
-        """The diagonal, with the standard error of each entry.
+        """Estimate the diagonal, with the standard error of each entry.
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            products: random vectors; the error falls as their root.
+            products: the number of random vectors n; the error falls as 1 / sqrt(n).
 
         Raises:
             Refused: if there are fewer than 2 products.
@@ -187,12 +188,12 @@ class Curvature:
         *,
         iterations: int = 60,
     ) -> Applied:
-        """f(H) v by Lanczos from v, as `H.apply(lambda x: 1 / (x + 1), v)` solves (H + 1) u = v.
+        """Return f(H) v by Lanczos: `H.apply(lambda x: 1 / (x + 1), v)` solves (H + 1) u = v.
 
         Args:
-            function: of eigenvalues (k,), traceable.
+            function: f, a traceable function of the eigenvalues, an array (k,).
             v: a vector (size,), or a pytree like the parameters.
-            iterations: products.
+            iterations: the number of products.
 
         Raises:
             Refused: if the function is not finite at the eigenvalues that are found, there are
@@ -215,20 +216,21 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> Extremes:
-        """The least and the greatest eigenvalue, with residuals and eigenvectors.
+        """Return the least and the greatest eigenvalue, with residuals and eigenvectors.
 
-        Dense up to `dense_limit` parameters, Lanczos with thick restarts beyond. Look at
-        `converged` before using the values.
+        The method forms the matrix for up to `dense_limit` parameters, and uses Lanczos with thick
+        restarts for more. Look at `converged` before using the values.
 
         Args:
-            key: starts Lanczos; `jax.random.key(0)` unless given.
-            iterations: products at most (two more measure the residuals); it stops when both ends
-                have converged.
-            tolerance: of the residuals, relative to the spectral scale; max(1e-8, eps max(32,
-                sqrt(size))) unless given. 0 does all iterations.
-            basis: rows of the Krylov basis, each as long as the parameters; unless given 32, or
-                what 8 MiB hold. More rows, fewer iterations.
-            dense_limit: see above.
+            key: draws the start vector of Lanczos; `jax.random.key(0)` unless given.
+            iterations: products at most (two more measure the residuals). Lanczos stops when both
+                ends have converged.
+            tolerance: the residual that counts as converged, relative to the spectral scale;
+                max(1e-8, eps max(32, sqrt(size))) unless given. 0 does all iterations.
+            basis: rows of the Krylov basis, each as long as the parameters. Unless given it is 32,
+                or the number of rows that 8 MiB hold if that is larger. More rows need fewer
+                iterations.
+            dense_limit: parameters up to which the matrix is formed.
         """
         return self.extremes_and_loss(
             key=key, iterations=iterations, tolerance=tolerance, basis=basis,
@@ -244,7 +246,7 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> tuple[Extremes, Float[Array, ""]]:
-        """`extremes` and the mean loss at the same point, from one program.
+        """Return `extremes`, and the mean loss at the point, from one program.
 
         Args:
             key: see `extremes`.
@@ -270,16 +272,18 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> Top:
-        """The k greatest, or k least, eigenvalues, with residuals and eigenvectors.
+        """Return the k greatest, or k least, eigenvalues, with residuals and eigenvectors.
 
-        Dense up to `dense_limit` parameters; beyond, Lanczos finds one after the other, those
-        before moved to the other end. It holds k more vectors as long as the parameters.
+        The method forms the matrix for up to `dense_limit` parameters. For more, Lanczos finds the
+        pairs, and a second run shifts the found eigenvalues to the other end of the spectrum to
+        look for copies. The method holds k more vectors than `extremes`, each as long as the
+        parameters.
 
         Args:
-            k: how many.
+            k: the number of eigenvalues.
             end: "greatest" or "least".
-            copies: whether a second run looks for eigenvalues that the first one has passed over,
-                as it does with copies of one eigenvalue. The second run costs 20 products or more.
+            copies: whether a second run looks for eigenvalues that the first run missed, such as
+                copies of a repeated eigenvalue. The second run costs 20 products or more.
             key: see `extremes`.
             iterations: see `extremes`.
             tolerance: see `extremes`.
@@ -294,25 +298,25 @@ class Curvature:
     def trace(
         self, *, key: jax.Array | None = None, products: int = 30, method: Method = "auto"
     ) -> Trace:
-        """The trace, with its standard error.
+        """Estimate the trace, with its standard error.
 
-        From 15 products on, "auto" takes the Krylov space of `extremes` (Chen and Hallman, SIAM J.
-        Matrix Anal. Appl. 44, 2023): the trace in the space is exact, four fifths of the products
-        span it, and a run of `extremes` with the same key has made them. The others are probes of
-        the rest. It pays where few eigenvalues hold most of the Frobenius norm, as Hessians of
-        networks do. "hutch++" (Meyer, Musco, Musco, Woodruff, SOSA 2021) spends a third of the
-        products on a sketch, a third on its exact part and a third on probes of the rest; "auto"
-        takes it inside of `jit`. Below 15 products, or where a sketch exceeds 256 MiB, "auto" is
-        "hutchinson".
+        From 15 products on, "auto" is "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl. 44,
+        2023). Four fifths of the products span the Krylov space of `extremes`, where the trace is
+        exact; a call of `extremes` with an equal key shares these products. The other products are
+        random probes of the rest of the matrix. "krylov" pays if few eigenvalues hold most of the
+        Frobenius norm, as for Hessians of networks. "hutch++" (Meyer, Musco, Musco, Woodruff, SOSA
+        2021) spends a third of the products on a sketch, a third on the exact trace in the sketch
+        and a third on probes of the rest. "auto" is "hutch++" inside of `jit`. Below 15 products,
+        or if a sketch exceeds 256 MiB, "auto" is "hutchinson".
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            products: in all.
+            products: the number of all products.
             method: "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:
             Refused: if the method is unknown, or there are too few products for a standard error
-                (2, of Hutch++ 6, of Krylov 10).
+                ("hutchinson" needs 2, "hutch++" 6 and "krylov" 10).
         """
         return trace_at(
             self._point, memory_limit=self._limit, key=key, products=products, method=method
@@ -325,17 +329,18 @@ class Curvature:
         probes: int | None = None,
         iterations: int | None = None,
     ) -> Spectrum:
-        """The density of the eigenvalues, as nodes and weights.
+        """Estimate the density of the eigenvalues, as nodes and weights.
 
-        `probes * iterations` products; the first probe is the run of `extremes` with this key. The
-        basis is orthogonalised while it takes at most 256 MiB.
+        The method does `probes * iterations` products. The first probe shares the products of
+        `extremes` with an equal key. The method orthogonalises the basis if it fits into 256 MiB.
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            probes: random vectors; the error falls as their root. Unless given 4, and 1 from
-                100,000 parameters on, whose number makes the error small.
-            iterations: nodes for each; 60 unless given, or the rows of the basis of `extremes`
-                where it has fewer (32 for many parameters). More resolve the density more finely.
+            probes: the number of random vectors n; the error falls as 1 / sqrt(n). Unless given it
+                is 4, or 1 from 100,000 parameters on, where one vector gives a small error.
+            iterations: nodes of each probe; 60 unless given, or the rows of the basis of `extremes`
+                if that has fewer (32 for many parameters). More nodes resolve the density more
+                finely.
 
         Raises:
             Refused: if probes or iterations is below 1.
@@ -355,21 +360,22 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> WeakConvexity:
-        """Lower estimates of -lambda_min / L and of kappa, at this point and on these data.
+        """Return lower estimates of -lambda_min / L and of kappa, at this point and on these data.
 
         Args:
-            heads: H, or the axis of the heads for each pattern of a path (`head_axes(params)` finds
-                those of Flax's attention), which also gives `by_head`; 1 unless given.
-            kappa: of the condition that is tested, lambda_min >= -kappa L / sqrt(H).
+            heads: the number H of heads, 1 unless given. A mapping gives the axis of the heads for
+                each pattern of a path, and adds `by_head` to the result; `head_axes(params)` finds
+                the axes of Flax's attention.
+            kappa: the constant of the condition to test, lambda_min >= -kappa L / sqrt(H).
             key: see `extremes`.
             iterations: products at most.
-            tolerance: of the residuals relative to the spectral scale. Unless given, 8 eps: late in
-                training lambda_min is small beside lambda_max.
+            tolerance: the residual that counts as converged, relative to the spectral scale; 8 eps
+                unless given, because lambda_min is much smaller than lambda_max late in training.
             basis: see `extremes`.
             dense_limit: see `extremes`.
 
         Raises:
-            Refused: if the loss is not positive, or `heads` no number.
+            Refused: if the loss is not positive, or `heads` is neither a number nor a mapping.
         """
         return weak_convexity_at(
             self._point, memory_limit=self._limit, heads=heads, kappa=kappa, key=key,
@@ -387,12 +393,12 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> dict[str, Extremes]:
-        """The extremes of diagonal blocks, by name.
+        """Return the extremes of diagonal blocks, by name.
 
         Args:
-            blocks: for each name which parameters ({"attention": "attention", "first": "block_0"}).
-            heads: the axis of the heads for each pattern of a path; adds the blocks "head 0", "head
-                1", ... of the parameters of each head. `head_axes(params)` finds those of Flax's
+            blocks: a filter of parameters for each block's name, as {"first": "block_0"}.
+            heads: the axis of the heads for each pattern of a path. It adds a block for each head,
+                with the names "head 0", "head 1", ... `head_axes(params)` finds the axes of Flax's
                 attention.
             key: see `extremes`.
             iterations: see `extremes`.
@@ -401,12 +407,14 @@ class Curvature:
             dense_limit: see `extremes`.
 
         Raises:
-            Refused: if a block matches nothing (the nearest paths are named).
+            Refused: if a block has no parameter. The message names the nearest paths.
         """
         if blocks is None and heads is None:
             raise Refused("blocks=None and heads=None name no block. Try blocks={'name': 'a path'}")
         if not isinstance(blocks or {}, Mapping):
-            raise Refused(f"blocks must give a filter for each name, got {blocks!r}")
+            raise Refused(
+                f"blocks must give a filter for each name, got {blocks!r}. Try {{'name': 'a path'}}"
+            )
         found = {
             name: block_at(
                 self._point, self._at, chosen, memory_limit=self._limit, key=key,
@@ -424,14 +432,14 @@ class Curvature:
         return found
 
     def dense(self, *, limit_bytes: float = 2**30, columns: int = 64) -> Float[Array, "P P"]:
-        """The matrix over the ravelled parameters, leaf by leaf in the pytree's order.
+        """Return the matrix over the ravelled parameters, leaf by leaf in the pytree's order.
 
-        Columns are computed `columns` at a time, so that the peak is the matrix itself plus that
-        many gradients. The result is symmetrised; fixed leaves have no rows.
+        The method computes `columns` columns at a time, so that the peak of memory is the matrix
+        plus that many gradients. It symmetrises the result. Fixed leaves have no rows.
 
         Args:
-            limit_bytes: of the matrix.
-            columns: at a time.
+            limit_bytes: bytes that the matrix may need.
+            columns: the number of columns at a time.
 
         Raises:
             Refused: if the matrix needs more than `limit_bytes`; nothing was allocated then.
@@ -439,9 +447,9 @@ class Curvature:
         return dense_at(self._point, limit_bytes=limit_bytes, columns=columns)
 
     def memory(self, *, basis: int | None = None, dense_limit: int = DENSE_LIMIT) -> int:
-        """Bytes that `extremes` with these options needs, parameters and data included.
+        """Return the bytes that `extremes` with these options needs, parameters and data included.
 
-        The program is compiled, and not run.
+        The method compiles the program, and does not run it.
 
         Args:
             basis: see `extremes`.

@@ -1,4 +1,4 @@
-"""The leaves of a pytree by path; a `flax.nnx.Variable` that stands in two places is one leaf."""
+"""The leaves of a pytree by path. A `flax.nnx.Variable` that stands in two places is one leaf."""
 
 import sys
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Params = Any
 
 
 def text(path: tuple, /) -> str:
-    """A path of JAX as "block/attention/kernel"."""
+    """Return a path of JAX as a text like "block/attention/kernel"."""
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
@@ -22,7 +22,10 @@ def _is_variable(node: Any) -> bool:
 
 
 def leaves_of(params: Params, /) -> list[tuple[str, Any, Any]]:
-    """(path, leaf, its `flax.nnx.Variable` or None); a variable's own "value" is no part of it."""
+    """Return (path, leaf, its `flax.nnx.Variable` or None) for each leaf.
+
+    The path of a Variable's array is the path of the Variable.
+    """
     variables: list[Any] = []
     for node in jax.tree.leaves(params, is_leaf=_is_variable):
         held = node if _is_variable(node) else None
@@ -35,10 +38,10 @@ def leaves_of(params: Params, /) -> list[tuple[str, Any, Any]]:
 
 
 def refuse_deleted(name: str, leaf: Any, /) -> None:
-    """Refuse an array whose buffer JAX has given away.
+    """Refuse an array that a jitted function took as a donated argument.
 
     Raises:
-        Refused: then, with its name.
+        Refused: if the array was deleted.
     """
     if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted():
         raise Refused(
@@ -52,15 +55,16 @@ class Sharing:
     """A pytree in which one Variable stands in several places, as tied weights do.
 
     Attributes:
-        outer: the structure, with a Variable as a leaf.
-        nodes: for each leaf of `outer` its own structure, and the first leaf that is the same.
+        outer: the structure of the pytree in which each Variable is a leaf.
+        nodes: for each leaf of `outer` its structure, and the index of the first leaf that is
+            this object.
     """
 
     outer: Any
     nodes: tuple[tuple[Any, int], ...]
 
     def once(self, leaves: list[Any], /) -> list[Any]:
-        """The leaves of such a pytree without repetitions, from all of its leaves."""
+        """Return the leaves of a pytree without repetitions, from all of its leaves."""
         kept, left = [], iter(leaves)
         for i, (inner, first) in enumerate(self.nodes):
             own = [next(left) for _ in range(inner.num_leaves)]
@@ -68,7 +72,7 @@ class Sharing:
         return kept
 
     def unflatten(self, leaves: list[Any], /) -> Any:
-        """The pytree from its leaves without repetitions; the sharing is as it was."""
+        """Return the pytree from its leaves without repetitions; its Variables are shared again."""
         built: list[Any] = []
         left = iter(leaves)
         for i, (inner, first) in enumerate(self.nodes):
@@ -81,7 +85,7 @@ class Sharing:
 
 
 def sharing_of(params: Params, /) -> Sharing | None:
-    """How Variables are shared in a pytree; None where each stands in one place."""
+    """Return how a pytree shares Variables; None if each Variable stands in one place."""
     nodes, outer = jax.tree.flatten(params, is_leaf=_is_variable)
     first: dict[int, int] = {}
     same = [first.setdefault(id(n), i) if _is_variable(n) else i for i, n in enumerate(nodes)]

@@ -15,8 +15,7 @@ from jaxbounds.networks.curvature.leaves import Selection, select
 from jaxbounds.networks.curvature.paths import Params
 
 Loss = Callable[..., Float[Array, ""]]
-"""`loss(params)`, or `loss(params, batch)` where batches are given."""
-
+"""`loss(params)`, or `loss(params, batch)` if batches are given: a real number."""
 Of = Literal["hessian", "ggn"]
 
 
@@ -25,52 +24,53 @@ class Composite:
     """A loss in two parts, `outer(outputs(params, batch), batch)`, for Gauss-Newton products.
 
     Attributes:
-        outputs: the network: parameters (and a batch) to outputs of any structure.
-        outer: the scalar loss of the outputs (and the batch), convex as a rule.
+        outputs: the network, `outputs(params)` or `outputs(params, batch)`: any pytree.
+        outer: the scalar loss, `outer(outputs)` or `outer(outputs, batch)`, convex as a rule.
     """
 
     outputs: Callable[..., Any]
     outer: Callable[..., Array]
 
     def __call__(self, params: Params, *batch: Any) -> Array:
-        """The loss."""
+        """Return the loss."""
         return self.outer(self.outputs(params, *batch), *batch)
 
 
 def real(loss: Any, /) -> Array:
-    """A loss that is one real number.
+    """Return a loss as an array, if it is one real number.
 
     Raises:
-        Refused: if it is none.
+        Refused: if the loss is anything else than one real number.
     """
     if loss is None or isinstance(loss, tuple | list | dict):
         raise Refused(
-            f"the loss must be one real number, got a {type(loss).__name__}: return it alone, "
-            "without what else was computed"
+            f"the loss must be one real number, got a {type(loss).__name__}. Try to return it alone"
         )
     loss = jnp.asarray(loss)
     if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
-        raise Refused(f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}")
+        raise Refused(
+            f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}. Try jnp.mean"
+        )
     return loss
 
 
 def _has_no_forward(problem: TypeError) -> bool:
-    """Whether JAX refused a custom_vjp, which has a reverse derivative alone."""
+    """Return whether JAX refused a custom_vjp, which has no forward derivative."""
     return "custom_vjp" in str(problem)
 
 
 def _look(linear: Callable, point: Any) -> None:
-    """Raise where a linear map calls a custom_vjp, which only a transformation shows."""
+    """Raise if a linear map calls a custom_vjp, which JAX notices only under a transformation."""
     batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), point)
     jax.eval_shape(jax.vmap(linear), batch)
 
 
 def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
-    """The derivative of a gradient at a point, as a linear map.
+    """Return the derivative of a gradient at a point, as a linear map.
 
     A rule of custom_vjp that calls its own function has no forward derivative. Linearisation drops
-    such a call where the gradient does not use it. Where the gradient uses it, the reverse
-    derivative serves: a Hessian is symmetric.
+    the call if the gradient does not use its result. If the gradient uses it, the function takes
+    the reverse derivative, which is equal because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
@@ -85,7 +85,7 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
 
 
 def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True) -> Any:
-    """The derivative of a gradient at a point along `v`, in less memory than `_linearized`."""
+    """Return a gradient's derivative at a point along `v`, in less memory than `_linearized`."""
     product = lambda v: jax.jvp(slope, (point,), (v,))[1]
     try:
         if ruled:
@@ -100,7 +100,7 @@ def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True)
 def _both_ways(
     outputs: Callable, point: PyTree, *, ruled: bool = True
 ) -> tuple[Any, Callable, Callable]:
-    """The outputs of a network, and the products with its Jacobian and with the transpose."""
+    """Return a network's outputs, and the products with its Jacobian and with the transpose."""
     try:
         value, push = jax.linearize(outputs, point)
         if ruled:
@@ -115,18 +115,17 @@ def _both_ways(
 
 
 class Problem(NamedTuple):
-    """A loss at a point: what the kernels of this package work on, inside of a trace.
+    """A loss at a point, as the kernels of this package receive it inside of a trace.
 
     Attributes:
         loss: the loss of one batch.
-        selection: which leaves are parameters.
-        of: which matrix.
+        selection: the leaves that are parameters.
+        of: the matrix, "hessian" or "ggn".
         own: the parameters.
-        fixed: the arrays held fixed.
+        fixed: the arrays that are held fixed.
         groups: the batches, or None.
-        head: which head, where the selection is of one.
-        ruled: whether the loss may have a custom_vjp, so that products need a look before they
-            are used.
+        head: the number of the head, if the selection covers the parameters of one head.
+        ruled: whether the loss may have a custom_vjp, so that a product must be tried first.
     """
 
     loss: Loss
@@ -144,20 +143,20 @@ class Problem(NamedTuple):
         return self.selection.vector(self.own, self.head)
 
     def params(self, vector: Float[Array, " n"]) -> Params:
-        """The pytree at another point."""
+        """Return the pytree of the parameters whose values are a vector's."""
         return self.selection.params(vector, self.own, self.fixed, self.head)
 
     def value(self, at: Array | None = None) -> Array:
-        """The mean loss, at these parameters unless others are given as a vector."""
+        """Return the mean loss at a vector of parameters; at `own` unless given."""
         vector = self.point if at is None else at
         return self._mean(lambda *batch: real(self.loss(self.params(vector), *batch)))
 
     def operator(self) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
-        """The map v -> A v.
+        """Return the map v -> A v, where A is the matrix.
 
-        With one batch the derivative is linearised once: a product then costs about one gradient,
-        and the intermediate values of the gradient stay in memory. With several, each product
-        differentiates anew, one batch after the other.
+        For one batch the function linearises the derivative once. A product then costs about one
+        gradient, and the intermediate values of the gradient stay in memory. For several batches
+        each product differentiates anew, one batch after the other.
         """
         if self.groups is None:
             return self._linear()
@@ -166,7 +165,7 @@ class Problem(NamedTuple):
         return lambda v: self._mean(lambda batch: self._product(v, batch))
 
     def image_and_value(self, v: Array) -> tuple[Array, Array]:
-        """A v and the mean loss, which share their forward passes."""
+        """Return A v and the mean loss, which share their forward passes."""
         value = lambda *batch: real(self.loss(self.params(self.point), *batch))
         if self.groups is None or count(self.groups) == 1:
             return self.operator()(v), self.value()
@@ -188,7 +187,7 @@ class Problem(NamedTuple):
         return total
 
     def leafwise(self) -> Callable[[list[Array]], list[Array]]:
-        """The map v -> A v of lists of leaves, for at most one batch."""
+        """Return the map v -> A v on lists of leaves, for at most one batch."""
         batch = () if self.groups is None else (
             jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked),
         )  # fmt: skip
@@ -203,7 +202,7 @@ class Problem(NamedTuple):
         return lambda x: self.loss.outputs(at(x), *batch)  # type: ignore[attr-defined]
 
     def _bend(self, outputs: Any, batch: tuple) -> Callable:
-        """Products with the Hessian of the outer loss."""
+        """Return the product with the Hessian of the outer loss, as a function of a vector."""
         outer = self.loss.outer  # type: ignore[attr-defined]
         return lambda z: slope_product(
             jax.grad(lambda o: outer(o, *batch)), outputs, z, ruled=self.ruled
@@ -228,15 +227,15 @@ class Problem(NamedTuple):
 
 
 def check_matrix(loss: Loss, of: str, /) -> None:
-    """Refuse a matrix that cannot be had.
+    """Refuse a name of a matrix that does not fit the loss.
 
     Raises:
-        Refused: if `of` is unknown, or "ggn" of a loss that is no `Composite`.
+        Refused: if `of` is unknown, or "ggn" with a loss that is no `Composite`.
     """
     if of not in get_args(Of):
-        raise Refused(f"of must be one of {', '.join(get_args(Of))}, got {of!r}")
+        raise Refused(f"of must be one of {', '.join(get_args(Of))}, got {of!r}. Try 'hessian'")
     if of == "ggn" and not isinstance(loss, Composite):
-        raise Refused("of='ggn' needs the loss in two parts: Composite(outputs, outer)")
+        raise Refused("of='ggn' needs the loss in two parts. Try Composite(outputs, outer)")
 
 
 def _product_of(
@@ -256,12 +255,11 @@ def _product_of(
 def hessian_vector_product(
     loss: Loss, params: Params, batches: Any = None, /, *, filter: Filter | None = None
 ) -> Callable[[Params], Params]:
-    """The map v -> (Hessian of `loss` at `params`) v, on pytrees shaped like `params`.
+    """Return the map v -> (Hessian of `loss` at `params`) v, on pytrees shaped like `params`.
 
-    The gradient is linearised once, so that each product costs about one gradient; the
-    linearisation keeps the intermediate values of the gradient in memory (of one batch; with a list
-    of batches each product differentiates anew). Fixed leaves of v are ignored, and None comes in
-    their place.
+    For one batch the function linearises the gradient once and keeps its intermediate values in
+    memory, so that each product costs about one gradient. For a list of batches each product
+    differentiates anew. The map ignores fixed leaves of v, and returns None in their place.
     """
     return _product_of("hessian", loss, params, batches, filter)
 
@@ -269,7 +267,7 @@ def hessian_vector_product(
 def ggn_vector_product(
     loss: Composite, params: Params, batches: Any = None, /, *, filter: Filter | None = None
 ) -> Callable[[Params], Params]:
-    """The map v -> J^T (Hessian of `loss.outer`) J v with the Jacobian J of `loss.outputs`.
+    """Return the map v -> J^T (Hessian of `loss.outer`) J v, with the Jacobian J of `loss.outputs`.
 
     The Hessian is this generalised Gauss-Newton matrix plus the curvature of the network itself.
 

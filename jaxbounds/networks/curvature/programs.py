@@ -1,7 +1,7 @@
 """One compiled program for many calls, whose memory is known before it runs.
 
-A program is made for what tracing a loss gives, a selection of parameters and the static options;
-parameters, batches, keys, iterations, tolerances, and what the loss refers to, are its arguments.
+A program is compiled for the trace of a loss, a selection of parameters and the static options. Its
+arguments are parameters, batches, keys, iterations, tolerances, and the arrays that the loss holds.
 """
 
 import functools
@@ -27,14 +27,14 @@ from jaxbounds.networks.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.programs.traces import coarseness
 
 Kernel = Callable[..., Any]
-"""`kernel(problem, static options, dynamic options) -> pytree of arrays`, traceable."""
+"""A method as a traceable `kernel(problem, static options, dynamic options)` -> arrays."""
 
 
 def as_key(key: Any, /) -> jax.Array:
-    """The key of JAX that somebody gave, `jax.random.key(0)` unless given.
+    """Return the user's key of JAX, or `jax.random.key(0)` unless given.
 
     Raises:
-        Refused: if it is no key.
+        Refused: if `key` is no key, or several keys.
     """
     if key is None:
         return jax.random.key(0)
@@ -44,13 +44,13 @@ def as_key(key: Any, /) -> jax.Array:
         raise Refused(f"key={key!r} is no key. Try jax.random.key(0)")
     if key.ndim != (0 if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else 1):
         raise Refused(
-            f"key.shape={key.shape}, which are several keys of shape (). Try one of them, as key[0]"
+            f"key.shape={key.shape} are several keys, expected one of shape (). Try key[0]"
         )
     return key
 
 
 def bytes_of_program(program: Any, /) -> int:
-    """Bytes that a compiled program needs, with arguments and results."""
+    """Return the bytes that a compiled program needs, with arguments and results."""
     memory = program.memory_analysis()
     parts = ("temp_size_in_bytes", "argument_size_in_bytes", "output_size_in_bytes")
     return sum(getattr(memory, part, 0) for part in parts)
@@ -76,7 +76,7 @@ class Program:
 
     @staticmethod
     def mark(arguments: tuple, /) -> Any:
-        """The key of a compiled program: shapes, dtypes, places and settings."""
+        """Return the key of a compiled program: shapes, dtypes, devices and settings of JAX."""
         config = jax.config.values
         settings = (
             config.get("jax_enable_x64"),
@@ -88,7 +88,7 @@ class Program:
         return structure, shapes, settings
 
     def compiled(self, arguments: tuple, /) -> tuple[Any, int]:
-        """The program for these arguments, and the bytes it needs with arguments and results."""
+        """Return the compiled program for these arguments, and the bytes that it needs."""
         mark = self.mark(arguments)
         if mark not in self._compiled:
             with explained(None, differentiated=True):
@@ -99,16 +99,17 @@ class Program:
 
 
 def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
-    """The largest entry of the gradient, a step away."""
+    """Return the largest entry of the gradient at the parameters plus `dynamic["step"]`."""
     at = problem.point + dynamic["step"] * (1 + jnp.abs(problem.point))
     return jnp.max(jnp.abs(jax.grad(problem.value)(at)))
 
 
 KEPT = 32
-"""Programs that are kept; the one that was not used for longest goes."""
+"""Programs that are kept; the least recently used one goes first. A larger number takes more
+memory and compiles less."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""Keys of traces that were the same twice."""
+"""Keys of losses that two traces found equal, so that no third trace is needed."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -121,23 +122,24 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
         signature.bind(*given)
     except TypeError as problem:
         raise Refused(
-            f"the loss is called as loss({', '.join(given)}) where batches are "
-            f"{'not ' if batches is None else ''}given, and takes {signature}: {problem}"
+            f"the loss is called as loss({', '.join(given)}), since batches are "
+            f"{'not ' if batches is None else ''}given, and takes {signature}: {problem}. Try a "
+            f"loss of ({', '.join(given)})"
         ) from None
 
 
 class Point:
-    """A loss at a point, on batches: what kernels are run at.
+    """A loss at a point, on batches. A kernel runs at a `Point`.
 
-    The loss is traced here, as it is now: what somebody changes in place later is not seen.
+    The constructor traces the loss, so that later changes in place have no effect.
 
     Args:
-        loss: `loss(params)`, or `loss(params, batch)` where batches are given.
-        params: the point.
+        loss: `loss(params)`, or `loss(params, batch)` if batches are given.
+        params: the parameters.
         batches: one batch or a list of batches.
-        batch_size: cuts one pytree of examples into batches.
-        filter: which leaves.
-        of: which matrix.
+        batch_size: the number of examples in a batch, which cuts one pytree of examples.
+        filter: selects the parameters; all unless given.
+        of: the matrix, "hessian" or "ggn".
         heads: the axis of the heads for each pattern of a path, for kernels on one head.
 
     Raises:
@@ -158,11 +160,17 @@ class Point:
     ) -> None:
         check_matrix(loss, of)
         if not callable(loss):
-            raise Refused(f"loss must be a function of the parameters, got {type(loss).__name__}")
+            raise Refused(
+                f"loss must be a function of the parameters, got {type(loss).__name__}. Try a "
+                "function loss(params)"
+            )
         self.stream = stream_of(batches)
         if self.stream is not None:
             if batch_size is not None:
-                raise Refused("batch_size cuts arrays, and a stream has batches. Leave it out")
+                raise Refused(
+                    f"batch_size={batch_size} is given with a stream of batches, but batch_size "
+                    "cuts arrays. Try without batch_size"
+                )
             batches = self.stream.first
         _check_arguments(loss, batches)
         self.loss, self.params, self.of = loss, params, of
@@ -195,7 +203,7 @@ class Point:
         return max([least] + [coarseness(operation) for operation in narrow])
 
     def kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Find the object made for a loss with this trace, or make it now."""
+        """Return the object that was made for a loss with an equal trace, or make it now."""
         assert self._traced is not None
         key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
@@ -206,24 +214,24 @@ class Point:
         return _programs[key]
 
     def made(self, kernel: Kernel, static: dict) -> Program:
-        """The program of a kernel."""
+        """Return the program of a kernel, and keep it for later calls."""
         options = tuple(static.items())
         return self.kept((kernel, options), lambda: self.program(kernel, options))
 
     def program(self, kernel: Kernel, options: tuple, /) -> Program:
-        """The program of a kernel, which the caller keeps."""
+        """Return a new program of a kernel, which is not kept."""
         assert self._traced is not None
         return Program(kernel, self._traced, self.selection, self.of, options)
 
     def on(self, batch: Any, /) -> "Point":
-        """The loss at this point on another batch of a stream."""
+        """Return the loss at this point on another batch of a stream."""
         chosen = [entry[0] for entry in self.selection.chosen if entry]
         return Point(
             self.loss, self.params, Stream([batch]), filter=lambda p: p in chosen, of=self.of
         )
 
     def program_arguments(self, dynamic: dict, head: Any = None) -> tuple:
-        """The arguments of a program."""
+        """Return the arguments of a program."""
         assert self._traced is not None
         one = lambda leaf: leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
         head = None if head is None else jnp.asarray(head, jnp.int32)
@@ -244,15 +252,16 @@ class Point:
             raise Refused(ANOTHER)
 
     def is_transformed(self, *values: Any) -> bool:
-        """Whether the point, or one of these values, is inside of a transformation."""
+        """Return whether the point, or one of the values, is traced by a transformation of JAX."""
         tracers = (isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
         return self.is_traced or any(tracers)
 
     def refuse_not_finite(self, loss: Any, *results: Any) -> None:
-        """Raise where the loss, or a result of products with its Hessian, is not finite.
+        """Refuse a loss, or a result of products with its Hessian, that is not finite.
 
         Raises:
-            Refused: then, with the cause where the parameters or the batches show it.
+            Refused: if a number is not finite. The message has the cause, if parameters or batches
+                show it.
         """
         if self.is_transformed(loss, results):
             return
@@ -263,21 +272,22 @@ class Point:
             raise Refused(f"the loss, or its Hessian, is not finite: {cause}")
         if not np.isfinite(loss):
             raise Refused(
-                f"the loss is {float(loss)} at these parameters: it has no curvature there"
+                f"the loss is {float(loss)} at these parameters, so it has no curvature there. Try "
+                "parameters with a finite loss"
             )
         raise Refused(
-            f"the loss is {float(loss):.6g}, but products with its Hessian are not finite: look "
-            "for a root, a norm or a logarithm at 0"
+            f"the loss is {float(loss):.6g}, but products with its Hessian are not finite. Try to "
+            "avoid a root, a norm or a logarithm at 0"
         )
 
     def refuse_constant(self, *results: Any, head: Any = None) -> None:
-        """Raise where all results are 0 because the loss does not depend on the parameters.
+        """Refuse results that are all 0 because the loss does not depend on the parameters.
 
-        The gradient at this point, at three random ones and at NaN decides: a loss that is flat at
-        one point, linear, or multiplied by 0, depends on its parameters.
+        The gradient decides, at this point, at three random points and at NaN. So a loss that is
+        flat at one point, linear, or multiplied by 0 still counts as dependent.
 
         Raises:
-            Refused: then.
+            Refused: if the loss does not depend on the parameters.
         """
         if self.is_transformed(head, results):
             return
@@ -298,15 +308,15 @@ class Point:
         )
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
-        """Bytes that the program needs; it is compiled, not run."""
+        """Return the bytes that the program needs; it is compiled, not run."""
         arguments = self.program_arguments(dynamic, head)
         return self.made(kernel, static).compiled(arguments)[1]
 
     def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
-        """Raise where `need` is over the limit.
+        """Refuse a computation that needs more bytes than the limit.
 
         Raises:
-            Refused: then, with the numbers.
+            Refused: if `need` exceeds `limit`.
         """
         size, dtype = self.selection.size, self.selection.dtype
         refuse_over(need, limit, f"{what} of {size} parameters in {dtype.name} needs", advice)
@@ -322,19 +332,19 @@ class Point:
         advice: str = "",
         head: Any = None,
     ) -> Any:
-        """Run a kernel.
+        """Run a kernel at this point.
 
         Args:
             kernel: `kernel(problem, static, dynamic)`, traceable.
-            static: options that its program depends on.
-            dynamic: options that are arguments of its program.
-            limit: bytes that it may need.
-            what: it computes, for messages.
-            advice: for one that needs more.
-            head: which head, where the point is of one.
+            static: options that the program depends on.
+            dynamic: options that are arguments of the program.
+            limit: bytes that the program may need.
+            what: the name of the computed quantity, for messages.
+            advice: the advice of the message if more memory is needed than the limit.
+            head: the number of the head, if the point covers the parameters of one head.
 
         Raises:
-            Refused: if it needs more memory than the limit; nothing has been run then.
+            Refused: if the program needs more memory than the limit; nothing has been run then.
         """
         if self.is_transformed(head, dynamic):
             with explained(None, differentiated=True):

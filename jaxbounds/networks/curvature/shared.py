@@ -1,10 +1,11 @@
-"""A Krylov factorisation that all questions at a point share, around a compiled product.
+"""A Krylov factorisation that all methods at a point share, around a compiled product.
 
 The extremes, the top, the density and the trace of one matrix need the products with one sequence
-of orthonormal vectors. A `Run` holds that sequence. Each question reads the leading rows that it
-needs, and extends the run where rows are missing, so that an answer does not depend on the
-questions before it. NumPy looks at the small matrix: no look compiles a program. A question that
-needs more products than the basis has rows restarts the run, and the others then make a new one.
+of orthonormal vectors. A `Run` holds this sequence. Each method reads the leading rows that it
+needs, and extends the run if rows are missing, so that a result does not depend on the methods
+called before. NumPy diagonalises the small matrix, so that no look at it compiles a program. A
+method that needs more products than the basis has rows restarts the run, and later methods make a
+new run.
 """
 
 from typing import Any, NamedTuple
@@ -25,14 +26,15 @@ from jaxbounds.networks.curvature.lanczos import (
 )
 
 STEP = 4
-"""Products between looks at a run; more of them find convergence later, with fewer looks."""
+"""Products between two looks at a run. A larger number looks less and finds convergence later."""
 
 CONFIRM = 2
-"""Products after which a small residual must still be small; more of them are safer and cost."""
+"""Products after which a small residual must still be small. More of them are safer and cost more
+time."""
 
 FRESH = 10
-"""Products that a run goes on for after its space was exhausted, in random directions. More of them
-find more of the eigenvalues that the first space has passed over."""
+"""Products in random directions after a run has exhausted its Krylov space. More of them find more
+of the eigenvalues that the exhausted space has missed."""
 
 _masked_unit = jax.jit(lambda vector, mask: _unit(vector * mask))
 _combined = jax.jit(lambda coefficients, basis: _unit(_dot(coefficients, basis)))
@@ -41,24 +43,24 @@ _rotated = jax.jit(_dot, donate_argnums=1)
 
 @jax.jit
 def _measured(vector: Array, image: Array) -> Array:
-    """The Rayleigh quotient of a unit vector and its residual, from its image."""
+    """Return a unit vector's Rayleigh quotient and residual, from its product with the matrix."""
     value = _dot(vector, image)
     return jnp.stack([value, jnp.linalg.norm(image - value * vector)])
 
 
 def rayleigh(operator: Operator, vector: Array, /) -> tuple[np.floating, np.floating]:
-    """The Rayleigh quotient of a unit vector and its residual, by one product."""
+    """Return a unit vector's Rayleigh quotient and residual, by one product."""
     value, residual = np.asarray(_measured(vector, operator(vector)))
     return value, residual
 
 
 class Look(NamedTuple):
-    """The leading rows of a run, seen in float64.
+    """The Ritz values of the leading k rows of a run, in float64.
 
     Attributes:
         values: (k,), Ritz values, ascending.
-        vectors: (k, k), their coefficients as columns.
-        estimates: (k,), the residual that the recurrence gives for each.
+        vectors: (k, k), the coefficients of the Ritz vectors in the rows, as columns.
+        estimates: (k,), the residual of each Ritz pair, estimated by the recurrence.
     """
 
     values: np.ndarray
@@ -66,7 +68,7 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Whether the residuals of each end are small, or the upper end stays below the floor."""
+        """Return for each end whether its residuals are small, or its values below the floor."""
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False
@@ -76,18 +78,18 @@ class Look(NamedTuple):
 
 
 class Run:
-    """A partial factorisation from a random start, which grows up to its number of rows."""
+    """A partial Lanczos factorisation from a random start, which grows to its number of rows."""
 
     def __init__(
         self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, mask: Array
     ) -> None:
-        """Nothing is multiplied yet.
+        """Draw the start vector; no product is done yet.
 
         Args:
-            operator: a linear map, a program by itself.
-            key: draws the start and fresh directions.
-            rows: of the basis.
-            dtype: of the vectors.
+            operator: a linear map, compiled by itself.
+            key: draws the start vector, and a random direction when the space is exhausted.
+            rows: the number of rows of the basis.
+            dtype: the dtype of the vectors.
             mask: 1 where vectors may have entries, and 0 elsewhere.
         """
         start_key, self._key = jax.random.split(key)
@@ -105,20 +107,20 @@ class Run:
             self.filled, self.used, self._seen = self.filled + 1, self.used + 1, None
 
     def _projected(self) -> tuple[np.ndarray, float]:
-        """The small matrix, upper triangle, and the last coupling."""
+        """Return the upper triangle of the matrix on the rows, and the last coupling."""
         if self._seen is None:
             upper = np.asarray(self._state.projected, np.float64)
             self._seen = np.triu(upper), float(self._state.coupling)
         return self._seen
 
     def matrix(self, k: int) -> np.ndarray:
-        """The matrix on the first k rows, (k, k)."""
+        """Return the matrix on the first k rows, (k, k)."""
         self._extend(k)
         upper = self._projected()[0][:k, :k]
         return upper + np.triu(upper, 1).T
 
     def look(self, k: int) -> Look:
-        """Ritz values on the first k rows; NaN where a product was not finite."""
+        """Return Ritz values and vectors on the first k rows; NaN if a product was not finite."""
         matrix = self.matrix(k)
         if not np.isfinite(matrix).all():
             nothing = np.full(k, np.nan)
@@ -129,7 +131,7 @@ class Run:
         return Look(values, vectors, np.abs(beyond @ vectors))
 
     def exhausted_at(self) -> int:
-        """The rows after which the space was exhausted for the first time; far beyond if never."""
+        """Return after how many rows the Krylov space was first exhausted; 2^62 if never."""
         upper, coupling = self._projected()
         eps = float(jnp.finfo(self._state.vector.dtype).eps)
         beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))
@@ -137,13 +139,13 @@ class Run:
         return int(gone[0]) + 1 if gone.size else 2**62
 
     def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
-        """The unit Ritz vector of a value, its Rayleigh quotient and its residual.
+        """Return a unit Ritz vector, its Rayleigh quotient and its residual.
 
-        The first question about a pair costs one product.
+        The first call for a pair costs one product.
 
         Args:
-            look: at the first k rows, as they are now.
-            index: of the value.
+            look: a look at the first k rows, as they are now.
+            index: the index of the Ritz value.
         """
         k = look.values.size
         if (k, index) not in self._pairs:
@@ -152,23 +154,23 @@ class Run:
         return self._pairs[k, index]
 
     def vector(self, look: Look, index: int, /) -> Array:
-        """The unit Ritz vector of a value."""
+        """Return the unit Ritz vector of the value with this index."""
         wide = np.zeros(self.rows)
         wide[: look.values.size] = look.vectors[:, index]
         return _combined(jnp.asarray(wide, self._state.vector.dtype), self._state.basis)
 
     @property
     def basis(self) -> Array:
-        """The rows, (rows, n); zero from `filled` on."""
+        """The rows of the basis, (rows, n); zero from `filled` on."""
         return self._state.basis
 
     def restart(self, look: Look, low: int, kept: int) -> None:
-        """Keep Ritz vectors of a full basis, and drop the rest.
+        """Keep some Ritz vectors of a full basis, and drop the rest of the basis.
 
         Args:
-            look: at all rows.
-            low: how many of the lower end.
-            kept: how many in all.
+            look: a look at all rows.
+            low: the number of kept vectors with the least values.
+            kept: the number of all kept vectors.
         """
         m, dtype = self.rows, self._state.vector.dtype
         index = np.r_[np.arange(low), m - kept + np.arange(low, kept)].astype(int)
@@ -178,7 +180,7 @@ class Run:
         self._state = self._state._replace(
             basis=_rotated(jnp.asarray(turn, dtype), self._state.basis),
             projected=jnp.asarray(projected, dtype),
-            # The next image has a part in each kept row: no recurrence of two terms until then.
+            # The next image has a part in each kept row: the recurrence of two terms starts later.
             coupling=jnp.zeros((), dtype),
             filled=jnp.asarray(kept, jnp.int32),
         )
@@ -186,14 +188,14 @@ class Run:
 
 
 class Found(NamedTuple):
-    """Ritz pairs of the ends.
+    """The wanted Ritz pairs of both ends of a spectrum.
 
     Attributes:
-        pairs: a unit vector, its Rayleigh quotient and its residual for each wanted one, from the
-            least value to the greatest; empty where the upper end stays below the floor.
+        pairs: (unit vector, Rayleigh quotient, residual) for each wanted pair, from the least
+            value to the greatest; empty if the upper end stays below the floor.
         least: the least Ritz value.
         greatest: the greatest Ritz value.
-        products: used, without one for each pair.
+        products: the number of products, without the one for each pair's residual.
     """
 
     pairs: list[tuple[Array, np.floating, np.floating]]
@@ -212,17 +214,18 @@ def pairs_of(
     least: int,
     floor: float = -np.inf,
 ) -> Found:
-    """The wanted Ritz pairs of a run, which goes on until their residuals are small.
+    """Extend a run until the residuals of the wanted Ritz pairs are small, and return the pairs.
 
-    A residual counts as small where it is small again `CONFIRM` products later.
+    A residual counts as small if it is small again `CONFIRM` products later.
 
     Args:
-        run: see there; not restarted yet.
-        wanted: how many of each end.
-        tolerance: of the residuals, relative to the spectral scale; 0 does all products.
+        run: a run that was not restarted yet.
+        wanted: the number of pairs of each end.
+        tolerance: the residual that counts as small, relative to the spectral scale; 0 does all
+            products.
         limit: products at most.
-        least: products at least, where the limit allows them.
-        floor: the upper end need not converge below this value.
+        least: products at least, if the limit allows them.
+        floor: the upper end need not converge if its values stay below this number.
     """
     m = run.rows
     k = min(max(least, wanted.low + wanted.high + CONFIRM), m, limit)
@@ -237,7 +240,7 @@ def pairs_of(
         if done or used >= limit or not np.isfinite(look.values).all():
             break
         if k == m:
-            # Ritz vectors are kept for the end that still needs them.
+            # The restart keeps Ritz vectors of the end that has not converged.
             kept = max(m // 2, 1)
             low = {(True, False): kept // 4, (False, True): kept - kept // 4}.get(small, kept // 2)
             run.restart(look, low, kept)

@@ -1,4 +1,4 @@
-"""The part of a direction that lies in each leaf, layer or head; and which axes the heads have."""
+"""The share of a direction's squared norm in each leaf, layer or head; the axes of the heads."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from jaxbounds.networks.curvature.paths import Params, leaves_of, sharing_of
 
 
 def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
-    """The part of a direction's squared norm in each leaf, or in each layer, the largest first.
+    """Return the share of a direction's squared norm in each leaf or layer, the largest first.
 
     Args:
         vector: a pytree like `Extremes.vector_minimum`.
-        depth: how many names of the path make a layer; whole paths unless given.
+        depth: the number of leading names of a path that name a layer; all names unless given.
     """
     found: dict[str, float] = {}
     for path, leaf in _once(vector):
@@ -28,14 +28,14 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
 
 
 def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H"]:
-    """The part of a direction's squared norm in each head; the rest lies outside of them.
+    """Return the share of a direction's squared norm in each head; the rest lies outside of heads.
 
     Args:
         vector: a pytree like `Extremes.vector_minimum`.
         heads: the axis of the heads for each pattern of a path.
 
     Raises:
-        Refused: as `select`.
+        Refused: if `heads` matches no leaf, or leaves have different numbers of heads.
     """
     selection = select(vector, heads=heads)
     own, _ = selection.arrays(vector)
@@ -50,7 +50,7 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
 
 
 def _once(tree: Params) -> list[tuple[str, Any]]:
-    """The leaves by path; one that stands in several places by the first."""
+    """Return the leaves by path; a leaf that stands in several places has its first path."""
     found, sharing = [(path, leaf) for path, leaf, _ in leaves_of(tree)], sharing_of(tree)
     return found if sharing is None else sharing.once(found)
 
@@ -60,13 +60,13 @@ def _reals(tree: Params) -> list[Array]:
 
 
 def head_axes(params: Params, /) -> dict[str, int]:
-    """The axes of the heads in Flax's attention (linen and nnx), for `heads=`.
+    """Return the axes of the heads in Flax's attention (linen and nnx), for `heads=`.
 
-    Their query, key and value have kernels (features, H, d) and biases (H, d), and the output a
-    kernel (H, d, features).
+    In Flax's attention, query, key and value have kernels (features, H, d) and biases (H, d), and
+    the output has a kernel (H, d, features).
 
     Raises:
-        Refused: if there is no such attention.
+        Refused: if the parameters have no attention of this form.
     """
     found: dict[str, int] = {}
     for path, leaf, _ in leaves_of(params):
@@ -78,7 +78,7 @@ def head_axes(params: Params, /) -> dict[str, int]:
             found[path] = 0
     if not found:
         raise Refused(
-            "no attention with kernels (features, H, d) named query, key, value, out was found: "
-            "give heads={path pattern: axis}"
+            "no attention with kernels (features, H, d) named query, key, value, out was found. "
+            "Try heads={path pattern: axis}"
         )
     return found

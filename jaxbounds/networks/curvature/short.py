@@ -1,8 +1,8 @@
-"""A Krylov run on short vectors in NumPy: no step of it compiles a program.
+"""A Krylov run on short vectors in NumPy, which compiles no program for its steps.
 
 The steps of `Run` are programs for vectors of one length. A block of a few thousand parameters has
-vectors of a length of its own, for which the programs would take longer to compile than to run. A
-short vector also leaves room for as many rows as there are products, so that nothing restarts.
+vectors of another length, for which the programs would take longer to compile than to run. Short
+vectors also leave memory for as many rows as there are products, so that no run restarts.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from jaxbounds.networks.curvature.shared import Look, Run
 
 
 def is_short(size: int, rows: int, /) -> bool:
-    """Whether so many rows of that length stay in the caches in float64."""
+    """Return whether `rows` vectors of length `size` stay in the processor's caches in float64."""
     return size * rows * 8 <= BASIS_BYTES
 
 
@@ -26,13 +26,13 @@ def _unit(vector: np.ndarray) -> np.ndarray:
 
 
 class ShortRun(Run):
-    """A run whose rows, in float64, are NumPy's; the products keep their own precision.
+    """A run whose rows are NumPy arrays in float64. The products keep the precision of `dtype`.
 
     Args:
-        operator: a linear map, a program by itself.
-        key: draws the start and fresh directions.
-        rows: of the basis, at least as many as the products that are asked for.
-        dtype: of the vectors that the operator takes.
+        operator: a linear map, compiled by itself.
+        key: draws the start vector, and a random direction when the space is exhausted.
+        rows: the number of rows of the basis, at least the number of products that a caller needs.
+        dtype: the dtype of the vectors that the operator takes.
         size: the length of vectors.
     """
 
@@ -51,7 +51,7 @@ class ShortRun(Run):
         return np.asarray(self._operator(jnp.asarray(vector, self._dtype)), np.float64)
 
     def _less(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A vector less its projections on the rows, removed twice, and its coefficients."""
+        """Return the vector minus its projections on the rows, removed twice, and their lengths."""
         rows, column = self._rows[: self.filled], np.zeros(self.filled)
         for _ in range(2):
             part = rows @ vector
@@ -68,7 +68,7 @@ class ShortRun(Run):
             self._coupling = float(np.linalg.norm(rest))
             self._scale = max(self._scale, float(np.linalg.norm(image)))
             self._vector = _unit(rest)
-            # As in `Run`: what is left may be noise, and may be the way to an end.
+            # As in `Run`: the rest is rounding noise, or it points to an eigenvector.
             if self._coupling <= 16 * float(np.finfo(self._dtype).eps) * self._scale:
                 self._vector, self._coupling = self._fresh(self._vector), 0.0
 
@@ -85,14 +85,14 @@ class ShortRun(Run):
         return np.triu(self._small), self._coupling
 
     def exhausted_at(self) -> int:
-        """The rows after which the space was exhausted for the first time; far beyond if never."""
+        """Return after how many rows the Krylov space was first exhausted; 2^62 if never."""
         beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
         eps = float(np.finfo(self._dtype).eps)
         gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())
         return int(gone[0]) + 1 if gone.size else 2**62
 
     def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
-        """The unit Ritz vector of a value, its Rayleigh quotient and its residual."""
+        """Return a unit Ritz vector, its Rayleigh quotient and its residual."""
         k = look.values.size
         if (k, index) not in self._pairs:
             vector = _unit(look.vectors[:, index] @ self._rows[:k])
@@ -104,10 +104,10 @@ class ShortRun(Run):
         return self._pairs[k, index]
 
     def vector(self, look: Look, index: int, /) -> Array:
-        """The unit Ritz vector of a value."""
+        """Return the unit Ritz vector of the value with this index."""
         return self.pair(look, index)[0]
 
     @property
     def basis(self) -> Array:
-        """The rows, (rows, n); zero from `filled` on."""
+        """The rows of the basis, (rows, n); zero from `filled` on."""
         return jnp.asarray(self._rows, self._dtype)

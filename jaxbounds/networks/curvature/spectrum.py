@@ -1,7 +1,8 @@
 """The density of a Hessian's eigenvalues, by stochastic Lanczos quadrature (Golub and Welsch).
 
-For a random unit vector v the values and first components of k Lanczos steps are the Gauss
-quadrature of the measure v^T delta(x - A) v, whose mean over v is the density of the eigenvalues.
+For a random unit vector v, k Lanczos steps give the nodes (Ritz values) and weights (squared first
+components) of the Gauss quadrature of the measure v^T delta(x - A) v. The mean of this measure over
+v is the density of the eigenvalues of A.
 """
 
 from collections.abc import Callable
@@ -24,32 +25,33 @@ from jaxbounds.networks.options import number as as_number
 from jaxbounds.networks.options import shown, whole
 
 PROBES = 4
-"""Random vectors that `spectrum` draws unless given; more of them cost products and lower the error
-as their root."""
+"""Random vectors that `spectrum` draws unless given. A larger number n costs more products, and the
+error falls as 1 / sqrt(n)."""
 
 MANY = 100_000
-"""Parameters from which `spectrum` draws one random vector; a larger number spends products where
-the error of one vector is small already."""
+"""Parameters from which on `spectrum` draws one random vector. A larger number draws more vectors
+for networks for which one vector already gives a small error."""
 
 ITERATIONS = 60
-"""Nodes of a random vector that `spectrum` takes at most unless given; a larger number resolves the
-density more finely and costs products."""
+"""Nodes at most that `spectrum` takes for a random vector unless given. A larger number resolves
+the density more finely and costs more products."""
 
 STORED_BYTES = 256 * 2**20
-"""Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises; a larger number needs
-more memory and spares copies of converged values."""
+"""Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises against it. A larger
+number needs more memory and avoids spurious copies of converged values in more cases."""
 
 
 @with_table
 class Spectrum(NamedTuple):
-    """Quadrature nodes and weights: each probe's weights sum to one.
+    """The nodes and weights of the quadrature; the weights of each probe sum to one.
 
     Attributes:
-        nodes: (probes, k), Ritz values.
-        weights: (probes, k).
-        size: parameters, the number of eigenvalues.
-        residuals: (probes, k), ||A u - node u|| of the unit vector u of each node: how far the
-            eigenvalues that it stands for lie apart. None means 0: each node is an eigenvalue.
+        nodes: (probes, k), the Ritz values.
+        weights: (probes, k), the weight of each node.
+        size: the number of parameters, which is the number of eigenvalues.
+        residuals: (probes, k), ||A u - node u|| for the unit Ritz vector u of each node. It is the
+            spread of the eigenvalues that the node stands for. None means 0: each node is an
+            eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]
@@ -58,22 +60,22 @@ class Spectrum(NamedTuple):
     residuals: Float[Array, "probes k"] | None = None
 
     def share_below(self, x: float) -> tuple[float, float]:
-        """The share of eigenvalues below `x`, and its error.
+        """Return the share of eigenvalues below `x`, and its error.
 
-        A node stands for its surroundings: the part of its weight that may lie beyond `x` is at
-        most r^2 / (r^2 + d^2), d away from `x`, where r is the residual of the node (Cantelli's
-        inequality: r^2 is the variance of the eigenvalues that the node stands for). Half of that
-        part is counted on either side and added to the error, the rest of which is the standard
-        error over the probes, or of one probe.
+        A node stands for several eigenvalues near it, with the variance r^2, where r is the
+        residual of the node. If the node lies at the distance d from `x`, at most the part
+        r^2 / (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts
+        half of this part on each side of `x`. The error combines this half with the standard error
+        over the probes, or with the standard error of one probe.
 
         Raises:
-            Refused: if `x` is no number.
+            Refused: if `x` is no real number.
         """
         x = as_number("x", x, example="0.0")
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         residuals = 0.0 if self.residuals is None else np.asarray(self.residuals, np.float64)
         weights = weights / weights.sum(axis=1, keepdims=True)
-        # What rounding does to the place of a node.
+        # The rounding error of a node.
         unit = 4 * float(jnp.finfo(self.nodes.dtype).eps)
         spread = residuals + unit * np.abs(nodes).max(axis=1, keepdims=True)
         if self.residuals is None:
@@ -86,15 +88,15 @@ class Spectrum(NamedTuple):
         return share, float(np.hypot(error, half))
 
     def _of_one(self, first: float, second: float) -> float:
-        """The standard error of one probe, from the means of f and of f^2 over the eigenvalues.
+        """Return the standard error of one probe, from the means of f and f^2 over the eigenvalues.
 
-        A random direction of n dimensions gives the mean of f with the variance
+        A random direction in n dimensions estimates the mean of f with the variance
         2 / (n + 2) (mean of f^2 - square of the mean of f).
         """
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """The mean over the eigenvalues of what was computed at nodes, and its standard error."""
+        """Return the mean over the eigenvalues of values at the nodes, and its standard error."""
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:
@@ -103,21 +105,24 @@ class Spectrum(NamedTuple):
         return float(samples[0]), self._of_one(float(samples[0]), second)
 
     def moment(self, power: int) -> tuple[float, float]:
-        """The mean of the eigenvalues' powers and its standard error; exact up to 2k - 1."""
+        """Return the mean of the eigenvalues' powers, with its standard error over the probes.
+
+        The quadrature with k nodes is exact for powers up to 2k - 1.
+        """
         as_number("power", power, example="2")
         with np.errstate(all="ignore"):
             values = np.asarray(self.nodes, np.float64) ** power
         return self._mean(self._finite(values, f"the power {power:g}"))
 
     def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
-        """The trace of f(A), and its standard error over the probes.
+        """Return the trace of f(A), and its standard error over the probes.
 
-        `np.log` gives the log-determinant of a positive definite matrix. The quadrature is exact
-        for polynomials up to the degree 2k - 1 (Ubaru, Chen and Saad, SIAM J. Matrix Anal. Appl.
-        38, 2017).
+        For f = `np.log` it is the log-determinant of a positive definite matrix. The quadrature
+        with k nodes is exact for polynomials up to the degree 2k - 1 (Ubaru, Chen and Saad, SIAM J.
+        Matrix Anal. Appl. 38, 2017).
 
         Args:
-            function: of nodes, in NumPy.
+            function: f, a function of the array of nodes, in NumPy.
 
         Raises:
             Refused: if f is not finite at a node with weight.
@@ -168,7 +173,7 @@ class Spectrum(NamedTuple):
         return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
 
     def plot(self, *, points: int = 400, width: float | None = None) -> Any:
-        """The density on a logarithmic axis, and the nodes below it, as a figure."""
+        """Draw the density on a logarithmic axis, and the nodes below it; return the figure."""
         import matplotlib.pyplot as plt
 
         low, high = float(jnp.min(self.nodes)), float(jnp.max(self.nodes))
@@ -189,7 +194,7 @@ class Spectrum(NamedTuple):
 
 
 def _error(samples: np.ndarray) -> float:
-    """The standard error of the mean; infinite from one sample."""
+    """Return the standard error of the mean; infinite for one sample."""
     count = len(samples)
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
@@ -201,14 +206,14 @@ def _stored(operator: Any, start: Array, key: Array, k: int) -> tuple[Array, Arr
 
 
 def _recurred(carry: tuple, image: Array) -> tuple[tuple, tuple[Array, Array]]:
-    """One step of the bare recurrence."""
+    """Do one step of Lanczos without orthogonalisation against earlier vectors."""
     before, vector, coupling, scale = carry
     eps = jnp.finfo(vector.dtype).eps
     scale = jnp.maximum(scale, jnp.linalg.norm(image))
     alpha = vector @ image
     rest = image - alpha * vector - coupling * before
     beta = jnp.linalg.norm(rest)
-    # An exhausted space ends the recurrence: what follows has no weight.
+    # An exhausted space ends the recurrence: later nodes have no weight.
     beta = jnp.where(beta <= 64 * eps * scale, 0, beta)
     following = jnp.where(beta > 0, rest / jnp.where(beta > 0, beta, 1), 0)
     return (vector, following, beta, scale), (alpha, beta)
@@ -227,7 +232,7 @@ def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
 def _bare(
     operator: Any, start: Array, k: int, *, hosted: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Three vectors of memory; copies of converged values share their weight."""
+    """Run Lanczos with three vectors of memory; copies of a converged value share its weight."""
     zero = jnp.zeros((), start.dtype)
     carry = (jnp.zeros_like(start), start, zero, zero)
     if hosted:
@@ -241,12 +246,12 @@ def _bare(
 
 
 def _keys(key: Array, probes: int) -> Array:
-    """A key for each probe: the first starts the run that other questions share."""
+    """Return a key for each probe; the first key starts the run that all methods share."""
     return jnp.stack([key, *(jax.random.fold_in(key, 1000 + i) for i in range(1, probes))])
 
 
 def _start(key: Array, size: int, dtype: Any) -> Array:
-    """A direction, each as likely as any other; as `Run` draws it."""
+    """Draw a uniform random unit vector, equal to the start vector of a `Run` with this key."""
     return _unit(jax.random.normal(jax.random.split(key)[0], (size,), dtype))
 
 
@@ -286,10 +291,10 @@ def spectrum_at(
     probes: int | None = None,
     iterations: int | None = None,
 ) -> Spectrum:
-    """The density of the Hessian's eigenvalues; see `Curvature.spectrum`.
+    """Estimate the density of the Hessian's eigenvalues; see `Curvature.spectrum`.
 
     Raises:
-        Refused: as there.
+        Refused: as `Curvature.spectrum`.
     """
     size, dtype = point.selection.size, point.selection.dtype
     rows = default_basis(size, 200, dtype)

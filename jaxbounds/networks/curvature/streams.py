@@ -1,4 +1,4 @@
-"""Batches that are read again at each product: more data than memory holds."""
+"""Batches that are read again at each product, for more data than the memory holds."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,17 +16,17 @@ class Stream:
     """Batches of a re-iterable (a Dataset, a DataLoader), or of a function that makes an iterator.
 
     Attributes:
-        first: a batch, in NumPy.
+        first: the first batch, in NumPy.
     """
 
     def __init__(self, source: Any) -> None:
         self._source = source
         self.first = next(iter(self), None)
         if self.first is None:
-            raise Refused(f"{type(source).__name__} gives no batch. Try one or more")
+            raise Refused(f"data={type(source).__name__} gives no batch. Try one or more batches")
 
     def __iter__(self) -> Iterator[Any]:
-        """One pass over the batches."""
+        """Iterate over the batches once."""
         source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
             raise Refused(
@@ -49,7 +49,7 @@ class Stream:
 
 
 def stream_of(data: Any, /) -> Stream | None:
-    """The stream that somebody gave; None where the data are a pytree of arrays, or a list."""
+    """Return the data as a stream; None if they are a pytree of arrays, or a list of batches."""
     if isinstance(data, Stream):
         return data
     listed = isinstance(data, str | bytes | Iterator | Listed)
@@ -62,24 +62,24 @@ def stream_of(data: Any, /) -> Stream | None:
 
 
 def examples(batch: Any, /) -> int:
-    """How many examples a batch has: the length that all of its arrays share, else 1."""
+    """Return the number of examples of a batch: the length that all its arrays share, else 1."""
     lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in jax.tree.leaves(batch)}
     (n,) = lengths if len(lengths) == 1 else (1,)
     return n or 1
 
 
 def shape_of(batch: Any, /) -> Any:
-    """The structure, shapes and dtypes of a batch, on which its program depends."""
+    """Return the structure, shapes and dtypes of a batch, on which its program depends."""
     leaves, structure = jax.tree.flatten(batch)
     return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
 
 
 Part = Callable[[Any, Any], tuple[Any, Any]]
-"""`part(batch, vector) -> (image, loss)` of one batch."""
+"""A function `part(batch, vector)`: the product of one batch's matrix, and the loss."""
 
 
 class StreamedProduct:
-    """The product of a mean over a stream; a batch counts as many times as it has examples.
+    """The product with the mean matrix over a stream; a batch weighs as its number of examples.
 
     Attributes:
         value: the mean loss of the first pass.
@@ -91,7 +91,7 @@ class StreamedProduct:
         self.value = self._pass(zero)[1]
 
     def __call__(self, vector: Any) -> Any:
-        """The matrix times a vector, in one pass."""
+        """Return the matrix times a vector, in one pass over the stream."""
         return self._pass(vector)[0]
 
     def _pass(self, vector: Any) -> tuple[Any, Any]:

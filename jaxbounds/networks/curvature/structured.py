@@ -1,14 +1,14 @@
 """Certified extreme eigenvalues of "block-diagonal plus rank n" matrices, linear in the blocks.
 
-For M = D + Z Z^T with D = diag(lambda) and Z of n columns, Sylvester's law of inertia applied to
-[[D - s, Z], [Z^T, -I]] gives
+Let M = D + Z Z^T with D = diag(lambda) and n columns of Z. Sylvester's law of inertia, applied to
+[[D - s, Z], [Z^T, -I]], gives
 
     #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z},
 
-an n x n problem whatever the size of D. Two such counts around a candidate prove that the least
-(greatest) eigenvalue lies between them. Candidates come from shift-inverted Lanczos, where
-(M - s)^-1 is applied by the Woodbury identity; if one cannot be certified, bisection on the count
-takes over, which always ends.
+which is an n x n problem for any size of D. Two counts, at shifts s around a candidate, prove that
+the least (greatest) eigenvalue lies between the shifts. Shift-inverted Lanczos gives candidates; it
+applies (M - s)^-1 by the Woodbury identity. If the counts do not certify a candidate, bisection on
+the count follows, which always ends.
 """
 
 from functools import partial
@@ -45,9 +45,9 @@ class CertifiedExtremes(NamedTuple):
 def count_below(
     poles: Float[Array, " P"], factor: Float[Array, "P n"], shift: Float[Array, ""], /
 ) -> Int[Array, ""]:
-    """How many eigenvalues of diag(poles) + factor factor^T lie below `shift`."""
+    """Return the number of eigenvalues of diag(poles) + factor factor^T below `shift`."""
     gap = poles - shift
-    # A pole at the shift itself is moved aside by one unit in the last place.
+    # A pole that equals the shift moves aside by one unit in the last place.
     tiny = jnp.finfo(poles.dtype).eps * jnp.maximum(jnp.max(jnp.abs(poles)), 1e-300)
     gap = jnp.where(gap == 0, tiny, gap)
     capacitance = jnp.eye(factor.shape[1], dtype=poles.dtype) + factor.T @ (factor / gap[:, None])
@@ -56,11 +56,11 @@ def count_below(
 
 
 def _nearest(poles, factor, shift, iterations, key):
-    """The eigenvalue nearest to a shift outside the spectrum, by shift-inverted Lanczos."""
+    """Estimate the eigenvalue nearest to a shift outside the spectrum (shift-inverted Lanczos)."""
     gap = poles - shift
     capacitance = jnp.eye(factor.shape[1], dtype=poles.dtype) + factor.T @ (factor / gap[:, None])
-    # Explicit, since two triangular solves for each of many vectors are slower than one product;
-    # an inaccurate candidate costs time, never correctness.
+    # The inverse is explicit: one product for each vector is faster than two triangular solves.
+    # An inaccurate candidate costs time, never correctness.
     solve = jnp.linalg.inv(capacitance)
 
     def inverse(vector):
@@ -76,11 +76,11 @@ class _Search(NamedTuple):
     """A search for one end of the spectrum, between a point outside and a point beyond the end.
 
     Attributes:
-        outer: no eigenvalue lies between `outer` and the outside.
-        inner: one eigenvalue lies between `inner` and the outside.
-        known: a count has confirmed `outer`, and one has confirmed `inner`.
-        counts: counts so far.
-        halvings: counts so far at the middle of the two.
+        outer: a shift; no eigenvalue lies between it and the outside of the spectrum.
+        inner: a shift; at least one eigenvalue lies between it and the outside.
+        known: two booleans: whether a count has confirmed `outer`, and `inner`.
+        counts: the number of counts so far.
+        halvings: the number of counts so far at the middle of `outer` and `inner`.
     """
 
     outer: Array
@@ -91,12 +91,12 @@ class _Search(NamedTuple):
 
 
 def _bracket(passed, outer, inner, candidate, width, steps=100):
-    """A bracket of one end of the spectrum: `passed` is false at outer and true at inner.
+    """Bracket one end of the spectrum: `passed` is false at outer and true at inner.
 
-    `passed(s)` says whether s lies beyond at least one eigenvalue as seen from `outer`. The search
-    asks on both sides of the candidate first; if the candidate is off, either count still moves one
-    end. The search asks at the middle next, and at an end that no count has confirmed last. One
-    loop holds the one call of `passed`, since each call takes seconds to compile.
+    `passed(s)` says whether at least one eigenvalue lies between s and `outer`. The search first
+    counts on both sides of the candidate; if the candidate is off, either count still moves one end
+    of the bracket. It then counts at the middle, and last at an end that no count has confirmed.
+    `passed` is called at one place, in one loop, since each place takes seconds to compile.
     """
     towards = jnp.sign(inner - outer) * width / 2
     tried = jnp.stack([candidate - towards, candidate + towards])
@@ -137,18 +137,19 @@ def structured_extremes(
     iterations: int = 40,
     key: jax.Array | None = None,
 ) -> CertifiedExtremes:
-    """Extreme eigenvalues of blockdiag(blocks) + F F^T, F the (H p, n) matrix of `factor`.
+    """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
-    Cost: H eigenproblems of size p, then `2 * iterations` products of H p n and a dozen n x n
-    eigenproblems; memory about `4 * iterations * H * p` numbers. Linear in H.
+    The function solves H eigenproblems of size p, then takes `2 * iterations` products of H p n
+    operations and a dozen n x n eigenproblems. It needs memory for about `4 * iterations * H * p`
+    numbers. Time and memory are linear in H.
 
     Args:
         blocks: the symmetric diagonal blocks.
-        factor: the rows of F, by block.
-        relative: width of the brackets, as a multiple of the eigenvalue; never narrower than 128
-            eps times the spectral norm, which is what rounding leaves of a count.
-        iterations: of Lanczos for each candidate.
-        key: starts Lanczos; `jax.random.key(0)` unless given.
+        factor: the rows of the (H p, n) matrix F, by block.
+        relative: the width of a bracket, relative to the eigenvalue. A bracket is never narrower
+            than 128 eps times the spectral norm, because rounding spoils closer counts.
+        iterations: iterations of Lanczos for each candidate.
+        key: draws the start vector of Lanczos; `jax.random.key(0)` unless given.
 
     Raises:
         Refused: if the shapes do not match.
@@ -160,7 +161,7 @@ def structured_extremes(
     if blocks.shape != (heads, p, p):
         raise Refused(
             f"blocks must have shape (H, p, p) = {(heads, p, p)} to match factor's (H, p, n) = "
-            f"{factor.shape}, got {blocks.shape}"
+            f"{factor.shape}, got {blocks.shape}. Try blocks of factor's first two axes"
         )
     key = jax.random.key(0) if key is None else key
     return _structured(blocks, factor, key, relative=relative, iterations=iterations)
@@ -179,7 +180,7 @@ def _structured(blocks, factor, key, *, relative, iterations):
     low, high = jnp.min(poles), jnp.max(poles) + lift
     norm = jnp.maximum(jnp.abs(low), jnp.abs(high))
     floor = 128 * jnp.finfo(poles.dtype).eps * norm
-    # Outside the spectrum whatever the rounding, and far enough for the inverse to be benign.
+    # The margin keeps shifts outside the spectrum despite rounding, and M - s well conditioned.
     margin = 1e-3 * (high - low) + 4 * floor
 
     def end(ends):

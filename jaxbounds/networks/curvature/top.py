@@ -1,4 +1,4 @@
-"""Several eigenpairs of one end of a spectrum; deflation shows whether one was passed over."""
+"""Several eigenpairs of one end of a spectrum, and a search by deflation for missed ones."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -33,19 +33,19 @@ End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
 
 LEAST = 20
-"""Products at least of a run, the first one and the one that looks for copies; more of them pass
-over fewer eigenvalues, and cost."""
+"""Products at least of the first run, and of the run that looks for copies. A larger number costs
+more and misses fewer eigenvalues."""
 
 
 @with_table
 class Top(NamedTuple):
-    """Eigenpairs from one end of a spectrum inward.
+    """The k eigenpairs nearest to one end of a spectrum, the outermost first.
 
     Attributes:
-        values: (k,), Rayleigh quotients.
+        values: (k,), the Rayleigh quotients.
         residuals: (k,), ||A v - value v||: an eigenvalue lies within this distance. Only a dense
-            computation shows that none was passed over.
-        converged: (k,), whether the residual is small beside the spectral scale.
+            computation shows that no eigenvalue was missed.
+        converged: (k,), whether the residual is small relative to the spectral scale.
         vectors: k pytrees like the parameters, of norm one and orthogonal up to rounding.
     """
 
@@ -64,7 +64,7 @@ class Top(NamedTuple):
 
 @jax.jit
 def _deflated(image: Array, rows: Array, shifts: Array, v: Array, sign: Any = 1) -> Array:
-    """The image of v, with a sign, without what was found, which goes to the other end."""
+    """Return sign * A v with the found eigenvalues shifted to the other end of the spectrum."""
     return sign * image - (shifts * _dot(rows, v)) @ rows
 
 
@@ -76,7 +76,7 @@ def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
-    """A further pair in the place of the least one, orthogonal to the others."""
+    """Replace the pair with the least value by another pair, made orthogonal to the others."""
     least = jnp.argmin(values)
     others = rows.at[least].set(0)
     vector = vector - _dot(others, vector) @ others
@@ -86,10 +86,11 @@ def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[
 def _greatest(
     operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array]:
-    """Unit vectors of the k greatest eigenvalues, and the spectral scale.
+    """Return unit vectors of the k greatest eigenvalues, and the spectral scale.
 
-    One iteration finds k pairs. It may pass over copies of an eigenvalue, so another one from a
-    fresh start follows, in which these are moved to the other end, until it finds none above them.
+    One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. So another run from a
+    fresh start follows, with the found eigenvalues shifted to the other end of the spectrum. Runs
+    repeat until a run finds no eigenvalue above the found ones.
     """
     k, tolerance = static["k"], dynamic["tolerance"]
     shared = {"iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype}
@@ -121,7 +122,7 @@ def _greatest(
 
 
 def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
-    """Rows, their Rayleigh quotients and their residuals."""
+    """Return the rows, their Rayleigh quotients and their residuals."""
     return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
 
 
@@ -138,7 +139,7 @@ def _found(
 def _hosted(
     product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    """As `_found`, from the run that all questions share; a second one looks for what it passed."""
+    """Do as `_found`, from the run that all methods share; a second run looks for missed pairs."""
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])
     wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)
@@ -203,26 +204,28 @@ def top_at(
     basis: int | None = None,
     dense_limit: int = DENSE_LIMIT,
 ) -> Top:
-    """Several eigenpairs from one end; see `Curvature.top`.
+    """Return several eigenpairs from one end of the spectrum; see `Curvature.top`.
 
     Raises:
-        Refused: as there.
+        Refused: as `Curvature.top`.
     """
     selection = point.selection
     if end not in get_args(End):
-        raise Refused(f"end must be one of {', '.join(get_args(End))}, got {end!r}")
+        raise Refused(
+            f"end must be one of {', '.join(get_args(End))}, got {end!r}. Try end='greatest'"
+        )
     if not 1 <= whole("k", k, least=None) <= selection.size:
-        raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for")
+        raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for. Try k=1")
     if not isinstance(copies, bool):
         raise Refused(f"copies={copies!r} is neither True nor False. Try copies=True")
-    # A stream is read at each product, and fills no matrix.
+    # A product reads the whole stream, so a dense matrix would take one pass for each column.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     static |= {"k": k, "sign": 1 if end == "greatest" else -1}
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
     if not static["dense"]:
         static["copies"] = copies
-        # Room for the pairs beside what restarts keep.
+        # The basis has room for the pairs beside the vectors that a restart keeps.
         static["basis"] = min(max(static["basis"], 2 * k + 16), selection.size)
     values, residuals, converged, rows = run_hosted(
  point,

@@ -18,8 +18,9 @@ from jaxbounds.networks.options import whole
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
 SHARE = 5
-"""One of so many products is a probe of the rest, of the method "krylov"; the others span the
-space. A larger number shares more products with other questions and estimates the rest worse."""
+"""The method "krylov" spends one of this many products on a probe of the rest of the matrix, and
+the other products on the Krylov space. A larger number shares more products with other methods,
+and estimates the trace of the rest less accurately."""
 
 
 @with_table
@@ -27,9 +28,9 @@ class Trace(NamedTuple):
     """An estimate of a trace.
 
     Attributes:
-        estimate: unbiased.
-        standard_error: of it, from the spread over the probes.
-        products: used.
+        estimate: the estimate of the trace, unbiased.
+        standard_error: the standard error of the estimate, from the spread over the probes.
+        products: the number of products with the matrix.
         method: "hutchinson", "hutch++" or "krylov".
     """
 
@@ -50,7 +51,7 @@ def _orthonormal(rows: Array) -> Array:
 
 @jax.jit
 def _less(rows: Array, vectors: Array) -> Array:
-    """Vectors less their projections on orthonormal rows."""
+    """Return the vectors minus their projections on orthonormal rows."""
     high = jax.lax.Precision.HIGHEST
     return vectors - jnp.dot(jnp.dot(vectors, rows.T, precision=high), rows, precision=high)
 
@@ -58,7 +59,7 @@ def _less(rows: Array, vectors: Array) -> Array:
 def _estimated(
     operator: Operator, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """The exact part, and one estimate of the rest for each probe."""
+    """Return the trace in the sketch, and an estimate of the rest of the trace for each probe."""
     sketch_key, probe_key = jax.random.split(key)
     signs = lambda key, count: jnp.stack(
         [jax.random.rademacher(k, (size,), dtype) for k in jax.random.split(key, count)]
@@ -74,7 +75,7 @@ def _estimated(
 
 
 def _outside(basis: Array, rows: Array, vector: Array) -> Array:
-    """A vector less its projection on the first rows of an orthonormal basis."""
+    """Return a vector minus its projection on the first rows of an orthonormal basis."""
     high = jax.lax.Precision.HIGHEST
     first = jnp.arange(basis.shape[0], dtype=jnp.int32) < rows
     for _ in range(2):
@@ -85,7 +86,7 @@ def _outside(basis: Array, rows: Array, vector: Array) -> Array:
 
 @jax.jit
 def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
-    """Random signs, and their part outside of the space."""
+    """Return a vector of random signs, and its part outside of the Krylov space."""
     signs = jnp.where(normal < 0, -1, 1).astype(normal.dtype)
     return signs, _outside(basis, rows, signs)
 
@@ -94,18 +95,18 @@ def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
 def _sampled(
     basis: Array, rows: Array, signs: Array, image: Array, sums: tuple[Array, Array]
 ) -> tuple[Array, tuple[Array, Array]]:
-    """One estimate of the trace of the rest; the sums of estimates of its diagonal, and squares."""
+    """Return an estimate of the rest's trace, and update sums for the rest's diagonal and norm."""
     entries = signs * _outside(basis, rows, image)
     return jnp.sum(entries), (sums[0] + entries, sums[1] + jnp.sum(entries**2))
 
 
 def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tuple:
-    """The exact part in the Krylov space that all questions share, and samples of the rest.
+    """Return the exact trace in the shared Krylov space, and samples of the rest's trace.
 
-    The space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J. Matrix
-    Anal. Appl. 44, 2023). A sample has the variance 2 (||B||_F^2 - sum B_ii^2) of the rest B. The
-    products with the probes estimate both terms from all their entries, so that a few probes
-    give a reliable error.
+    The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
+    Matrix Anal. Appl. 44, 2023). Let B be the rest of the matrix outside of the space. A sample of
+    B's trace has the variance 2 (||B||_F^2 - sum B_ii^2). The products with the probes estimate
+    both terms from all their entries, so that a few probes give a reliable error.
     """
     rows, probes = static["rows"], static["probes"]
     run = product.run(key, max(static["basis"], rows))
@@ -123,7 +124,7 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
 
 
 def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """The exact part, one estimate of the rest for each probe, and the loss."""
+    """Return the exact part of the trace, an estimate of the rest for each probe, and the loss."""
     selection = problem.selection
     found = _estimated(
         problem.operator(), selection.size, selection.dtype, dynamic["key"], static, hosted=False
@@ -151,13 +152,15 @@ def trace_at(
     products: int = 30,
     method: Method = "auto",
 ) -> Trace:
-    """The trace of the Hessian; see `Curvature.trace`.
+    """Estimate the trace of the Hessian; see `Curvature.trace`.
 
     Raises:
-        Refused: as there.
+        Refused: as `Curvature.trace`.
     """
     if method not in get_args(Method):
-        raise Refused(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+        raise Refused(
+            f"method must be one of {', '.join(get_args(Method))}, got {method!r}. Try 'auto'"
+        )
     size = point.selection.size
     third = whole("products", products, least=None) // 3
     dtype = point.selection.dtype
@@ -169,10 +172,12 @@ def trace_at(
         raise Refused("method='krylov' runs outside of jit and vmap. Try method='hutch++'")
     least = {"hutch++": 6, "krylov": 10}.get(method, 2)
     if products < least:
-        raise Refused(f"{method} needs at least {least} products, got {products}")
+        raise Refused(
+            f"{method} needs at least {least} products, got {products}. Try products={least}"
+        )
     if method == "hutch++" and third > size:
         raise Refused(
-            f"a third of {products} products is more than the {size} parameters: use "
+            f"a third of {products} products is more than the {size} parameters. Try "
             "method='hutchinson', or the dense Hessian"
         )
     sketch = third if method == "hutch++" else 0

@@ -1,8 +1,8 @@
-"""A loss as it is now: traced anew at each call, its constants as data.
+"""The trace of a loss, made anew at each call, with the arrays that the loss holds as arguments.
 
-A loss may read what somebody changes in place: a module, an array, an attribute, a global name. So
-nothing is kept by what a function looks like; a compiled program is found again by the program that
-tracing the loss gives, and what the loss refers to are that program's arguments.
+A loss may read objects that the user changes in place: a module, an array, an attribute, a global
+name. So no result is cached by the identity of the function. A compiled program is found again by
+the trace of the loss, and the arrays that the loss refers to are arguments of the program.
 """
 
 import functools
@@ -23,29 +23,29 @@ from jaxbounds.programs.traces import bytes_of, draws, equations, narrow_operati
 
 
 class Part(NamedTuple):
-    """One traced function.
+    """A traced function of one pytree.
 
     Attributes:
-        closed: its equations, and the constants of this call.
-        result: the structure of what it returns.
+        closed: the function's equations, and the constants of this call.
+        result: the structure of the function's result.
     """
 
     closed: ClosedJaxpr
     result: Any
 
     def text(self) -> str:
-        """A text that tells this program from others, without the values of its arguments."""
+        """Return a text that differs between programs, and does not depend on arguments' values."""
         return f"{program_text(self.closed)} {self.result}"
 
     @classmethod
     def of(cls, function: Callable, example: Any, /) -> tuple["Part", list[Any]]:
-        """A function of one pytree, and the values that it holds, which are not kept in it."""
+        """Return the trace of a function of one pytree, and the arrays that the function holds."""
         part = _part(function, example)
         held = list(part.closed.consts)
         return cls(with_constants(part.closed, [None] * len(held)), part.result), held
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
-        """Its value, with other constants in their places."""
+        """Return the function's value at leaves of its argument, with these constants."""
         run = as_function(with_constants(self.closed, constants))
         return jax.tree.unflatten(self.result, run(*leaves))
 
@@ -56,7 +56,7 @@ def _kind(batch: tuple) -> Any:
 
 
 def _examples(groups: tuple[Group, ...] | None) -> Iterator[tuple]:
-    """A batch of each shape, without its numbers."""
+    """Yield a batch of each shape, as shapes and dtypes without numbers."""
     one = lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
     if groups is None:
         yield ()
@@ -70,18 +70,18 @@ def _part(function: Callable, *arguments: Any) -> Part:
 
 
 class TracedLoss:
-    """The programs of a loss, for each shape of its batches.
+    """The traces of a loss, one for each shape of its batches.
 
     Attributes:
-        key: equal for losses, on batches of one tree, that differ in their constants only.
-        constants: what the loss refers to, for each program.
-        narrow: operations that round more coarsely than the parameters are computed in.
+        key: equal for losses that differ only in their constants, on batches of one structure.
+        constants: the arrays that the loss refers to, for each trace.
+        narrow: the operations that round more coarsely than the dtype of the parameters.
     """
 
     def __init__(
         self, loss: Loss, selection: Selection, own: list, fixed: list, groups: Any, parted: bool
     ) -> None:
-        """Trace the loss; in two parts where a kernel works on them (`parted`)."""
+        """Trace the loss; if `parted`, trace the network and the outer loss apart."""
         self._selection, self._parted = selection, parted
         self._parts: dict[Any, Part] = {}
         for batch in _examples(groups):
@@ -111,23 +111,23 @@ class TracedLoss:
         with explained(None, differentiated=True):
             texts += self._rules(own, fixed, groups)
         digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
-        # Programs are found by the tree of a batch, too, which their text does not show.
+        # The key has the structure of a batch too, which the text of a program does not show.
         self.key = digest, tuple(self._parts)
 
     def _refuse_draws(self, kind: Any, held: int) -> None:
-        """Refuse a loss that draws from a state of its own: the trace would freeze one draw."""
+        """Refuse a loss that draws from its own random state: the trace would freeze one draw."""
         part = self._parts.get(("loss", kind)) or self._parts["outputs", kind]
         program = part.closed.jaxpr
         kept = [i < held for i in range(len(program.invars))]
         if draws(program, [True] * len(program.constvars) + kept):
             raise Refused(
                 "the loss draws random numbers from a state that it holds (dropout in train "
-                "mode?): its curvature would be that of one draw; switch it off (model.eval(), "
-                "deterministic=True), or pass the key in the batch"
+                "mode?), so its curvature would depend on one draw. Try to switch the draws off "
+                "(model.eval(), deterministic=True), or pass the key in the batch"
             )
 
     def _rules(self, own: list, fixed: list, groups: Any) -> list[str]:
-        """The derivatives that functions with rules of their own have; their text hides them."""
+        """Return the texts of custom derivative rules, which the text of the loss hides."""
         if not any("custom" in name for name in self.primitives):
             return []
         loss, texts = self.bound(self.constants), []
@@ -141,7 +141,7 @@ class TracedLoss:
         return texts
 
     def bound(self, constants: list[list[Any]], /) -> Loss:
-        """The loss as a function, with these constants."""
+        """Return the loss as a function, with these constants."""
         held = dict(zip(self._parts, constants))
 
         def at(which: str, first: list, batch: tuple) -> Any:
@@ -158,17 +158,17 @@ class TracedLoss:
 
     @functools.cached_property
     def primitives(self) -> frozenset[str]:
-        """The names of all operations."""
+        """The names of all operations of the loss."""
         programs = (part.closed.jaxpr for part in self._parts.values())
         return frozenset(eqn.primitive.name for program in programs for eqn in equations(program))
 
     @property
     def calls_back(self) -> bool:
-        """Whether it calls Python while it runs."""
+        """Return whether the loss calls Python while it runs."""
         return any("callback" in name for name in self.primitives)
 
     def same_as(self, other: "TracedLoss", /) -> bool:
-        """Whether another trace gave the same program with the same constants."""
+        """Return whether another trace has an equal program with equal constants."""
         ours, theirs = (
             [bytes_of(c) for held in traced.constants for c in held] for traced in (self, other)
         )
@@ -177,5 +177,5 @@ class TracedLoss:
 
 ANOTHER = (
     "the loss is another function at each call (does it draw random numbers or change state in "
-    "Python?): curvature needs a fixed loss; pass keys in the batch, or switch dropout off"
+    "Python?), and curvature needs a fixed loss. Try keys in the batch, or switch dropout off"
 )

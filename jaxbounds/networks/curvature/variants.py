@@ -1,6 +1,6 @@
-"""Losses whose Hessian or Gauss-Newton matrix is another matrix of the field.
+"""Losses whose Hessian or Gauss-Newton matrix is the Fisher or a preconditioned matrix.
 
-`Curvature` asks its questions of these matrices too, with residuals and standard errors.
+So all methods of `Curvature` serve these matrices too, with residuals and standard errors.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""Factor of the outer loss, without a unit: the Hessian of half a mean of squares is 1 / n."""
+"""Factor of the outer loss. With 0.5 the Hessian of the mean of n squares is 1 / n; a larger factor
+scales the Fisher matrix."""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
@@ -55,7 +56,7 @@ def preconditioned(
     decay: float = 0.999,
     epsilon: float = 1e-8,
 ) -> tuple[Callable, Params]:
-    """The loss in the coordinates in which an adaptive optimiser is gradient descent.
+    """Return the loss in the coordinates in which an adaptive optimiser is gradient descent.
 
     With P = diag(sqrt(nu) + epsilon), where nu is the optimiser's second moment, the Hessian of the
     returned loss at the returned point is P^(-1/2) H P^(-1/2). Its greatest eigenvalue is the
@@ -69,18 +70,21 @@ def preconditioned(
 
     Args:
         loss: `loss(params)` or `loss(params, batch)`.
-        params: a pytree of arrays, as the optimiser was initialised with.
-        state: of an Optax optimiser that holds one second moment `nu`: adam, adamw, rmsprop, lamb.
-        decay: beta_2 of the optimiser, without a unit; a larger value corrects the bias of young
-            moments more. A moment without a count (rmsprop) is taken as it is.
-        epsilon: of the optimiser, in units of the gradient; a larger value lowers the sharpness.
+        params: the pytree of arrays with which the optimiser was initialised.
+        state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
+            lamb.
+        decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of moments
+            after few steps more. A moment without a count of steps (rmsprop) is not corrected.
+        epsilon: epsilon of the optimiser, in units of the gradient. A larger value lowers the
+            sharpness.
 
     Returns:
-        (the loss of a step, a step of zeros): both of the structure of `params`.
+        The loss as a function of a step in the new coordinates, and the step of zeros, a pytree
+        like `params`.
 
     Raises:
         Refused: if the state holds no second moment or several, has counted no step, or its
-            moment is not like the parameters.
+            moment has another structure than the parameters.
     """
     has = lambda node: hasattr(node, "nu")
     found = [node for node in jax.tree.leaves(state, is_leaf=has) if has(node)]
@@ -100,7 +104,7 @@ def preconditioned(
     young: Any = 1.0
     if count is not None:
         if not isinstance(count, jax.core.Tracer) and count == 0:
-            raise Refused("state has counted 0 steps, so nu is 0. Try it after some steps")
+            raise Refused("state.count=0, so the second moment is 0. Try it after some steps")
         young = 1 - decay ** jnp.asarray(count, jnp.float32)
     scale = jax.tree.map(
         lambda nu: 1 / jnp.sqrt(jnp.sqrt(nu / jnp.asarray(young, nu.dtype)) + epsilon), moment
