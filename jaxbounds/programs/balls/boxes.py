@@ -1,8 +1,8 @@
 """Branch and bound: the search cuts a box until the margin is proved nowhere negative on any part.
 
-The margin is the right side of a claim less the left side. Three enclosures bound it: its balls,
-the mean value form (the value at the centre less |slope| times radius), and its balls on one face
-of the box where it is monotone. If all three leave the sign open, the search cuts the box in two.
+The margin is the right side of a claim less the left side. Its balls bound it, and so does the mean
+value form (the value at the centre less |slope| times radius). A monotone margin is bounded on one
+face of the box. If the sign stays open, the search cuts the box in two.
 """
 
 import heapq
@@ -37,9 +37,9 @@ MARGIN = 1e-6
 """Violation, relative to the larger side, from which `BoxSearch` calls a claim false. A larger
 value forgives more. It must exceed the rounding of the irrational constants in a program."""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""Shares that decide where to look for a point of equality: in boxes narrower than NARROW of the
-whole box, where the margin is below CLOSE of the larger side, and in boxes narrower than
-VERY_NARROW of the whole box. Larger shares search more boxes.
+"""Shares of the whole box's width, and of the larger side. The search looks for a point of equality
+in boxes narrower than NARROW with a margin below CLOSE, and in boxes narrower than VERY_NARROW.
+Larger shares search more boxes.
 """
 
 

@@ -29,9 +29,9 @@ class Certificate:
         form: its form.
         word: the finding. "disproved": every hypothesis is certain, and the claim is violated by a
             relative 1e-6 or more, however the program's constants round, on every way through the
-            program. "disproved as coded": the violation is certain only if the floats in the
-            program are exact, or only if the numbers that the host computed outside of the
-            program are right. Otherwise "undecided".
+            program. "disproved as coded": the violation is certain only if certain numbers are
+            right. They are the floats in the program, or numbers that the host computed outside of
+            it. Otherwise "undecided".
         reason: the reason why the finding is "undecided"; otherwise empty.
         relation: "<=", ">=" or "=".
         lhs: two decimal numbers around the left side.

@@ -146,7 +146,7 @@ HALF_FACTORIAL = Operation(
 
 
 def whole(name: str, text: str, exact: Exact, tactic: str) -> Operation:
-    """Return the operation of an integer-valued function, whose result must be one known integer."""
+    """Return the operation of an integer-valued function, whose result must be a known integer."""
     return Operation(name, text, APPLIED, (ATOM,), lambda x: ONE, exact, exactly=tactic, cost=2)
 
 
