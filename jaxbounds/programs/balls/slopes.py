@@ -240,7 +240,7 @@ def _power(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
         d = each(lambda v: n * functions.integer_power(v, n - 1), x)
     elif isinstance(xs[1], Sloped):
         raise NotSupported(
-            f"no slopes for primitive={eqn.primitive.name!r} with a varying exponent. Try a constant"
+            f"no slopes for primitive={eqn.primitive.name!r} with a varying exponent. Try a number"
         )
     else:
         d = each(lambda v, y: y * functions.power(v, y - 1), x, as_reals(plain[1]))
