@@ -61,8 +61,8 @@ def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise Damaged(
-            f"{path} has more bytes than the library writes there, limit={limit}. "
-            "Try another folder"
+            f"{path} has more than {limit} bytes, which no file of the library exceeds there, "
+            f"limit={limit}. Try another folder"
         )
     return data
 

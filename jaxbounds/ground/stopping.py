@@ -48,4 +48,4 @@ def answer() -> NoReturn:
         Stopped: always.
     """
     forget()
-    raise Stopped("the work stopped, and its results are kept")
+    raise Stopped("all computed results are kept")
