@@ -163,7 +163,8 @@ def bounds_for(
             reads the structure only, and gives no number.
         outputs: seqlength, multihead: the network's outputs on `data`. They show residual
             connections, masks and activations, which the parameters do not.
-        dense: seqlength: the dense layers in order, each as (path, activation before it).
+        dense: seqlength: the dense layers in order, each as (path, activation before it), with an
+            activation "identity", "relu" or "tanh".
         heads: seqlength: the number of heads, if the parameters do not show it.
         cls: seqlength: the index of the token whose output the network uses.
         readout: seqlength: a vector; the loss is a function of the scalar readout . outputs.

@@ -29,10 +29,12 @@ def require_range(m: float, B: float, /) -> None:
 def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 30) -> float:
     """Bound the Rademacher complexity of a class with values in [-B, B] by two-term chaining.
 
-    The bound is the least sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) +
-    e_J over rho and J, with e_j = B rho^j and ln N(e_0) = 0. Massart's lemma bounds each link
-    f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and there are at most N(e_j) N(e_{j-1})
-    links. Every constant is explicit.
+    The bound is the following sum, minimised over rho and J, with e_j = B rho^j and ln N(e_0) = 0:
+
+        sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J
+
+    Massart's lemma bounds each link f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and there
+    are at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
 
     Args:
         log_covering: ln N, a function of an array of scales.

@@ -81,9 +81,9 @@ def dual_exponent(p: float, /) -> float:
 def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
     """Return sup over x of ||A x||_q / ||x||_p, if it is easy to compute.
 
-    Four cases are easy: p = 1 (largest column l_q norm), q = infinity (largest row l_{p*} norm),
-    p = q = 2 (largest singular value), and p = infinity for at most 16 columns, where the function
-    enumerates the sign vectors.
+    Three cases have a closed form: p = 1 (largest column l_q norm), q = infinity (largest row
+    l_{p*} norm) and p = q = 2 (largest singular value). For p = infinity the function enumerates
+    the sign vectors, of at most 16 columns.
 
     Raises:
         Refused: for other pairs (their norm is NP-hard to compute in general), for more than 16
