@@ -1,9 +1,8 @@
 """Corollary 1 of multihead on a user's own network: whether it is model (2), and its curvature.
 
 Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
-d). An attention of query, key, value and out computes such a function, with W_h = W_Q W_K^T. But
-its loss is another function, of other parameters, and gradients and curvature belong to the
-parameters.
+d). Attention with query, key, value and out matrices also computes such a function, with W_h = W_Q
+W_K^T. But its loss is a function of other parameters, so its gradients and its curvature differ.
 """
 
 import math
@@ -35,7 +34,7 @@ FORM = (
 )
 OTHER = "leave it out: model (2) is attention alone, of tokens as they are"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
-"""Changes for multihead, by the change that `read_layers` names for the bounds of seqlength."""
+"""The change that multihead needs, by the change that `read_layers` names for seqlength."""
 
 RUN = (
     "Theorems 3 and 4 (training, generalization gap) are of gradient descent from a start, with"
@@ -44,13 +43,13 @@ RUN = (
 FUNCTION = "that the output is model (2) of U and W: without outputs, their names alone say so"
 
 AGREE = 1e-3
-"""Relative difference, to the largest output, up to which float32 outputs agree with float64. A
-larger value accepts more networks as model (2).
+"""Largest difference of two outputs, relative to the largest output, up to which they agree: the
+network's may be in float32. A larger value accepts more networks as model (2).
 """
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
-    """Return U and W, if the pytree holds these two leaves and no other."""
+    """Return U and W if the pytree holds these two leaves and no other leaf; else None."""
     floats = {path: leaf for path, leaf in leaves.items() if holds(leaf, jnp.floating)}
     names = {path.rpartition("/")[2]: leaf for path, leaf in floats.items()}
     parents = {path.rpartition("/")[0] for path in floats}
@@ -63,7 +62,7 @@ def _structure(model: Any) -> tuple[Reason, ...]:
     """Return every reason why a network without U and W is not model (2)."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
-    if found and not found[0].paths:  # there are no parameters
+    if found and not found[0].paths:  # a reason without paths: the network has no parameters
         return tuple(found)
     paths = tuple(layers.attention)
     if len(paths) > 1:
@@ -81,7 +80,7 @@ def _structure(model: Any) -> tuple[Reason, ...]:
 
 
 def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
-    """Return every reason in shapes and values of U and W."""
+    """Return every reason against model (2) in the shapes and values of U, W and the data X."""
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
         what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
@@ -98,7 +97,7 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
 
 
 def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
-    """Return the reason for outputs that differ from those of model (2), if they do."""
+    """Return a reason if the given outputs differ from the outputs of model (2)."""
     given = np.asarray(outputs, np.float64).ravel()
     with enable_x64(True):
         params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}
@@ -114,12 +113,12 @@ def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]
 def curvature_of_heads(
     model: Any, X: Float[np.ndarray, "n T d"] | None, outputs: Any = None, /
 ) -> PaperBound:
-    """Bound beta_3 / sqrt(H) of a network that is model (2), on these data, or give the reasons.
+    """Return the bound beta_3 / sqrt(H) for a network, or the reasons why it is not model (2).
 
     Args:
-        model: a pytree with U (H, T, d) and W (H, d, d).
-        X: tokens, shape (n, T, d); only their largest norm enters.
-        outputs: the network's own outputs on `X`, to compare with model (2).
+        model: the network's parameters, a pytree; model (2) has U (H, T, d) and W (H, d, d).
+        X: the tokens, of shape (n, T, d); the bound uses their largest norm only.
+        outputs: the network's outputs on `X`, to compare with the outputs of model (2).
     """
     parts = _parts(leaves_by_path(model))
     reasons = _structure(model) if parts is None else _shapes(*parts, X)

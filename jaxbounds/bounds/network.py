@@ -1,4 +1,4 @@
-"""`jaxbounds.bounds_for`: the choice of the papers' bounds that apply to a user's own network."""
+"""`jaxbounds.bounds_for`: the papers' bounds that apply to a user's own network, with reasons."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ def _unreadable(model: Any) -> tuple[Reason, ...]:
 
 
 def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
-    """Return the bound of seqlength."""
+    """Return the bound of seqlength on the generalization gap, or its reasons."""
     found = certificate.applicable(model, X, outputs=outputs, **options)
     bound = found.certificate
     if found.reasons or bound is None:
@@ -93,7 +93,7 @@ def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
 
 
 def _span(model: Any, X: Any, **options: Any) -> PaperBound:
-    """Return the floor of qstr."""
+    """Return the lower bound of qstr on the risk, or its reasons."""
     found = span.applicable(leaves_by_path(model), X, **options)
     if found.bound is None:
         return replace(TOKENS, reasons=found.reasons, details=found)
@@ -106,7 +106,13 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Ask a paper for its bound, and add the faults of the data; a refusal becomes a reason."""
+    """Return a paper's answer with the faults of the data; an exception becomes a reason.
+
+    Args:
+        paper: the answer without a value, which names the paper.
+        ask: a function that computes the answer.
+        unfit: the reasons why the data cannot be used.
+    """
     try:
         found = ask()
     except (TypeError, ValueError) as problem:
@@ -142,35 +148,37 @@ def bounds_for(
     found["qstr"].reasons
     ```
 
-    The bound of seqlength is on the generalization gap of one attention layer and dense layers. The
-    bound of qstr is on the risk of networks whose first layer takes the whole prompt, from below.
-    The bound of multihead is on how negatively the loss of its model (2) is curved. The paper
-    smapprox has no bound for a given network.
+    The paper seqlength bounds the generalization gap of one attention layer with dense layers. The
+    paper qstr bounds the risk of networks whose first layer takes the whole prompt, from below. The
+    paper multihead bounds how negatively the loss of its model (2) is curved. The paper smapprox
+    has no bound for a given network.
 
-    The function reads the structure of a network off its parameters, which do not show everything
-    (`PaperBound.unseen`): give `outputs`. It rounds norms up to a grid, so that along training the
-    bound moves in steps. No model and no data make this function raise.
+    The function reads the structure of a network from its parameters, which do not show everything
+    (`PaperBound.unseen`). The argument `outputs` shows more. The function rounds norms up to a
+    grid, so the bound moves in steps along training. No model and no data make it raise.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
-        data: the training inputs (n, T, d) as the first layer sees them; without, only the
-            structure is read.
-        outputs: seqlength, multihead: the network's own on `data`, which show what parameters do
-            not (residual connections, masks, activations).
-        dense: seqlength: dense layers in order, each with the activation before it.
-        heads: seqlength: where attention has matrices for projections and no `num_heads`.
-        cls: seqlength: the index of the token that is read.
-        readout: seqlength: the loss sees readout . outputs.
-        loss_range: seqlength: the loss lies in an interval of this length.
-        lipschitz: seqlength: of the loss in the scalar it sees.
-        delta: seqlength: the allowed probability of failure.
-        first: qstr: the path of the first layer, where shapes leave it open.
-        encoded: qstr: how many numbers a token has with its encoding, in the network.
-        direction: qstr: of the link, if it is known.
+        data: the training inputs (n, T, d) as the first layer gets them. Without data the function
+            reads the structure only, and gives no number.
+        outputs: seqlength, multihead: the network's outputs on `data`. They show residual
+            connections, masks and activations, which the parameters do not.
+        dense: seqlength: the dense layers in order, each as (path, activation before it), with an
+            activation "identity", "relu" or "tanh".
+        heads: seqlength: the number of heads, if the parameters do not show it.
+        cls: seqlength: the index of the token whose output the network uses.
+        readout: seqlength: a vector; the loss is a function of the scalar readout . outputs.
+        loss_range: seqlength: the length of an interval that contains the loss.
+        lipschitz: seqlength: a Lipschitz constant of the loss, as a function of that scalar.
+        delta: seqlength: the allowed probability that the bound fails.
+        first: qstr: the path of the first layer, if the shapes leave it open.
+        encoded: qstr: the width of a token with its positional encoding, in the network.
+        direction: qstr: the direction of the link function, if it is known.
 
     Raises:
-        Refused: if `loss_range` or `lipschitz` is not positive, `delta` outside (0, 1), `heads`,
-            `cls` or `encoded` no such integer, or `first` no text.
+        Refused: if `loss_range` or `lipschitz` is not positive and finite, or `delta` is outside
+            (0, 1). Also if `heads`, `cls` or `encoded` is not an integer in range, or `first` is
+            not a text.
     """
     for name, value in (("loss_range", loss_range), ("lipschitz", lipschitz), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number | jax.Array):
@@ -182,8 +190,8 @@ def bounds_for(
         raise Refused(f"first={first!r} is no path. Try the path of a leaf, as 'layer/kernel'")
     if not (0 < loss_range < math.inf and 0 < lipschitz < math.inf and 0 < delta < 1):
         raise Refused(
-            "loss_range and lipschitz must be positive and finite, delta in (0, 1), got "
-            f"loss_range={loss_range}, lipschitz={lipschitz} and delta={delta}. Try the defaults"
+            f"loss_range={loss_range}, lipschitz={lipschitz}, delta={delta}: expected positive, "
+            "finite loss_range and lipschitz, and 0 < delta < 1. Try the defaults"
         )
     X, unfit = _tokens(data)
     first = first.removeprefix("params/")

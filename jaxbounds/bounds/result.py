@@ -1,4 +1,4 @@
-"""The answers of the papers about one network, side by side."""
+"""The answers of the four papers about one network, as data and as tables."""
 
 import textwrap
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ class PaperBound:
     """The answer of one paper about one network.
 
     Attributes:
-        paper: its id.
-        source: its place in print.
+        paper: the id of the paper.
+        source: the place of the bound in print.
         of: the bounded quantity.
-        reasons: all reasons why the bound does not apply; empty where it applies.
-        unseen: facts that parameters do not show, and that the bound assumes.
+        reasons: all reasons why the bound does not apply; empty if it applies.
+        unseen: facts that the parameters do not show, and that the bound assumes.
         assumed: the caller's assumptions about the loss and the probability.
-        value: the bound; None without data, or where it does not apply.
-        trivial: the bound that is true anyway; None where there is no such bound.
-        from_size: the least number of samples at which the bound beats `trivial`, with the norms as
-            they are; None if beyond 2^60, or where there is no value.
-        to_size: the largest such number; None without one.
-        details: the paper's own result: norms, complexity and tail, rank.
-        hopeless: whether only another network would make the bound apply.
+        value: the bound; None without data, or if the bound does not apply.
+        trivial: a bound that holds for every network; None without such a bound.
+        from_size: the least number of samples at which the bound beats `trivial`, with the present
+            norms; None if it exceeds 2^60, or if there is no value.
+        to_size: the largest number of samples at which the bound beats `trivial`; None without one.
+        details: the paper's own result object: norms, complexity and tail, or rank.
+        hopeless: whether only another network, and no change of this one, makes the bound apply.
     """
 
     paper: str
@@ -91,7 +91,7 @@ class PaperBound:
         return Table(title, ("why", "where", "what would have to change"), rows)
 
     def __str__(self) -> str:
-        """Return the whole answer for reading: the bound or every reason, paths and change."""
+        """Return the whole answer as text: the bound, or every reason with paths and a change."""
         lines = [*map(str, self.reasons)] or [self._said()]
         said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
         applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
@@ -109,7 +109,7 @@ MEASURED = (
     "a number for this network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
     "and jb.Curvature(loss, params, data) has the eigenvalues of its Hessian"
 )
-"""Measurements that apply to any network, where no bound applies."""
+"""Advice if no bound applies: measurements that work for any network."""
 
 
 def _wrapped(line: str) -> str:
@@ -119,7 +119,7 @@ def _wrapped(line: str) -> str:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """The answers of the four papers about one network; `bounds["seqlength"]` is one of them.
+    """The answers of the four papers about one network; `bounds["seqlength"]` is one answer.
 
     Attributes:
         papers: the answers in a fixed order, whether the bounds apply or not.
@@ -136,7 +136,7 @@ class Bounds:
         """Return the answer of one paper.
 
         Raises:
-            KeyError: if there is no paper of that id.
+            KeyError: if no answer has this id.
         """
         found = {one.paper: one for one in self.papers}
         if paper not in found:
@@ -145,16 +145,16 @@ class Bounds:
 
     @property
     def nearest(self) -> PaperBound | None:
-        """Return the paper that needs the fewest changes.
+        """Return the answer of the paper whose bound needs the fewest changes.
 
-        None where one applies, or no change helps.
+        The result is None if a bound applies, or if no change helps.
         """
         able = [one for one in self.papers if not one.hopeless]
         return None if self.applying else min(able, key=lambda p: len(p.reasons), default=None)
 
     @property
     def verdict(self) -> str:
-        """Return one line: the bounds that apply, or the nearest one and its number of changes."""
+        """Return one line: the bounds that apply, or the nearest one with its number of changes."""
         if self.applying:
             return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
         if self.nearest is None:
@@ -178,7 +178,7 @@ class Bounds:
         return [(", ".join(papers), first, changes) for papers, first, changes in found.values()]
 
     def __str__(self) -> str:
-        """Return the whole answer for reading: the verdict, bounds, reasons and changes."""
+        """Return the whole answer as text: the verdict, the bounds, the reasons and the changes."""
         lines = [self.verdict]
         lines += [str(one) for one in self.applying]
         for papers, reason, changes in self._obstacles():

@@ -1,10 +1,10 @@
-"""The way from an inequality to its sharp constant (the extra `constants`).
+"""The sharp constant of an inequality, from a search (the extra `constants`).
 
-`jaxbounds.sharp_constant` searches for the supremum of lhs/rhs of a form at each size. It tells how
-loose the form is, how that depends on the shapes, and at which instance or in which limit. It gives
-a closed form where certified digits allow one. Every result is a lower estimate.
+`jaxbounds.sharp_constant` searches for the supremum of lhs/rhs of a form at each size. The result
+tells how loose the form is, how the looseness depends on the shapes, and which instance or limit is
+the worst. It gives a closed form if certified digits allow one. Every result is a lower estimate.
 
-This face needs no extra; the search and the certificates are in `jaxbounds.constants.constant`.
+This module needs no extra; the search and the certificates are in `jaxbounds.constants.constant`.
 """
 
 from jaxbounds.constants.closed_form import ClosedForm, closed_form

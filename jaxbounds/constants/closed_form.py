@@ -1,10 +1,9 @@
 """A closed form of a constant by integer relations (PSLQ), only from certified digits.
 
-`relations` lists the trials. They are rational numbers, and products of rational powers of small
-primes, pi, e and logarithms. They are also a + b c with c = pi, e or a logarithm, and algebraic
-numbers up to degree 6. The odds
-belong to the digits: they tell how likely such a simple relation agrees with a random number. They
-do not tell whether the number is the supremum.
+`relations` tries rational numbers, and products of rational powers of small primes, pi, e and
+logarithms. It also tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to degree
+6. The chance of a closed form tells how likely so simple a relation agrees with a random number. It
+does not tell whether the number is the supremum.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from jaxbounds.constants.relations import relations
 LEAST_DIGITS = 12
 """Certified decimal digits that a closed form needs; a larger number accepts fewer formulas."""
 MOST_CHANCE = 1e-6
-"""Ratio of coincidences to digits up to which a formula counts; a larger one accepts more."""
+"""Largest chance (see `ClosedForm`) of a formula, a ratio; a larger value accepts more formulas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +26,9 @@ class ClosedForm:
         text: the formula ("4/(3 sqrt(3))").
         digits: the number of decimal digits behind it.
         height: the largest coefficient of its relation.
-        chance: the expected number of coincidences. It is the number of relations of that height
-            and length, in all tried bases, over the number of values that the digits tell apart.
+        chance: the expected number of formulas that agree by coincidence. It is the number of
+            relations of that height and length, in all tried bases, over the number of values that
+            the digits tell apart.
         basis: the basis in which relations were sought.
     """
 
@@ -52,11 +52,11 @@ def closed_form(
     Args:
         digits: the number in decimals.
         known: the number of trusted digits.
-        axes: whole numbers whose logarithms may occur (the size of the constant).
-        between: two decimal numbers; a formula with a value outside is dropped.
+        axes: whole numbers whose logarithms may occur: the size at which the constant was found.
+        between: two decimal numbers; a formula with a value outside of them is dropped.
 
     Raises:
-        ModuleNotFoundError: without mpmath, with the command that installs it.
+        ModuleNotFoundError: if mpmath is absent; the message has the command that installs it.
     """
     try:
         import mpmath
@@ -69,7 +69,7 @@ def closed_form(
     known = min(known, 60)
     if known < LEAST_DIGITS:
         return None
-    # A context of its own, so that the precision of other users stays.
+    # A separate context, so that the precision of other users of mpmath stays.
     mp = mpmath.mp.clone() if hasattr(mpmath.mp, "clone") else mpmath.MPContext()
     mp.dps = max(known, 17)  # the least precision for a search of relations
     x = mp.mpf(digits)
@@ -91,7 +91,7 @@ def closed_form(
 
 
 def _agrees(value: Any, x: Any, known: int, between: tuple[str, str] | None, mp: Any) -> bool:
-    """Tell whether the value has the digits, and lies in the enclosure where there is one."""
+    """Tell whether the value lies in the enclosure; without an enclosure, compare the digits."""
     if between is not None:
         # Decimals of an enclosure end where they were rounded outward.
         return bool(mp.mpf(between[0]) <= value <= mp.mpf(between[1]))

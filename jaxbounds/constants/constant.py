@@ -1,4 +1,4 @@
-"""The sharp constant of an inequality: search, snap, polish, certify, and name its meaning."""
+"""The sharp constant of an inequality: search, polish and certify it, and say what it means."""
 
 import contextlib
 import itertools
@@ -54,25 +54,23 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""Starts of each kind that are climbed first; more starts find rarer optima, for longer."""
+"""Starts from the draws and searches to climb first; more starts find rarer optima, for longer."""
 ENOUGH = 8
-"""Draws with one ratio that suffice to call it the ratio of every instance; a larger number asks
-for more draws.
+"""Draws with equal ratios above which the ratio counts as the ratio of every instance. A larger
+number asks for more draws.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
-"""Starts of other kinds that must have led to no larger ratio before a constant is attained. LEAST
-is the least number, OTHERS holds where the time allows, MANY where half of the time does. Larger
-numbers take longer.
+"""Starts of other kinds than draws that must lead to no larger ratio before a constant counts as
+attained. LEAST starts must do so in any case, OTHERS if time allows, and MANY in the first half of
+the time. Larger numbers take longer.
 """
 FIRST = 0.25
-"""Share of the time for the first starts; a larger share leaves less time for other kinds of
-starts.
-"""
+"""Share of the time for the first starts; a larger share leaves less time for later starts."""
 ROUNDS = 400
-"""Rounds of further starts at most; a larger number searches longer."""
+"""Most rounds of further starts; a larger number searches longer."""
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
-"""Instances at which integers that wrap are sought; more take longer, and see rarer ones."""
+"""Instances at which the search looks for integers that wrap; more find rarer wraps, for longer."""
 
 
 def sharp_constant(
@@ -88,30 +86,33 @@ def sharp_constant(
     snap: bool = True,
     examples: Examples = NONE,
 ) -> SharpConstant:
-    """Search for the supremum of lhs/rhs of one form, size by size: its looseness and its growth.
+    """Search for the supremum of lhs/rhs of one form at each size, and for its growth with size.
 
-    Every ratio is a lower estimate of the supremum. Digits are certified where
-    `jaxbounds.certify` can enclose the ratio at the extremal instance.
+    Every ratio is a lower estimate of the supremum. Digits are certified if ball arithmetic can
+    enclose the ratio at the extremal instance.
 
     Args:
         statement: a statement or its id: an inequality, or another kind of bound that single
             instances decide. If `over` is given, the left side: a number, or a function whose
             arguments are entries of `over` or sizes, by name.
-        form: the name of one of its forms. If `over` is given, the right side, like the left.
-        over: sets by the name of an argument, {"x": jb.Ball(1, "d")}: then no statement is needed.
-        relation: the relation of the two functions, "<=" or ">=".
-        sizes: axes with the values to combine, {"T": (2, 4, 8)}, or the sizes one by one. Other
-            axes stay as in the first of its sizes. Its own sizes unless given.
+        form: the name of one of the statement's forms. If `over` is given, the right side, like
+            the left.
+        over: a set for each argument by name, {"x": jb.Ball(1, "d")}, instead of a statement.
+        relation: the relation of the left and the right side, "<=" or ">=", if `over` is given.
+        sizes: axes with the values to combine, {"T": (2, 4, 8)}, or the sizes one by one. An axis
+            that is not named stays as in the first of the statement's sizes. The default is the
+            statement's sizes.
         seed: the seed of the draws.
         budget: the budget of draws and searches at each size.
-        seconds: the processor time for each size. Further starts of other kinds use it until the
-            constant is settled.
+        seconds: the processor time in seconds for each size. The search climbs from further starts
+            until the constant is settled or the time is over.
         snap: whether to look for optima where coordinates coincide.
-        examples: the worst instances of earlier runs, which are climbed too, and the new ones.
+        examples: a store of the worst instances of earlier runs. The search climbs from these
+            instances too, and adds the new worst instances.
 
     Raises:
-        Refused: if there is no such form or axis, or the form is no `<=` that instances decide.
-            Also if a size cannot be measured or does not fit into memory.
+        Refused: if there is no such form or axis, or single instances cannot violate the form. Also
+            if a size cannot be measured or does not fit into memory.
     """
     refuse_other_seeds(seed)
     line = None
@@ -120,21 +121,21 @@ def sharp_constant(
         statement, form, sizes = line.statement(), "printed", None
     elif callable(statement) or callable(form):
         raise Refused(
-            f"of two functions say over which sets, got over={over!r}. Try over={{'x': "
+            f"two functions need sets for their arguments, got over={over!r}. Try over={{'x': "
             "jb.Ball(1, 'd')}"
         )
     statement, form = the_statement(statement), str(form)  # type: ignore[arg-type]
     statement.form(form)
     if not statement.is_bound or statement.kind in ON_AVERAGE:
         raise Refused(
-            f"{statement.id} is of kind {statement.kind} ({statement.relation}), got "
-            f"kind={statement.kind!r}: a sharp constant is the largest lhs/rhs over "
-            "instances, of an inequality. Try a form with <="
+            f"kind={statement.kind!r} of {statement.id} ({statement.relation}) has no sharp "
+            "constant, which is the largest lhs/rhs of an inequality over instances. Try a form "
+            "with <="
         )
     if statement.there_is is not None or statement.unrefutable:
         raise Refused(
-            f"{statement.id} rests on a search on its larger side, "
-            f"there_is={statement.there_is}: what it finds is no lower estimate of a "
+            f"the larger side of {statement.id} comes from a search, "
+            f"there_is={statement.there_is}, so that lhs/rhs is no lower estimate of a "
             "constant. Try a claim without a search"
         )
     chosen = grid(statement, sizes or {})
@@ -187,7 +188,7 @@ def _at_size(
     pool, statement, size = Pool(), problem.statement, problem.size
     draw(problem.bench, pool, budget, seed)
     search(problem.bench, pool, budget, seed)
-    recall(problem.bench, pool, examples)  # after the search, which so uses its own results
+    recall(problem.bench, pool, examples)  # after the search, which starts from its own draws only
     starts, drawn = first_starts(pool, STARTS)
     overflows = sides_overflow(pool)
     starts = starts or within_floats(problem, pool, STARTS)
@@ -205,7 +206,7 @@ def _at_size(
     elif moves(problem):
         points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
         if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
-            # A certificate of a single point may take all the time: other points are tried before.
+            # Certifying a single point may take all the time, so other points come first.
             points += settling.others(points, until=started + 2 * seconds * FIRST)
     else:
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
@@ -223,7 +224,7 @@ def _at_size(
         found = said(problem, best, points, where)
     settles = found.where in ("attained", "limit") and over is None
     if settles and neighbour_is_larger(problem, pool, best.point):
-        words = "with another integer it is larger"
+        words = "the ratio is larger with another integer"
         found = replace(found, where="rising", closed=None, reason=words)
     if overflows and found.where not in ("rising", "unbounded"):
         found = replace(found, where="rising", closed=None, reason=OVERFLOW)
@@ -233,15 +234,15 @@ def _at_size(
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
     ):
-        # A violation seen in floats alone, perhaps far out, would cloud every later verdict.
+        # A violation that only floats show, perhaps far out, would disturb every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
 
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
-    """Say why the number belongs to the program and not to integers.
+    """Say which operations wrap, so that the ratio says nothing of mathematical integers.
 
-    Empty where no integer wraps.
+    The words are empty if no integer wraps.
     """
     bench = problem.bench
     if not bench.watch.wrapping or problem.statement.host:
@@ -264,7 +265,7 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """Settle the constant on the host, where moves replace slopes and balls."""
+    """Settle the constant of a statement on the host, where moves replace slopes and balls."""
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
@@ -276,7 +277,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the place of the constant where more than slopes decides it; None otherwise."""
+    """Return the word for a constant that is settled without slopes; None if slopes must decide."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -287,7 +288,7 @@ def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where |
 
 
 class _Settling:
-    """Further starts, round by round, until the constant is settled or the time is over."""
+    """A loop over further starts, which ends when the constant is settled or the time is over."""
 
     def __init__(
         self,
@@ -322,7 +323,7 @@ class _Settling:
         return found, best
 
     def others(self, points: list[Point], *, until: float) -> list[Point]:
-        """Polish one start of each kind."""
+        """Polish one start of each kind, and return the resulting points."""
         top, more = max(p.ratio for p in points), list[Point]()
         for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
             if time.process_time() > until:
@@ -340,7 +341,7 @@ class _Settling:
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
             return bool(top > value * (1 + SAME / 10) or not best.far or not best.far.settled)
-        # A point as good may have certified slopes where the best one has none.
+        # An equally good point may have certified slopes that the best point lacks.
         left = best.gain if best.far is None else best.promise
         unsure = left is None or left > STATIONARY
         return bool(unsure and top > best.point.ratio * (1 - SAME))
@@ -355,7 +356,7 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Polish starts of all kinds, far starts and, at kinks, starts from CMA-ES."""
+        """Polish starts of all kinds, starts far out and, at kinks, starts from CMA-ES."""
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
         seed = self.seed + 1000 * (number + 1)

@@ -1,4 +1,4 @@
-"""The dependence of a constant on the shapes: an exponent for each axis, or none."""
+"""The dependence of a constant on the shapes: an exponent for each axis that varies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import scipy
 from numpy.typing import ArrayLike
 
 CONFIDENCE = 0.99
-"""Share of the Student interval of an exponent; a larger share makes wider intervals."""
+"""Confidence (a share) of the interval of an exponent; a larger share makes wider intervals."""
 CONSTANT = 1e-6
-"""Ratio, in log, up to which a constant does not depend on an axis: its variation where the axis
-alone varies. A larger value calls more constants independent.
+"""Largest variation of log C, as one axis alone varies, for which the constant C counts as
+independent of the axis. A larger ratio calls more constants independent.
 """
 POWER = 1e-3
-"""Residuals of the fit, in log, up to which the constant is a product of powers. A larger value
-accepts more products.
+"""Largest residual of the fit to log C for which the constant counts as a product of powers of the
+axes. Larger residuals accept more products.
 """
 
 
@@ -26,12 +26,12 @@ class Exponent:
 
     Attributes:
         axis: the name of the axis.
-        value: the exponent, all axes fitted together.
-        low: lower end of its 99% interval (Student). Both ends are None where there are no more
+        value: the exponent, from a fit of all axes together.
+        low: the lower end of its 99% interval (Student). Both ends are None unless there are more
             sizes than fitted numbers.
-        high: its upper end.
-        word: "none" where the constant does not vary along the axis; "power" where the residual is
-            less than a thousandth; else "no single power".
+        high: the upper end of the interval.
+        word: "none" if the constant does not vary along the axis, "power" if the residual of the
+            fit is less than a thousandth, else "no single power".
     """
 
     axis: str
@@ -42,7 +42,7 @@ class Exponent:
 
 
 def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
-    """Return the axes that take more than one value, all of them positive."""
+    """Return the axes that take more than one value, if all values are positive."""
     values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
     return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 
@@ -100,7 +100,7 @@ def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
 def halves(exponents: Sequence[Exponent], /) -> dict[str, Fraction] | None:
     """Return the exponents as multiples of 1/2.
 
-    None if one is further than a millionth from such a value.
+    The result is None if an exponent differs from every multiple by more than a millionth.
     """
     near = {e.axis: Fraction(round(2 * e.value), 2) for e in exponents}
     fits = lambda e: abs(e.value - near[e.axis]) < CONSTANT and e.word != "no single power"

@@ -1,8 +1,8 @@
-"""Constants over sets of finitely many points: all points measured, or moves between neighbours.
+"""Constants over sets of finitely many points, by a measurement of all points or by moves.
 
-Slopes do not exist there. If time allows, every point is measured. Otherwise many chains of moves
-climb from draws. Then the largest ratio is attained only if several rounds of chains end there and
-no neighbour has a larger ratio.
+A ratio has no slopes on such sets. If time allows, the search measures every point. Otherwise many
+chains of moves climb from draws. The largest ratio then counts as attained only if several rounds
+of chains end at it and no neighbour has a larger ratio.
 """
 
 import time
@@ -29,9 +29,9 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""Points that are measured at once; more points hold more memory, fewer take longer for each."""
+"""Points that are measured at once; more points take more memory, fewer more time for each."""
 MOST = 2**24
-"""Points of which all may be measured; a larger number counts for minutes."""
+"""Largest number of points of a set that is measured as a whole; a larger one takes minutes."""
 SHARE, SEARCHED = 0.6, 0.5
 """Shares of the time: for measuring all points, and for chains of moves. Larger shares leave less
 time for other searches.
@@ -43,18 +43,18 @@ AGREEING = 3
 chains of one round learn from each other. More rounds miss fewer rare points.
 """
 ROUNDS = 200
-"""Rounds of chains at most; a larger number searches longer."""
+"""Most rounds of chains; a larger number searches longer."""
 NEIGHBOURS = 4096
-"""Neighbours of a point, for each array, that must not be larger; more neighbours take longer."""
+"""Neighbours of the best point, for each array, whose ratios are compared; more take longer."""
 
 
 class Settled(NamedTuple):
     """The constant over finite sets.
 
     Attributes:
-        point: the best point.
+        point: the point with the largest ratio found.
         every: whether all points were measured.
-        doubt: why the point may not be the largest; empty without a doubt.
+        doubt: the reason why another point may have a larger ratio; empty without a reason.
     """
 
     point: Point
@@ -69,7 +69,7 @@ def is_discrete(problem: Problem, /) -> bool:
 
 
 class _Wide:
-    """A measurement of many ratios at once, by a program of its own."""
+    """A measurement of many ratios at once, by a separate program for large batches."""
 
     def __init__(self, problem: Problem, batch: int) -> None:
         self.size = problem.size
@@ -90,7 +90,7 @@ class _Wide:
 
 
 def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
-    """Return the best of all points; None where measuring all takes too long."""
+    """Return the point with the largest ratio of all; None if measuring all takes too long."""
     sets = all_points(problem.statement, problem.size)
     count = sets.cardinality(problem.size) if sets else None
     if sets is None or count is None or count > MOST:
@@ -105,7 +105,7 @@ def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
         if np.max(ratios) > value:
             best, value = take(points, int(np.argmax(ratios))), float(np.max(ratios))
         if first == 0:
-            started = time.process_time()  # the program is compiled now
+            started = time.process_time()  # without the first batch, which compiled the program
         done = (first // AT_ONCE) or 1
         each = (time.process_time() - started) / done if first else 0.0
         if each * (count / AT_ONCE - done) > SHARE * left - (time.process_time() - started):
@@ -145,14 +145,14 @@ def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool
 def settled(
     problem: Problem, pool: Pool, budget: Budget, /, *, seed: int, until: float
 ) -> Settled | None:
-    """Return the best point over finite sets, with a doubt about it; None where no point counts.
+    """Return the best point over finite sets, with a doubt about it; None if no point counts.
 
     Args:
-        problem: a problem with `is_discrete`.
+        problem: a problem for which `is_discrete` is true.
         pool: the pool of draws and earlier results.
         budget: the budget of further draws.
         seed: the seed of all draws.
-        until: a time of `time.process_time`.
+        until: the value of `time.process_time()` at which the search stops.
     """
     batch, _ = pool.of_size(0)
     like = take(batch, 0)
@@ -191,10 +191,10 @@ def _by_moves(
     there = _larger_neighbour(problem, wide, best, pool)
     point = at(problem, there, 0.0)
     if point.ratio > value * (1 + SAME):
-        return Settled(point._replace(kind="neighbour"), False, "a neighbour is larger")
+        return Settled(point._replace(kind="neighbour"), False, "a neighbour has a larger ratio")
     point = at(problem, best, 0.0)._replace(kind="moves")
     doubt = "" if agreeing >= AGREEING else (
-        f"{agreeing} of {len(tops)} rounds of moves came to this ratio, over more points than "
-        "could be measured. Try more seconds, or fewer points"
+        f"{agreeing} of {len(tops)} rounds of moves came to this ratio, and there are too many "
+        "points to measure all. Try more seconds, or fewer points"
     )  # fmt: skip
     return Settled(point, False, doubt)

@@ -1,8 +1,7 @@
 """The ratio in ball arithmetic, at an instance of exact numbers: certified digits, and slopes.
 
-The digits are those of lhs/rhs at this instance, so they give a proved lower estimate of the
-supremum. The absence of a larger ratio elsewhere is an estimate, from slopes, neighbours and other
-starts.
+The digits belong to lhs/rhs at this instance, so they give a proved lower estimate of the supremum.
+Slopes, neighbours and other starts only suggest that no instance has a larger ratio.
 """
 
 import itertools
@@ -34,12 +33,12 @@ from jaxbounds.programs.balls.values import (
 BITS = 448
 """Precision of the balls in bits; a larger number certifies more digits, for longer."""
 ROUNDS, SURE = 5, 1e-40
-"""Newton's steps at most, and the relative gain below which they end. More steps and a smaller gain
-certify more digits.
+"""Most steps of Newton's method, and the relative gain below which they end. More steps and a
+smaller gain certify more digits.
 """
 STEP = 2.0**-100
-"""Relative step of the differences that give slopes, which see gains down to 1e-30. A larger step
-sees fewer small gains.
+"""Relative step of the difference quotients that give slopes; they see gains down to 1e-30. A
+larger step sees fewer small gains.
 """
 
 
@@ -49,11 +48,8 @@ class Ratio:
     Args:
         problem: the form and its size.
         instance: any instance of that size.
-        seconds: the processor time after which the enclosure ends.
+        seconds: the processor time in seconds after which every enclosure is given up.
         project: whether to project onto the hypotheses first, as the search does.
-
-    Raises:
-        Undecided: if the program cannot be traced.
     """
 
     def __init__(
@@ -83,7 +79,7 @@ class Ratio:
     def _ways(self, instance: Instance, reading: Reading) -> list[Any]:
         left = self._until - time.process_time()
         if left <= 0:
-            raise Undecided("the time allowed is over")
+            raise Undecided("the enclosure took longer than its time limit")
         if self._host:
             found = enclosures(self._program, instance, reading=reading, bits=BITS, seconds=left)
             if found.taken(True):
@@ -93,7 +89,7 @@ class Ratio:
         run = Interpreter(reading, seconds=left)
         placed = [[enclosed(x) for x in jax.tree.leaves(instance)]]
         if self._put is not None:
-            # Every projected point is an instance: the meaning of constants does not matter here.
+            # Every projected point is an instance, so the reading of constants does not matter.
             placed = list(Interpreter("exact", seconds=left).ways(self._put, *placed[0]))
         ways = itertools.chain.from_iterable(run.ways(closed, *given) for given in placed)
         return [jax.tree.unflatten(structure, out) for out in ways]
@@ -102,8 +98,8 @@ class Ratio:
         """Enclose the ratio.
 
         Args:
-            instance: floats, or balls in their place.
-            reading: the meaning of the program's constants; certified digits need "ulp".
+            instance: an instance whose floats are numbers or balls.
+            reading: how constants of the program are read; certified digits need "ulp".
 
         Raises:
             Undecided: if a hypothesis or a side is not certain, or the time is over.
@@ -111,7 +107,7 @@ class Ratio:
         """
         with precision(BITS):
             balls, ways = [], self._ways(instance, reading)
-            # A small tolerance may be read as zero: the code decides whether it is an instance.
+            # "ulp" may read a small tolerance as zero: then "exact" decides about the hypotheses.
             coded = lambda: reading != "exact" and _all_met(self._ways(instance, "exact"))
             if not (_all_met(ways) or coded()):
                 raise Undecided("a hypothesis is not certain there")
@@ -127,14 +123,14 @@ class Ratio:
 
 
 def _all_met(ways: list[Any]) -> bool:
-    """Tell whether all hypotheses certainly hold, whichever way a program takes."""
+    """Tell whether all hypotheses certainly hold, on every way through the program."""
     flags = [flag for *_, named in ways for flag in named]
     table = [as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag) for flag in flags]
     return all(np.all(values == 1) for values in table)
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:
-    """Return the instance at tied coordinates that are balls or exact numbers."""
+    """Return the instance of a point with other values of its tied coordinates, as balls."""
     moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
     return unflat(point.instance, moved)
 
@@ -156,14 +152,14 @@ class Ascended(NamedTuple):
 def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
     """Take Newton's steps in balls, and estimate the gain that is left.
 
-    Slopes promise half slope^2 over curvature where the ratio is curved, and the slope itself where
-    the ratio is flat. A direction in which the ratio falls both ways promises no gain.
+    A slope promises a gain of slope^2 / (2 curvature) in a curved direction. In a flat direction it
+    promises itself. A direction in which the ratio falls both ways promises no gain.
 
     Args:
-        ratio: the ratio as a function, projected.
+        ratio: the ratio as a function of instances, which it projects.
         point: a stationary point in float64.
-        directions: directions of the values, as columns, of shape (k, k).
-        bent: -d^2 log(ratio) along each direction.
+        directions: directions of the point's values, as columns, of shape (k, k).
+        bent: the curvature -d^2 log(ratio) along each direction, of shape (k,).
     """
     with precision(BITS):
         values, step = [arb(v) for v in point.values], arb(STEP)
@@ -188,7 +184,7 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
             for amount, column in zip(steps, columns):
                 values = [(v + amount * c).mid() for v, c in zip(values, column)]
         there, here = (ratio(at_values(point, v), "ulp") for v in (values, start))
-        # A step may lead over a jump: an earlier, larger ratio is kept.
+        # A step may cross a jump: the start is kept if its ratio is larger.
         return Ascended(here, math.inf, start) if there < here else Ascended(there, gain, values)
 
 

@@ -1,4 +1,4 @@
-"""The examination of polished points: certify the best, and claim no more than shown."""
+"""The examination of polished points: certify the best point, and say only what the tests show."""
 
 import time
 from collections import Counter
@@ -26,9 +26,9 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""Factor by which a rise far out may exceed the gain that slopes promise. A larger rise comes from
-coordinates that are not at their optimum to the last digit. A larger factor calls more rises
-limits.
+"""Factor by which a small rise along a scale may exceed the gain that slopes promise. A rise beyond
+it comes from coordinates that are not at their optimum to the last digit. A larger factor calls
+more rises limits.
 """
 TINY = 1e-20
 """Relative gap. If a limit exceeds the best finite point by more, the supremum counts as not
@@ -37,36 +37,36 @@ attained. A larger gap calls more suprema attained.
 STATIONARY = 1e-11
 """Relative gain below which a point is stationary; a larger value calls more points attained."""
 EXACT, READABLE = 2e-14, 1e-3
-"""Relative loss that rounding an instance may cost: where the supremum must stay, and for reading.
-A larger loss gives rounder numbers.
+"""Relative loss of the ratio that rounding an instance may cost: EXACT before the certificate,
+READABLE for the display. A larger loss gives rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""Relative gain of the other coordinates that float64 alone may leave open. A larger value accepts
-more limits.
+"""Relative gain that float64 may leave open, far out, for the coordinates beside the scale. A
+larger value accepts more limits.
 """
 AS_COMPUTED = 2.0**-46
-"""Relative distance of a closed form from the ratio of the program's rounded constants, at most. A
+"""Largest relative distance of a closed form from the ratio with the program's rounded constants. A
 larger distance accepts more formulas.
 """
 ULPS = 16
-"""Units in the last place by which a float64 ratio may lie outside of a ball and still mean its
-end. A larger number trusts more floats.
+"""Units in the last place by which a float64 ratio may lie outside of a ball and still count as the
+ball's end. A larger number trusts more floats.
 """
 MISLED = 12
-"""Points whose float ratio is rounding, after which no further point is certified; more take
-longer.
+"""Points with wrong float ratios (mere rounding) after which no further point is certified; a
+larger number takes longer.
 """
 ROUNDS, ROUNDED = 12, 256
-"""Rounds of rounding an instance, and entries at most: the judgement of rounder numbers takes their
-number squared. Larger numbers give rounder instances, for longer.
+"""Rounds in which an instance is rounded, and the most entries of an instance that is rounded. The
+time grows with the square of the entries. Larger numbers give rounder instances, for longer.
 """
 MOST = 256
 """Instances that are measured between two looks at the time; a larger number overruns the time
 more.
 """
 LARGEST = 1e300
-"""Entries' size beyond which float64 has no room for a larger one; a larger value calls fewer rises
-limited by floats.
+"""Size of an entry beyond which float64 has no room to follow a rise; a larger value blames fewer
+rises on the end of floats.
 """
 ROUGHLY = 1e-2
 """Relative distance to a limit within which a starting point counts as having reached it; a larger
@@ -79,10 +79,10 @@ class Best(NamedTuple):
 
     Attributes:
         point: the point.
-        ball: the ratio at the point; None where ball arithmetic could not run.
+        ball: the ratio at the point; None if ball arithmetic could not run.
         reason: the reason why there is no ball, or why there are no slopes.
-        gain: the relative gain that slopes still promise; None where unknown.
-        far: a way to infinity along which the ratio rises further.
+        gain: the relative gain that slopes still promise; None if it is unknown.
+        far: a scale along which the ratio rises further; None without one.
         promise: the relative amount by which the supremum may exceed the ball.
         near: the largest ratio of the neighbours, and of points that ball arithmetic left open.
     """
@@ -97,18 +97,18 @@ class Best(NamedTuple):
 
 
 def moves(problem: Problem, /) -> bool:
-    """Tell whether coordinates are climbed."""
+    """Tell whether the search climbs by slopes: not on the host, nor for search="none"."""
     return not problem.statement.host and problem.statement.search != "none"
 
 
 def examined(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> AtSize:
-    """Examine polished points: return the best point, certified as far as possible.
+    """Return the finding about the best of polished points, certified as far as possible.
 
     Args:
         problem: the form at its size.
-        points: the points from `polished`; the best one that ball arithmetic confirms is taken.
+        points: the points from `polished`; the best point that ball arithmetic confirms counts.
         until: a time of `time.process_time` after which no point is certified.
         seed: the seed of the neighbours.
         snap: whether to round coordinates, and to continue from a better neighbour.
@@ -119,10 +119,10 @@ def examined(
 def best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> Best:
-    """Return the point with the largest ratio by ball arithmetic, its slopes and ways to infinity.
+    """Return the point with the largest ratio by ball arithmetic, its slopes and its limits.
 
-    A search may approach an optimum along a scale as well, where entries stop to matter. Then a
-    nearer point is taken, if it has the limit's ratio and no way to infinity.
+    A search may also approach an attained optimum along a scale, far out where entries cease to
+    matter. The function then prefers a nearer point that has the limit's ratio and no limit itself.
     """
     best = _best_of(problem, points, until=until, seed=seed, snap=snap)
     far, out = best.far, best.point
@@ -137,7 +137,7 @@ def best_of(
 
 
 def _extent(point: Point) -> float:
-    """Return the distance of its entries from one, in powers of e."""
+    """Return the largest |log| of a point's nonzero entries: how far out the point lies."""
     size = np.abs(flat(point.instance))
     return float(np.max(np.abs(np.log(size[size > 0])), initial=0.0))
 
@@ -171,13 +171,13 @@ def _best_of(
                 promise = gain
         except (Undecided, NotSupported) as refused:
             reason = f"no certified slopes: {refused}"
-        # At a true optimum slopes vanish; on the way to infinity they only shrink. A ratio may also
-        # fall from an optimum, and rise again far out.
+        # Slopes vanish at an optimum, but only shrink on the way to a limit. A ratio may also fall
+        # from an optimum, and rise again far out.
         certain = start._replace(ratio=_within(start.ratio, ball))
         far = limit(problem, ratio, certain, until=until)
         far = far if far and _is_real(far, gain) else None
         if far and _passed(far, ball):
-            reason = f"along {far.words} it still rises, to less than balls climbed to"
+            reason = f"along {far.words} the ratio rises, but to less than balls climbed to"
             far, gain, promise = None, None, None
         elif far is None and time.process_time() > until:
             reason, gain, promise = "the time was over before all scales were followed", None, None
@@ -190,22 +190,22 @@ def _best_of(
 def said(
     problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None
 ) -> AtSize:
-    """Put the finding about the best point into words.
+    """Return the finding about the best point.
 
     Args:
         problem: the form at its size.
         best: the result of `best_of`.
-        points: all points, to count those that agree.
-        where: the place of the supremum, where more than the point itself decides it.
+        points: all points, to count the points with the best ratio.
+        where: the word of `MEANING`, if the caller knows it; the best point decides otherwise.
     """
     point, far, ball = best.point, best.far, best.ball
     top = (far.ratio if far else ball) if ball is not None else None
     value = point.ratio if top is None else _within(point.ratio, top)
-    # Float64 ends before a slow limit comes near: reaching the best point suffices.
+    # Float64 ends before a slow limit comes near, so a start that reaches the best point agrees.
     least = min(value, point.ratio) * (1 - ROUGHLY) if far else value * (1 - SAME)
     near = lambda p: p.ratio >= least
     agreeing = [p for p in points if near(p)]
-    # An earlier run's result appears again here: it is no second finding.
+    # The result of an earlier run does not count as a second finding.
     found = sum(p.kind != SOURCE for p in agreeing)
     where = where or _where(best, value, found)
     with precision(BITS):
@@ -241,7 +241,7 @@ def _end(ball: Any, which: int) -> str:
 
 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
-    """Return the instance in rounder numbers and its ratio, as fields of the finding."""
+    """Return the instance in rounder numbers, and its ratio, as fields of `AtSize`."""
     shown = _rounder(problem, best.point, READABLE, until)
     return {"instance": _plain(problem, shown), "instance_ratio": shown.ratio}
 
@@ -253,14 +253,14 @@ def _plain(problem: Problem, point: Point) -> dict[str, Any]:
 
 
 class _Confirmed(NamedTuple):
-    """A point, its ratio in balls where it has one, and the reason for no more.
+    """A point and its certified ratio, if ball arithmetic gives one.
 
     Attributes:
         point: the point with the largest certified ratio.
-        ratio: the ratio of the problem, as a function.
-        ball: the ratio at the point.
-        reason: why there is no ball, or why a point that is better in floats has none.
-        beyond: the float ratio of that better point.
+        ratio: the ratio of the problem, as a function; None without a ball.
+        ball: the ball of the ratio at the point; None if ball arithmetic gives none.
+        reason: why there is no ball, or why a point with a larger float ratio has none.
+        beyond: the float ratio of that other point.
     """
 
     point: Point
@@ -271,14 +271,14 @@ class _Confirmed(NamedTuple):
 
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
-    """Return the point with the largest certified ratio, of the first points, with its ball."""
+    """Return the point with the largest certified ratio among the first points, with its ball."""
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
     clear = lambda: [k for k in known if _key(k[0]) not in problem.rounding]
     reason, beyond = "", 0.0
     for point in points:
-        # Once a float ratio is confirmed, only ratios as large are of interest.
+        # Once a float ratio is confirmed, smaller ratios are of no interest.
         if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
             break
         if len(clear()) > 2 or len(known) - len(clear()) > MISLED:
@@ -298,7 +298,7 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
     as_good = [k for k in clear() if k[2].upper() > known[0][2].lower() * (1 - EXACT)]
     known = as_good or known
     first = known[0][2]
-    # The ends of such small balls meet in random order: their middles decide.
+    # The ends of such small balls are in random order, so their middles decide.
     alike = [k for k in known if k[2].overlaps(first) and k[2].rad() <= 2 * first.rad()]
     best = max(alike, key=lambda k: k[2].mid())
     if not beyond > float(first.lower()) * (1 + SAME):
@@ -314,15 +314,15 @@ def _key(point: Point) -> bytes:
 
 
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
-    """Return the points, with the ball's ratio where balls found the float ratio to be rounding.
+    """Return the points; a ball's ratio replaces each float ratio that balls found to be rounding.
 
-    A climb near zeros of both sides follows the rounding, and its result is rounding too.
+    A climb near zeros of both sides follows rounding errors, and its ratio is then one of them.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """Return the float64 ratio where the ball allows it, up to rounding; else the ball's middle."""
+    """Return the float64 ratio if it lies in the ball up to rounding; else the ball's middle."""
     middle = float(ball.mid())
     if not np.isfinite(middle) or ball.contains(ratio):
         return ratio
@@ -331,9 +331,9 @@ def _within(ratio: float, ball: Any) -> float:
 
 
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
-    """Return the end of the balls' climb in float64.
+    """Return the end of the climb in balls, rounded to float64.
 
-    The point itself where the end does not count.
+    The result is the point itself if the rounded end misses a hypothesis.
     """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
@@ -343,7 +343,7 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ball and the gain where pieces meet, if the ratio there is no worse."""
+    """Return the ball and the gain at the kink where pieces meet; None if the ratio is smaller."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
@@ -364,10 +364,10 @@ def _is_real(far: Limit, gain: float | None) -> bool:
 def _at_the_end(
     problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
 ) -> tuple[Any, float]:
-    """Return the ball at the end of a limit, and the amount by which the supremum may exceed it.
+    """Return the ball at the end of a limit, and the share by which the supremum may exceed it.
 
-    Float64 may not tell the gain of other coordinates than the scale there. Then the point's own
-    gain counts, if the point is near the end.
+    Far out, float64 may be too coarse for the gain of the coordinates beside the scale. The gain at
+    the point itself then counts, if the point is near the end.
     """
     if not far.settled:
         return far.certain, far.left
@@ -387,24 +387,24 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Say why a ratio that rises up to the largest floats has no limit along a scale."""
+    """Say that a ratio rises up to the largest floats, which end every scale; else return ""."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
-    return f"it still rises where entries are {largest:.1g}, and float64 ends there"
+    return f"the ratio still rises where entries are {largest:.1g}, and float64 ends there"
 
 
 def _still(best: Best) -> str:
-    """Say why a way to infinity is neither a limit nor without bound."""
+    """Say why a scale leads neither to a limit nor to a ratio without bound; else ""."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:
         open_ = best.promise is not None and not best.promise < STATIONARY
         words = f"at the end of {best.far.words} other coordinates may still gain"
-        return f"{words} a part of {best.promise:.1g}" if open_ else ""
+        return f"{words} a share of {best.promise:.1g}" if open_ else ""
     return (
-        f"along {best.far.words} it still rises, at the last scale that could be looked at by a "
-        f"part of {best.far.left:.1g}"
+        f"along {best.far.words} the ratio still rises, at the last scale that balls reach by a "
+        f"share of {best.far.left:.1g}"
     )
 
 
@@ -423,7 +423,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Return a closed form, only where the digits are certain and no doubt is left."""
+    """Return a closed form if the digits are certain and the supremum is settled; else None."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None
@@ -432,7 +432,7 @@ def _closed(
         return None
     with precision(BITS):
         decimals, certain = best.ball.mid().str(70, radius=False), digits_of(best.ball)
-        # Constants as balls must not make room for a number other than the computed one.
+        # Wide balls of constants must not admit a formula far from the computed ratio.
         slack = AS_COMPUTED + promise
         middle = [decimal_bounds(best.ball.mid() * (1 + s * slack))[0] for s in (-1, 1)]
     narrower = max(between[0], middle[0], key=Decimal), min(between[1], middle[1], key=Decimal)
@@ -441,7 +441,7 @@ def _closed(
 
 
 def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point:
-    """Round the numbers of an instance, at the cost of at most a share `cost` of the ratio."""
+    """Round the numbers of an instance; the ratio may lose at most the share `cost`."""
     at_once = 1 if problem.statement.host else MOST
 
     def judge(instances: list[Instance]) -> np.ndarray:
@@ -462,9 +462,10 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
 def farther(
     problem: Problem, points: Sequence[Point], best: float, /, *, until: float
 ) -> list[Start]:
-    """Return instances far along a scale that are better than all points: starts of the kind "far".
+    """Return instances far along a scale with larger ratios than all points, as starts "far".
 
-    Far out, differences cancel in float64, so instances that balls do not confirm are left out.
+    Differences cancel in float64 far out. So an instance counts only if balls confirm its ratio, or
+    cannot run.
     """
     found = list[Start]()
     for point in points:

@@ -1,8 +1,8 @@
-"""The growth of a ratio along a scale without end, from certified values far out.
+"""The growth of a ratio along a scale that grows without end, from certified values far out.
 
-Scales are 2^m. Ball arithmetic takes m itself as far as 2^120. A ratio that converges as slowly as
-1/log(scale), or its root, has settled there. A ratio that still moves then is called neither a
-limit nor unbounded.
+The scales are 2^m, and ball arithmetic follows m up to 2^120. A ratio that converges as slowly as
+1/log(scale), or its root, settles on this way. A ratio that still moves at the end counts neither
+as a limit nor as unbounded.
 """
 
 import itertools
@@ -18,24 +18,24 @@ STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
 """Binary logarithms of the scales to which a family is followed while its balls stay narrow."""
 STILL = arb("1e-12")
-"""A relative change below which a ratio has settled."""
+"""Relative change below which a ratio counts as settled."""
 ENOUGH = arb("1e-30")
-"""A relative change below which no larger scale is tried."""
+"""Relative change below which no larger scale is tried."""
 NARROW = 60
-"""Bits that a ball far out must have to count; a larger number stops earlier."""
+"""Accuracy in bits that a ball far out must have to count; a larger number stops earlier."""
 ROUNDING = 1e-12
-"""Power (exponent) of the scale up to which the growth is rounding (1/1.5 for 2/3). A larger value
-calls fewer ratios unbounded.
+"""Exponent of the scale up to which growth counts as the rounding of a constant in the program. A
+larger value calls fewer ratios unbounded.
 """
 FAINT = 1e-9
-"""Relative rise up to which coordinates short of their optimum may explain it. A larger value calls
-fewer rises limits.
+"""Relative rise up to which coordinates that missed their optimum may explain the rise. A larger
+value tests more rises for a power law.
 """
 BEFORE = (-16, -8, 0, 8)
-"""Binary logarithms of scales around the start."""
+"""Binary logarithms of the scales around the start at which `_lawful` measures."""
 STEADY, STEADY_FAR = 0.98, 0.9
-"""Shares of the local exponent before that the next exponent must keep to count as not decaying. A
-larger share calls fewer ratios unbounded.
+"""Shares of an earlier local exponent that the last one must keep to count as not decaying: up to
+2^100, and farther out. A larger share calls fewer ratios unbounded.
 """
 
 
@@ -48,10 +48,10 @@ class Growth(NamedTuple):
         left: the relative change between the last two scales.
         settled: whether that change is below 1e-12.
         endless: whether the ratio has no bound: the local exponents d log(ratio)/d log(scale), or
-            those against the scale's logarithm, do not decay.
+            the exponents against the scale's logarithm, do not decay.
         rise: the relative rise on the way.
-        lawful: whether the distance to the end is one power of the scale, before the start too.
-            Then even the smallest rise is no rounding.
+        lawful: whether the distance to the end is one power of the scale around the start. Even the
+            smallest rise is then no rounding.
     """
 
     ratio: arb
@@ -64,13 +64,13 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Tell whether the last local exponent is positive and as large as those before."""
+    """Tell whether the last local exponent is positive and keeps its share of the two before."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 
 
 def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
-    """Tell whether the exponents against log m stay: growth as a power of log(scale)."""
+    """Tell whether the exponents against log m do not decay: growth as a power of log(scale)."""
     far = [(m, v) for m, v in logs if m >= FARTHER[4]]
     if len(far) < 4:
         return False
@@ -82,11 +82,12 @@ def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
 
 
 def growth(value: Callable[[int, str], arb], /) -> Growth | None:
-    """Describe a ratio along a scale; None where the ratio does not rise to its end.
+    """Describe a ratio along a scale; return None if the ratio is not largest at the end.
 
     Args:
-        value: the ratio at the scale 2^m, from m and the reading of constants ("exact", "ulp"). It
-            raises `Undecided` or `NotSupported` where the ratio has no value.
+        value: a function of m and of the reading of constants ("exact", "ulp") that returns the
+            ratio at the scale 2^m. It raises `Undecided` or `NotSupported` if the ratio has no
+            value.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)
@@ -94,7 +95,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
         try:
             reached.append((m, value(m, "exact")))
         except Undecided:
-            break  # beyond a hypothesis, or beyond the exponents of balls
+            break  # the scale misses a hypothesis, or exceeds the exponents of balls
     values = [v for _, v in reached]
     end = values[-1]
     # A ratio that was larger before the end has no supremum at the end.
@@ -107,7 +108,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     if float(logs[-1][1].mid()) < ROUNDING * STEPS[-1] and _steady(
         [(m, v * arb(2) ** 40) for m, v in logs], 0.5
     ):
-        return None  # homogeneous, except for the rounding of a constant
+        return None  # the ratio is homogeneous, except for the rounding of a constant
     try:
         before, certain = value(80, "ulp"), value(100, "ulp")
     except Undecided:
@@ -130,12 +131,12 @@ def _farther(
             exact, there = value(m, "exact"), value(m, "ulp")
         except (Undecided, NotSupported):
             break
-        # Once the ratio has settled, an exponent's rounding must not set it in motion again.
+        # Once the ratio has settled, a wide ball must not show a change again.
         narrow = there.is_finite() and there.rel_accuracy_bits() >= NARROW
         if not exact.is_finite() or (left < STILL and not narrow):
             break
         if exact < here * (1 - STILL):
-            return None  # it comes down again
+            return None  # the ratio falls again
         left = abs(1 - here / exact)
         here, certain = exact, there if there.is_finite() else certain
         logs = [*logs, (m, (exact / origin).log())]

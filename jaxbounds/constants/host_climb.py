@@ -1,8 +1,8 @@
-"""Climbing without slopes: by moves on the host, along floats and whole numbers.
+"""Climbing without slopes, for statements on the host: by moves of floats and of integers.
 
-A float moves by powers of two of itself, up and down, from its double to its last digits. Whole
-arrays and random directions move as well. A whole number takes the values of the draws at its
-place, and any value of its declared set.
+A float moves up and down by a share of itself, from the whole of it down to its last digits. Whole
+arrays and random directions move as well. An integer takes the values that draws have at its place,
+and nearby values if the statement declares a set of integers.
 """
 
 import time
@@ -24,16 +24,16 @@ LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
 COORDINATES, DENSE = 48, 8
 """Coordinates of a sweep, and random directions of all coordinates; larger numbers sweep longer."""
 SWEEPS = 40
-"""Sweeps at one level at most; more sweeps climb higher, for longer."""
+"""Most sweeps at one level; more sweeps climb higher, for longer."""
 WORTH = 1e-13
 """Relative gain below which a sweep is the last of its level; a larger value ends levels earlier.
 """
 GAINED = 1e-15
 """Relative gain below which a ratio counts as no larger; a larger value ends climbs earlier."""
 ROUNDS = 4
-"""Rounds of moving whole numbers, then floats; more rounds climb higher, for longer."""
+"""Most rounds, each of which moves integers and then floats; more climb higher, for longer."""
 VALUES = 64
-"""Values that a whole number is given at most; more values find more, for longer."""
+"""Most drawn values that the climb tries for an integer; more values find more, for longer."""
 
 
 class TimeIsOver(Exception):
@@ -48,13 +48,13 @@ class Place(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """One whole number of an instance.
+    """One integer or boolean of an instance.
 
     Attributes:
         leaf: the index of its leaf.
-        entry: the index of its entry.
-        seen: the values that draws have there.
-        once: the share of the draws whose value no other draw has.
+        entry: the index of its entry in the leaf.
+        seen: the values that the draws have at this entry.
+        once: the share of the draws whose value at this entry no other draw has.
     """
 
     leaf: int
@@ -67,7 +67,7 @@ class HostClimber:
     """A climber that moves a statement's instances and measures them one by one.
 
     Args:
-        problem: the problem whose ratio is made large.
+        problem: the problem whose ratio the climber makes large.
         draws: instances stacked along a leading axis.
     """
 
@@ -78,10 +78,10 @@ class HostClimber:
         self._back = projection(problem.statement, problem.size)
 
     def at(self, instance: Instance, /) -> Place:
-        """Project an instance and measure it; -inf where it does not count.
+        """Project an instance and measure its ratio, which is -inf if it misses a hypothesis.
 
         Raises:
-            TimeIsOver: after `until`, a time of `time.process_time`.
+            TimeIsOver: if `time.process_time()` is past the attribute `until`.
         """
         if time.process_time() > self.until:
             raise TimeIsOver
@@ -96,7 +96,7 @@ class HostClimber:
     def climbed(
         self, start: Instance, rng: np.random.Generator, /, *, until: float, reach: float = np.inf
     ) -> Place:
-        """Climb as high as moves lead; stop early at the known ratio `reach`."""
+        """Climb until no move raises the ratio; stop early at the known ratio `reach`."""
         here = self.at(start)
         there = lambda: reach < np.inf and abs(here.ratio - reach) <= reach * SAME / 10
         for _ in range(ROUNDS):
@@ -111,7 +111,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Sweep with steps of one length, and on along the result of each sweep."""
+        """Sweep with steps of one length, and repeat the total move of each sweep."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:
@@ -124,7 +124,7 @@ class HostClimber:
         return here
 
     def _along(self, here: Place, step: np.ndarray, until: float) -> Place:
-        """Move both ways, on and on while the ratio rises."""
+        """Move along a step or against it, with doubled lengths while the ratio rises."""
         for sign in (1.0, -1.0):
             length, start = sign, here
             while time.process_time() < until and np.any(step):
@@ -137,7 +137,7 @@ class HostClimber:
         return here
 
     def wholes(self, instance: Instance, /) -> list[Whole]:
-        """Return flags, and the whole numbers that differ between draws."""
+        """Return the integers and booleans that differ between draws."""
         found = list[Whole]()
         for i, leaf in enumerate(jax.tree.leaves(instance)):
             if is_float(leaf):
@@ -150,7 +150,7 @@ class HostClimber:
         return found
 
     def with_whole(self, instance: Instance, whole: Whole, value: Any, /) -> Instance:
-        """Return the instance with another value at a whole number."""
+        """Return the instance with another value of one integer."""
         leaves, structure = jax.tree.flatten(instance)
         changed = np.array(leaves[whole.leaf])
         changed.flat[whole.entry] = value
@@ -158,7 +158,7 @@ class HostClimber:
         return jax.tree.unflatten(structure, leaves)
 
     def values_of(self, instance: Instance, whole: Whole, /) -> list[int]:
-        """Return the values of a whole number: as drawn, and nearby in its declared set."""
+        """Return the values to try for an integer: drawn ones, and near ones for a declared set."""
         seen = whole.seen[:: -(-len(whole.seen) // VALUES)].tolist()
         if not self.declared(instance, whole):
             return seen
@@ -167,7 +167,7 @@ class HostClimber:
         return [*seen, *near]
 
     def tried(self, instance: Instance, whole: Whole, value: Any, /) -> Place:
-        """Return the instance with another value, measured; -inf for a value that is refused."""
+        """Measure the instance with another value of one integer; -inf for a refused value."""
         try:
             return self.at(self.with_whole(instance, whole, value))
         except TimeIsOver:
@@ -185,18 +185,18 @@ class HostClimber:
             yield from np.where(own > FAR * high, 1, np.where((own > 0) & (own < low / FAR), -1, 0))
 
     def number(self, instance: Instance, whole: Whole, /) -> Any:
-        """Return the value of a whole number in an instance."""
+        """Return the value of an integer in an instance."""
         return np.asarray(jax.tree.leaves(instance)[whole.leaf]).flat[whole.entry]
 
     def declared(self, instance: Instance, whole: Whole, /) -> bool:
-        """Tell whether a whole number lies in a declared set, onto which it is projected."""
+        """Tell whether the statement declares a set for an integer, onto which it is projected."""
         statement = self.problem.statement
         path, _ = jax.tree.flatten_with_path(instance)[0][whole.leaf]
         name = jax.tree_util.keystr(path, simple=True, separator=".")
         return isinstance((statement.over or {}).get(name), Integers)
 
     def _whole(self, here: Place, until: float) -> Place:
-        """Set every whole number to its best value, one after the other, until no value gains."""
+        """Set each integer in turn to its best value, until no value raises the ratio."""
         for _ in range(SWEEPS):
             before = here.ratio
             for whole in self.wholes(here.instance):
@@ -211,7 +211,10 @@ class HostClimber:
 
 
 def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray]:
-    """Yield directions: coordinates, whole arrays, and random ones, as long as their entries."""
+    """Yield directions to move: single coordinates, whole arrays, and random directions.
+
+    Each component of a direction has the size of the entry that it moves.
+    """
     x, sizes = flat(instance), [leaf.size for leaf in floats_of(instance)]
     scale = scales(instance)
     for i in rng.permutation(len(x))[:COORDINATES]:
@@ -224,7 +227,7 @@ def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray
 
 
 def scales(instance: Instance, /) -> np.ndarray:
-    """Return the size of each coordinate; for zeros the largest size in the leaf."""
+    """Return the size |x| of each float x; for a zero, the largest size in its leaf."""
     leaves: Sequence[np.ndarray] = [np.asarray(leaf, float) for leaf in floats_of(instance)]
     largest = [np.full(v.size, np.max(np.abs(v), initial=0.0) or 1.0) for v in leaves]
     x = np.abs(flat(instance))

@@ -1,8 +1,8 @@
-"""Optima where pieces meet: found by linear programs, and polished by Newton's steps.
+"""Optima at kinks, where smooth pieces meet: linear programs find them, Newton's steps polish them.
 
 Near a kink the ratio is the least of several smooth pieces. Each piece is known from a point at
-which it is active. Ball arithmetic solves the equality of the pieces, by Newton's steps with the
-slopes of float64. The steps gain as many digits as one likes.
+which it is active. Ball arithmetic makes the pieces equal by Newton's steps with slopes in float64.
+The steps gain any number of digits.
 """
 
 from collections.abc import Callable
@@ -19,22 +19,23 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem
 from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-"""Half sides of the cubes in which pieces are sought, one after the other."""
+"""Half sides of the cubes, each smaller than the last, in which pieces are sought."""
 MOST = 30
 """Coordinates above which no kink is examined; a larger number examines more, for longer."""
 WITHIN = 1e-4
-"""Relative radius in which neighbours were measured: slopes promise at most themselves times this
-radius. A larger radius promises more.
+"""Relative radius in which neighbours were measured. A slope promises at most its size times this
+radius as a gain, so a larger radius promises more.
 """
 ROUNDS, SURE = 16, 1e-45
-"""Newton's steps at most, and the gap at which they end; more steps gain more digits."""
+"""Most steps of Newton's method, and the gap at which they end; more steps gain more digits."""
 PROBE = 1e-9
-"""Relative distance at which the balls look to all sides in the end; a larger distance sees more.
+"""Relative distance of the points around a kink at which balls finally compare the ratio. A larger
+distance sees more of the neighbourhood.
 """
 
 
 class Piece(NamedTuple):
-    """A smooth piece: its slope, a point where it is active (as an offset), and its multiplier."""
+    """A smooth piece: its slope, its multiplier, and the offset to a point where it is active."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -42,7 +43,7 @@ class Piece(NamedTuple):
 
 
 def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
-    """Return the active pieces at a minimum near x, and the minimum of their linear model."""
+    """Return the minimum near x of a model by linear pieces, and the pieces active there."""
     rng, found = np.random.default_rng(0), list[Piece]()
     for radius in RADII:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius
@@ -63,10 +64,11 @@ def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
 
 
 def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | None:
-    """Certify the ratio where the active pieces meet; return it with the gain that slopes promise.
+    """Certify the ratio where the active pieces meet.
 
     Returns:
-        None where there are no active pieces, or they do not meet.
+        The ball of the ratio, and the gain that slopes still promise. None if there are no active
+        pieces, or the pieces do not meet.
 
     Raises:
         Undecided: as `Ratio` does.
@@ -103,7 +105,7 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
             return None
         values, apart = solved
         here = ratio(at_values(point, values), "ulp")
-        # The found pieces are complete: the ratio falls to every side.
+        # If the found pieces are complete, the ratio falls to every side.
         rng, top = np.random.default_rng(1), value(values, np.zeros(k))
         for way in (*np.eye(k), *-np.eye(k), *rng.normal(size=(k + 4, k))):
             if value(values, PROBE * way) > top * (
@@ -119,7 +121,7 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Return the point where all active pieces are equal, and their last distance."""
+    """Return the point where all active pieces are equal, and the size of the last step."""
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

@@ -1,4 +1,4 @@
-"""A constant as a function of the shapes, where closed forms and exponents agree."""
+"""A formula of a constant in the shapes, if the closed forms and the exponents agree on one."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""Decimal digits of `AtSize.low` that belong to the ratio; a larger number would trust rounded
-digits.
+"""Decimal digits of `AtSize.low` that are exact digits of the ratio; a larger number would trust
+rounded digits.
 """
 
 
 def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
-    """Return a size's constant over powers of its axes, in closed form; empty without one."""
+    """Return the closed form of a constant divided by powers of its axes; empty without one."""
     assert found.closed is not None
     with localcontext(prec=50):
         value = Decimal(found.low)
@@ -28,9 +28,10 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 
 
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
-    """Return a quotient of polynomials in the one axis that varies, or its logarithm; else empty.
+    """Return a quotient of polynomials in the one axis that varies, or the log of the axis.
 
-    One size more than the number of coefficients must confirm the quotient.
+    The text is empty without such a formula. At least one size more than the quotient has free
+    coefficients must confirm it.
     """
     if len(exponents) != 1:
         return ""
@@ -54,7 +55,7 @@ def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
 def _fitted(
     at: Sequence[float], values: Sequence[Fraction], top: int, bottom: int
 ) -> tuple[list[int], list[int]] | None:
-    """Return whole coefficients of P and Q, highest first, with exactly P = value Q."""
+    """Return integer coefficients of P and Q, highest first, with P = value Q exactly, or None."""
     rows = [
         [Fraction(n) ** k for k in range(top, -1, -1)]
         + [-v * Fraction(n) ** k for k in range(bottom, -1, -1)]
@@ -73,9 +74,9 @@ def _fitted(
 
 
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """Return the one vector, up to a factor, that all rows take to zero.
+    """Return the vector, unique up to a factor, whose product with every row is zero.
 
-    None without such a vector.
+    The result is None if there is no such vector, or more than one up to a factor.
     """
     rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
     for column in range(columns):

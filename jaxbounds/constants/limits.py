@@ -1,9 +1,9 @@
-"""Suprema that no instance attains, where a scale grows or shrinks without end.
+"""Suprema that no instance attains, since the ratio rises as a scale grows or shrinks without end.
 
-The families are scalings of each array, of several arrays, up or down, and of each group of tied
-coordinates. A further family contracts one array onto another of its shape (difference quotients).
-Float64 chooses promising families from every start. Exact numbers in ball arithmetic tell a ratio
-that still rises from one that stays.
+A family is a path of instances through a point. Families scale one array or several arrays, up or
+down, or all entries of one size. A further family moves two arrays of one shape together
+(difference quotients). Float64 chooses the promising families. Exact numbers in ball arithmetic
+then distinguish a ratio that still rises from a ratio that stays.
 """
 
 import itertools
@@ -25,25 +25,25 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Relative distance from the largest known ratio that a ratio far out may have. A larger distance
-follows more families.
+"""Relative distance by which a ratio far out may lie below the point's ratio if balls are to follow
+its family. A larger distance follows more families.
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
-"""Binary logarithms of the scales at which float64 measures."""
+"""Binary logarithms of the scales at which float64 measures a family."""
 JOINTLY = 3
-"""Arrays of floats up to which all combinations of up and down are tried; pairs for more arrays. A
-larger number tries more combinations.
+"""Most arrays for which all combinations of up and down are tried; of more arrays, only pairs move
+together. A larger number tries more combinations.
 """
 ENTRIES = 24
-"""Sizes of entries that are scaled by themselves, at most; a larger number tries more families."""
+"""Most sizes of entries that are scaled separately; a larger number tries more families."""
 MOST = 24
-"""Families that are followed in ball arithmetic, at most; a larger number takes longer."""
+"""Most families that ball arithmetic follows; a larger number takes longer."""
 FARTHEST = 2.0**100
-"""Scale of float64 at which slopes are taken for the coordinates beside the scale. A larger scale
-loses more digits.
+"""Scale at which float64 takes the slopes in the coordinates beside the scale. A larger scale loses
+more digits.
 """
 Family = Callable[[Any], Instance]
-"""A function from a scale to an instance; at scale one the instance itself."""
+"""A function from a scale to an instance; scale one gives the point's own instance."""
 
 
 class Limit(NamedTuple):
@@ -51,15 +51,16 @@ class Limit(NamedTuple):
 
     Attributes:
         words: the name of the scale ("W -> infinity", "a - b -> 0").
-        instance: an instance far along, in float64.
-        ratio: the ratio at the farthest scale: a lower estimate.
+        instance: an instance far along the family, in float64.
+        ratio: the ratio at the farthest scale: a lower estimate of the supremum.
         certain: the ratio with the program's constants as balls.
         settled: whether the ratio changes there by at most 1e-12.
-        endless: whether the ratio grows without bound; neither word means that it is unknown.
+        endless: whether the ratio grows without bound. If the ratio is neither settled nor endless,
+            its end is unknown.
         left: the relative change at the end.
         rise: the relative rise of the ratio on the way.
         lawful: whether the distance to the end is one power of the scale.
-        family: the family in float64.
+        family: the family as a function, in float64.
     """
 
     words: str
@@ -84,7 +85,7 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
     given = [np.asarray(leaf) for _, leaf in leaves]
     floats = [i for i, leaf in enumerate(given) if is_float(leaf) and np.any(leaf)]
     balls = lambda leaf: np.asarray(_ball(leaf), object).reshape(leaf.shape)
-    # Balls: scales beyond the range of floats are exact too.
+    # Balls keep scales beyond the range of floats exact.
     values = [balls(leaf) if exact and is_float(leaf) else leaf for leaf in given]
 
     def rebuilt(changed: dict[int, Any]) -> Instance:
@@ -140,9 +141,9 @@ class Look(NamedTuple):
 
     Attributes:
         family: the index of the family.
-        high: the largest ratio there.
+        high: the largest ratio at the measured scales.
         first: the nearest instance on the way with that ratio.
-        last: the ratio at the farthest scale; the largest ratio where floats end before.
+        last: the ratio at the farthest scale; the largest ratio if floats end before it.
         rises: whether the ratio still rises at the farthest scale.
     """
 
@@ -164,13 +165,13 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
             far = [family(2.0**m) for m in LOOKS]
             ratios = problem.ratios(far)
         there = np.flatnonzero(ratios > 0)
-        if not len(there):  # beyond a hypothesis, or beyond float64: balls decide
+        if not len(there):  # every scale misses a hypothesis or overflows: balls decide
             found.append(Look(index, 0.0, point.instance, 0.0, True))
             continue
         high = float(np.max(ratios))
         first = next(i for i in there if ratios[i] >= high * (1 - SAME / 10))
         tail = ratios[there][-3:]
-        # Before differences cancel altogether, float ratios are rounding: balls decide.
+        # Float ratios are mere rounding before differences cancel altogether: balls decide.
         last = high if len(there) < len(LOOKS) else float(tail[-1])
         found.append(Look(index, high, far[first], last, bool(np.all(np.diff(tail) > 0))))
     return sorted(found, key=lambda look: -look.high)
@@ -179,7 +180,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family along which the certified ratio rises to its end, and farthest."""
+    """Return the family whose certified ratio rises to its end and is the largest; None without."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]
@@ -198,5 +199,5 @@ def limit(
                 there = families[look.family][1](2.0 ** LOOKS[2])
             given = {**grown._asdict(), "family": families[look.family][1]}
             found.append(Limit(words=words, instance=there, **given))
-    # Endless families first: with one of them, no constant exists.
+    # An endless family comes first, because it shows that no constant exists.
     return max(found, key=lambda f: (f.endless, float(f.ratio.lower())), default=None)

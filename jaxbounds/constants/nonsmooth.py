@@ -1,8 +1,9 @@
 """Climbing over kinks of the ratio: BFGS that walks along them, and CMA-ES (the extra `search`).
 
-A search by slopes with strong Wolfe conditions stops at the first kink. BFGS with weak ones learns
-from the slopes of both sides and goes on (Lewis and Overton, Nonsmooth optimization via
-quasi-Newton methods, 2013). CMA-ES needs no slopes; BFGS walks on from its result.
+A search by slopes with strong Wolfe conditions stops at the first kink. BFGS with weak Wolfe
+conditions learns from the slopes of both sides and goes on (Lewis and Overton, Nonsmooth
+optimization via quasi-Newton methods, 2013). CMA-ES needs no slopes; BFGS continues from its
+result.
 """
 
 import importlib.util
@@ -15,23 +16,27 @@ import numpy as np
 import scipy
 
 PROGRAMS, CUTS = 300, 150
-"""Linear programs at most, and cuts in one program; larger numbers walk farther, for longer."""
+"""Most linear programs, and most cuts in one program; larger numbers walk farther, for longer."""
 QUICK = {"presolve": False}
-"""Options for small programs, which take longer to simplify than to solve."""
+"""Options of SciPy for small linear programs, which take longer to simplify than to solve."""
 LARGEST = 80
 """Coordinates up to which CMA-ES is tried; a larger number takes longer."""
-MISSING = "CMA-ES needs cma: pip install 'jaxbounds[search]'"
+MISSING = "CMA-ES needs module='cma'. Try pip install 'jaxbounds[search]'"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
-"""A function from a point to a value to be made small, and its slope."""
+"""A function from a point to the value to minimise, and its slope."""
 
 
 def has_cma() -> bool:
-    """Tell whether the extra is installed."""
+    """Tell whether the package cma, of the extra `search`, is installed."""
     return importlib.util.find_spec("cma") is not None
 
 
 def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> Any:
-    """Find the weak Wolfe conditions along p, by bisection: (t, value, slope), or None."""
+    """Find a step t along p with the weak Wolfe conditions, by bisection.
+
+    Returns:
+        The step t, the value and the slope there; None if there is no such step.
+    """
     low, high, t, fall = 0.0, np.inf, 1.0, float(g @ p)
     for _ in range(60):
         there, slope = loss(x + t * p)
@@ -49,10 +54,10 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
     """Walk by BFGS with weak Wolfe conditions, until no step leads down.
 
     Args:
-        loss: the function to make small.
+        loss: the function to minimise.
         x: the start, of shape (n,).
-        steps: the number of steps at most.
-        until: a time of `time.process_time`.
+        steps: the largest number of steps.
+        until: the value of `time.process_time()` at which the walk stops.
     """
     f, g = loss(x)
     inverse, fresh = np.eye(len(x)), True
@@ -64,7 +69,7 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
         if found is None:
             if fresh:
                 break
-            inverse, fresh = np.eye(len(x)), True  # once more, with a fresh inverse Hessian
+            inverse, fresh = np.eye(len(x)), True  # try again with a fresh inverse Hessian
             continue
         t, there, slope = found
         s, y = t * p, slope - g
@@ -82,13 +87,13 @@ def bundled(
 ) -> np.ndarray:
     """Walk by cutting planes in a trust region: linear programs over the pieces met so far.
 
-    If as many pieces meet as there are coordinates, its steps are Newton's.
+    If as many pieces meet as there are coordinates, the steps are those of Newton's method.
 
     Args:
-        loss: the function to make small.
+        loss: the function to minimise.
         x: the start, of shape (n,).
-        radius: the radius of the first region, a cube.
-        until: a time of `time.process_time`.
+        radius: half a side of the first region, a cube.
+        until: the value of `time.process_time()` at which the walk stops.
     """
     f, g = loss(x)
     cuts, before = [(x, f, g)], np.inf
@@ -118,23 +123,22 @@ def bundled(
 
 
 def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -> Any:
-    """Return the step within a cube that makes the largest of the cuts least.
+    """Return the step within a cube that minimises the largest of the cuts (linear functions).
 
     Args:
-        cuts: point, value and slope of each cut.
+        cuts: the point, value and slope of each cut.
         x: the middle of the cube.
-        f: the value there; cuts above it are let down. None keeps them.
+        f: the value of the loss at x; a cut above it is lowered to it. None lowers no cut.
         radius: half a side of the cube.
 
     Returns:
-        The step (None without a step), the promised decrease below f or below the first cut, and
-            the
-        multiplier of each cut.
+        The step (None without a step), the promised decrease below f (below the first cut if f is
+        None), and the multiplier of each cut.
     """
     slopes = np.array([g for _, _, g in cuts])
     scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)
     with np.errstate(all="ignore"):
-        # A cut above the value at x is due to curvature: it is let down.
+        # A cut above the value at x is due to curvature, so it is lowered to that value.
         heights = np.array([at + g @ (x - z) for z, at, g in cuts])
         heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
         heights = heights / scale
@@ -161,14 +165,14 @@ def by_cma(
     """Return the best point that CMA-ES finds.
 
     Args:
-        losses: the losses of many points at once, shape (m, n) to (m,).
+        losses: a function from many points, of shape (m, n), to their losses, of shape (m,).
         x: the start, of shape (n,).
-        spread: the first standard deviation.
+        spread: the first standard deviation of its draws.
         seed: the seed of its draws.
-        until: a time of `time.process_time`.
+        until: the value of `time.process_time()` at which the search stops.
 
     Raises:
-        ModuleNotFoundError: without the extra, with the command that installs it.
+        ModuleNotFoundError: if cma is absent; the message has the command that installs it.
     """
     if not has_cma():
         raise ModuleNotFoundError(MISSING, name="cma")

@@ -1,8 +1,9 @@
-"""Settling a constant on the host, without slopes and balls that exclude a larger ratio nearby.
+"""Settling the constant of a statement on the host, where no slopes and balls are at hand.
 
-Moves of every length replace them. The word is "rising" where moves decide nothing. Moves leave
-three cases open. The ratio may stay as large on a way to infinity. A whole number may have a value
-that few draws have. A place may be the largest only at its very last digits.
+Moves of every length must show that no nearby instance has a larger ratio. The word is "rising" if
+moves leave this open. They do so in three cases. The ratio may stay as large along a scale without
+end. An integer may have a value that few draws have. A small change of the last digits may make the
+ratio smaller.
 """
 
 import time
@@ -20,43 +21,44 @@ from jaxbounds.constants.starts import Start, further
 from jaxbounds.falsification.examples import SOURCE
 
 OTHERS = 40
-"""Starts of other kinds, where the time allows; more starts miss fewer optima."""
+"""Starts of other kinds than draws to climb from, if time allows; more starts miss fewer optima."""
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""Starts of other kinds; and draws, and starts of any kind, that must lead to one ratio. Larger
+"""Numbers of starts without which a constant is not settled. They are LEAST starts of other kinds
+than draws, DRAWN draws that lead to the largest ratio, and AGREEING starts that lead to it. Larger
 numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
-"""Shares of the time: for one start, and for all starts; the rest is for doubts. Larger shares
-leave less time for doubts.
+"""Shares of the time: for one start, and for all starts. The rest is for the search for objections.
+Larger shares leave less time for objections.
 """
 AT_A_JUMP = "it is the largest at the last digits of its entries only"
-OVER = "the time was over before all was looked at that could be larger"
+OVER = "the time was over before all moves that could give a larger ratio were tried"
 ROUNDS = 100
-"""Rounds of starts at most; a larger number searches longer."""
+"""Most rounds of starts; a larger number searches longer."""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
 """Lengths of the moves that must not lead to a larger ratio, relative to the entry."""
 COORDINATES = 64
-"""Coordinates that such moves change, and random directions for each length; more take longer."""
+"""Most coordinates that `_neighbours` moves for each length; more coordinates take longer."""
 DENSE = 16
 """Random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""Relative length of a move in all directions that must cost no ratio; a larger length settles
-fewer constants.
+"""Relative length of the moves, in all directions, that must not make the ratio smaller. A larger
+length settles fewer constants.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
-"""Binary logarithms of scales far out."""
+"""Binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
-"""Share of draws with a value of their own from which on further values are unseen. A larger share
-settles more constants.
+"""Share of draws with a value that no other draw has, above which some values count as unseen. A
+larger share settles more constants.
 """
 MANY = 256
 """Unmeasured draws that show the values of whole numbers; more draws show rarer values."""
 LOOKED_AT = 4
-"""Instances of one ratio that are doubted, one after the other; more take longer."""
+"""Most instances with the largest ratio that are tested for objections; more take longer."""
 
 
-@np.errstate(all="ignore")  # beyond the largest floats no instance counts
+@np.errstate(all="ignore")  # an instance whose sides overflow does not count
 def settled_on_host(
     problem: Problem,
     draws: Instance,
@@ -75,10 +77,11 @@ def settled_on_host(
         starts: instances that count.
         fresh: a function that returns further draws.
         seed: the seed of all draws.
-        until: a time of `time.process_time`.
+        until: the value of `time.process_time()` at which the search stops.
 
     Returns:
-        The points, and a reason to doubt the first; empty where moves show no larger one.
+        The points, and a reason why another instance may have a larger ratio than the first point.
+        The reason is empty if the moves find none.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
@@ -105,7 +108,7 @@ def settled_on_host(
         known = [p.instance for p in points[:2]]
         queue = further(problem, known, fresh(), seed=seed + 1000 * (number + 1))
     if not points or words:
-        return points, words or "nowhere does it count"
+        return points, words or "no start meets the hypotheses"
     return _without_objection(climber, points, rng, until)
 
 
@@ -124,9 +127,9 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Say that too few starts came to the largest ratio, or were made at all; empty otherwise."""
+    """Say that too few starts led to the largest ratio, or that too few were made; else ""."""
     if not points:
-        return "nowhere does it count"
+        return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
     drawn = sum(p.kind in ("drawn", "searched") for p in agreeing)
     if len(agreeing) < AGREEING or drawn < DRAWN:
@@ -139,7 +142,7 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """Return the points, led by a point without doubts if one of the largest is such a point."""
+    """Return the points and an objection; a point without an objection comes first, if any."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
@@ -157,9 +160,9 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """Return the place, or one a few last digits away, that equally small moves do not make worse.
+    """Return the place, or a place a few last digits away, if tiny moves keep its ratio; else None.
 
-    At a jump float64 may take the wrong side. Next to the jump, the side does not matter.
+    Float64 may take the wrong side at a jump. Next to the jump, the side does not matter.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))
@@ -180,10 +183,10 @@ def steady(
 
 
 def objection(climber: HostClimber, place: Place, rng: np.random.Generator, /) -> str:
-    """Say why a place may not be the largest; empty without a reason."""
+    """Say why another instance may have a larger ratio than a place; empty without a reason."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
     if any(larger(climber.at(moved)) for moved in _neighbours(place.instance, rng)):
-        return "a neighbour is larger"
+        return "a neighbour has a larger ratio"
     return _unseen(climber, place, larger) or _far_out(climber, place)
 
 
@@ -198,7 +201,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Say that whole numbers may have undrawn values with a larger ratio; empty otherwise."""
+    """Say that integers may have undrawn values with a larger ratio; empty otherwise."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
@@ -225,7 +228,7 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Say that a place lies far from all draws, or stays as large along a scale that matters."""
+    """Say that a place lies far from all draws, or that its ratio stays along a scale; else ""."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
@@ -233,7 +236,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
         return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
-        """Tell whether a projection moves it back: that is the end of its set."""
+        """Tell whether a projection moves the entries back, because their set ends here."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
     for i, way in enumerate(climber.out(place.instance)):
@@ -248,12 +251,12 @@ def _far_out(climber: HostClimber, place: Place) -> str:
             back = [moved(mine, 2.0 ** (-way * m)).ratio for m in FAR]
             reached = way < 0 and moved(mine, 0.0).ratio >= worst
             if not reached and any(0 < ratio < worst for ratio in back):
-                return "along a scale without end it stays as large: a limit perhaps"
+                return "along a scale without end the ratio stays as large: a limit perhaps"
     return ""
 
 
 def _groups(x: np.ndarray, sizes: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield entries, arrays, and all of them, where they are not zero."""
+    """Yield masks of entries to scale: each single entry, each array, and all; without zeros."""
     index, start = np.arange(len(x)), 0
     groups = [index == i for i in index[:COORDINATES]]
     for size in sizes:

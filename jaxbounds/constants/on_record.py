@@ -10,8 +10,8 @@ from jaxbounds.constants.result import SharpConstant
 from jaxbounds.ground.to_json import to_json
 
 SMALL = 400
-"""Characters of an extremal instance up to which it is recorded; a larger limit records larger
-ones.
+"""Most characters of an extremal instance (as JSON) that is recorded; a larger limit records larger
+instances.
 """
 
 
@@ -22,15 +22,15 @@ def constants_on_record(paper: Paper, /) -> tuple[SharpConstant, ...]:
 
 
 def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
-    """Put constants of a paper on record; they replace earlier constants of the forms.
+    """Record constants of a paper; they replace the earlier constants of their forms.
 
     Raises:
-        Refused: if the paper is in no file.
+        Refused: if the paper is not defined in a file, beside which its records lie.
     """
     kept = {(c.id, c.form): c for c in constants_on_record(paper)}
     fits = lambda instance: len(json.dumps(instance)) <= SMALL
     for constant in constants:
-        # Seconds are of no interest, and differ each time.
+        # The seconds differ at each run, so they are left out.
         sizes = (
             replace(s, instance=s.instance if fits(s.instance) else {}, seconds=0.0)
             for s in constant.sizes

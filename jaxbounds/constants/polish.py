@@ -14,21 +14,22 @@ from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
-"""Relative difference up to which two ratios belong to one supremum; a larger value merges more."""
+"""Relative difference up to which two ratios count as equal; a larger value merges more ratios."""
 SLOPE = 1e-7
-"""Slope, relative, at which float64 stops: beyond lie differences that are rounding, and balls go
-on. A larger value stops earlier.
+"""Relative slope at which the climb in float64 stops, because smaller slopes are rounding; balls
+climb further. A larger value stops earlier.
 """
 CURVED = 1e-6
 """Share of the largest second derivative up to which a direction is flat; a larger share calls more
 directions flat.
 """
 STALLED = 1e-5
-"""Slope, relative, above which the end of a climb is a kink; a larger value sees fewer kinks."""
+"""Relative slope above which the end of a climb counts as a kink; a larger value sees fewer kinks.
+"""
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts that are climbed in logarithms first, then with each value by its own size."""
+"""Kinds of starts whose climb begins in the logarithms of the values, since their sizes differ."""
 
 
 class Point(NamedTuple):
@@ -37,10 +38,10 @@ class Point(NamedTuple):
     Attributes:
         instance: the instance.
         ties: the coordinates that move together.
-        values: the remaining coordinates, of shape (k,).
+        values: the free values of the tied coordinates, of shape (k,).
         ratio: lhs/rhs of the instance.
-        kind: the kind of the start that led there.
-        stalled: whether slopes ended at a kink.
+        kind: the kind of the start from which the climb led there.
+        stalled: whether the climb by slopes ended at a kink.
     """
 
     instance: Instance
@@ -54,7 +55,15 @@ class Point(NamedTuple):
 def at(
     problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
 ) -> Point:
-    """Return an instance with its ties, in a basis (each leaf by itself unless given)."""
+    """Return an instance as a point: with its tied coordinates and its ratio.
+
+    Args:
+        problem: the form at its size.
+        instance: the instance.
+        tolerance: the distance, relative to the largest entry of a leaf, up to which entries are
+            tied.
+        basis: the basis of the coordinates; without one, each leaf by itself.
+    """
     instance = problem.put(instance)
     ties, values = tied(instance, tolerance, basis)
     same = unflat(instance, ties.expand(values)) if len(values) else instance
@@ -62,12 +71,12 @@ def at(
 
 
 def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Scale each value by its own size: a small value moves little."""
+    """Return the size of each value as its scale, so that a small value moves little."""
     return np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
 
 
 def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Scale a value by the root mean square of its leaf: the whole leaf moves as far."""
+    """Return the root mean square of each value's leaf as its scale, so that a leaf moves alike."""
     scale = np.ones(len(values))
     ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
     moving, x = ties.signs != 0, values[ties.labels]
@@ -79,7 +88,7 @@ def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
 
 
 Scaling = Callable[[Ties, np.ndarray, Instance], np.ndarray]
-"""A function that returns the sizes of coordinates, of shape (k,)."""
+"""A function that returns the scale of each value, of shape (k,)."""
 
 
 def _climbed(
@@ -90,7 +99,11 @@ def _climbed(
     until: float,
     scaling: Scaling = _by_value,
 ) -> tuple[Instance, bool]:
-    """Climb the log ratio by BFGS, in coordinates relative to the start; along kinks if needed."""
+    """Climb the log ratio by BFGS in scaled coordinates; on along the kink if it stops at one.
+
+    Returns:
+        The instance at the end, and whether the climb stopped at a kink.
+    """
     scale, loss = _relative(problem, ties, values, instance, scaling)
     with np.errstate(all="ignore"):
         found = scipy.optimize.minimize(
@@ -104,7 +117,7 @@ def _climbed(
 
 
 def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
-    """Climb by BFGS in the logarithms of the values: signs stay, sizes may differ widely."""
+    """Climb by BFGS in the logarithms of the values, which keeps signs and allows all sizes."""
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         moved = values * np.exp(np.clip(w, -300, 300))
@@ -126,7 +139,7 @@ def _relative(
     instance: Instance,
     scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
-    """Return the sizes of the values, and minus the log ratio in coordinates relative to them."""
+    """Return the scales of the values, and minus the log ratio as a function of scaled values."""
     scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -139,7 +152,7 @@ def _relative(
 
 
 def _finer(problem: Problem, point: Point, until: float) -> Point:
-    """Refine a point at a kink by linear programs over the pieces, in all its coordinates."""
+    """Refine a point at a kink by linear programs over the pieces that meet there, untied."""
     ties, values = tied(point.instance, 0.0)
     if not 0 < len(values) <= LARGEST:
         return point
@@ -160,14 +173,15 @@ def polished(
     snap: bool = True,
     reach: float = np.inf,
 ) -> list[Point]:
-    """Return the best point of each start, without later points that are alike, fewest ties.
+    """Climb from each start, with coordinates tied in several ways; return the best point of each.
 
     Args:
-        problem: the problem whose ratio is made large.
-        starts: instances that count, the most promising first.
-        until: a time of `time.process_time`; the first start is always polished.
-        snap: whether to tie coordinates; otherwise only equal ones move together.
-        reach: a known ratio; a start that reaches it needs no further ties.
+        problem: the problem whose ratio the climbs make large.
+        starts: instances that meet the hypotheses, the most promising first.
+        until: the value of `time.process_time()` after which no further start is polished; the
+            first start is always polished.
+        snap: whether to tie near-equal coordinates; otherwise only equal coordinates move together.
+        reach: a known ratio; a start that reaches it is tied in no further way.
     """
     found: list[Point] = []
     for kind, start in starts:
@@ -180,7 +194,7 @@ def polished(
         ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
         scaling = _by_value
         if reach < np.inf:
-            ways.reverse()  # all coordinates first: tied ones lead to the known ratio
+            ways.reverse()  # the fewest ties first: many ties lead to the known ratio
             scaling = _by_value if kind in SPREAD else _by_leaf
         for ties, values in ways:
             best = max(point.ratio for point in points)
@@ -190,7 +204,7 @@ def polished(
                 break
             climbed, stalled = _climbed(problem, ties, values, start, until, scaling)
             points.append(at(problem, climbed, 1e-9, ties.basis)._replace(stalled=stalled))
-        # The first of equal points has the fewest values left.
+        # The first of equally good points has the fewest values left.
         best = max(point.ratio for point in points)
         same = (p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10))
         point = next(same)
@@ -201,7 +215,7 @@ def polished(
 
 
 def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Point:
-    """Move from a point at a kink by CMA-ES, in all its coordinates, then along the kinks."""
+    """Move from a point at a kink by CMA-ES, without ties, and then climb along the kinks."""
     ties, values = tied(point.instance, 0.0)
     if not len(values):
         return point
@@ -217,11 +231,11 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """Return the nearby instance that is worst for the form, and its ratio.
+    """Return the nearby instance with the largest ratio, and this ratio.
 
-    An instance that meets the hypotheses counts, wherever `project` would put it.
+    A nearby instance that meets the hypotheses counts, even if `project` would move it.
     """
-    with np.errstate(all="ignore"):  # next to the largest floats
+    with np.errstate(all="ignore"):  # moves next to the largest floats may overflow
         near = list(neighbours(instance, np.random.default_rng(seed)))
     found = [problem.back(moved) for moved in near]
     if problem.statement.project is not None and problem.statement.hypotheses is not None:
@@ -232,9 +246,9 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 
 
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return directions of the values, as columns, and -d^2 log(ratio) along each; 0 where flat.
+    """Return directions of the values, as columns, and -d^2 log(ratio) along each; 0 if flat.
 
-    The derivatives are differences of slopes, in coordinates relative to the values.
+    The derivatives are difference quotients of slopes, in coordinates relative to the values.
     """
     scale, step = np.abs(point.values), 1e-5
     slope = lambda z: scale * problem.slope(scale * z, point.ties, point.instance)[1]

@@ -1,4 +1,4 @@
-"""One form of a statement at one size, as a function of flat coordinates to be made large."""
+"""The ratio lhs/rhs of one form at one size, as a function of a vector, for the search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,26 +16,26 @@ from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
 
 NUDGES = (0.0, 1e-15, 1e-13)
-"""Relative moves to a point that has a slope."""
+"""Relative moves from a point without a finite slope to a point next to it."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
-"""Exceptions of functions on the host at instances that no hypothesis excludes."""
+"""Exceptions that a statement on the host may raise at an instance, which then does not count."""
 MOVED = 1e-6
-"""Move relative to the largest entry of a leaf, up to which it is a projection's rounding. A larger
-value sees fewer moves.
+"""Move of an entry, relative to the largest entry of its leaf, up to which the move counts as the
+rounding of a projection. A larger value sees fewer moves.
 """
 CALLS = 1000
-"""Times that instances are measured, about; a larger number compiles more programs."""
+"""Rough number of measurements that a search makes; a larger number compiles more programs."""
 UNCOUNTED = 50.0
-"""Log ratio by which an instance that misses a hypothesis lies below every other. A larger number
-keeps climbs away from such instances more.
+"""Minus the log ratio that counts for an instance that misses a hypothesis. A larger number keeps
+climbs farther away from such instances.
 """
 
 
 def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
     """Return the statement with one form at one size.
 
-    Its control is the form again, so that the searches of the control serve the form. A `>=`
-    becomes a `<=`.
+    The form also takes the place of the control (the false variant), so that searches for the
+    control serve the form. A `>=` becomes a `<=`.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -53,17 +53,17 @@ def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Tell whether a climb moves a leaf of an instance; it moves balls too."""
+    """Tell whether a leaf of an instance holds floats, or balls in their place."""
     return leaf.dtype == object or jax.dtypes.issubdtype(leaf.dtype, np.floating)
 
 
 def floats_of(instance: Instance, /) -> list[Any]:
-    """Return the leaves that a climb moves."""
+    """Return the leaves with floats, which a climb moves."""
     return [leaf for leaf in jax.tree.leaves(instance) if is_float(leaf)]
 
 
 def filled(instance: Instance, leaves: Sequence[Any], /) -> Instance:
-    """Return the instance with other floats."""
+    """Return the instance with other leaves in place of its leaves with floats."""
     given, rest = jax.tree.flatten(instance), iter(leaves)
     return jax.tree.unflatten(given[1], [next(rest) if is_float(x) else x for x in given[0]])
 
@@ -75,7 +75,7 @@ def flat(instance: Instance, /) -> Any:
 
 
 def unflat(instance: Instance, vector: Any, /) -> Instance:
-    """Return the instance with the floats of a vector: numbers, balls or tracers."""
+    """Return the instance with a vector's entries (numbers, balls or tracers) as its floats."""
     leaves, start = [], 0
     for leaf in floats_of(instance):
         leaves.append(vector[start : start + leaf.size].reshape(leaf.shape))
@@ -91,7 +91,8 @@ class Problem:
         form: the name of the form.
         size: the shapes.
         bench: the bench that measures instances.
-        rounding: the ball's ratio by the bits of an instance, where float64 says more.
+        rounding: the ball's ratio of an instance whose float ratio is larger by rounding, by the
+            bits of the instance.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
@@ -105,9 +106,9 @@ class Problem:
         self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
-        """Return the point projected onto the hypotheses, if the statement can project.
+        """Return the point projected onto the hypotheses, if the statement has a projection.
 
-        JAX-traceable.
+        JAX can trace this function.
         """
         project = self.statement.project
         return instance if project is None else project(instance, self.size)
@@ -118,7 +119,7 @@ class Problem:
         return jax.tree.map(np.asarray, run(instance))
 
     def put(self, instance: Instance) -> Instance:
-        """Return the instance meant; without hypotheses, `project` alone decides it."""
+        """Return the instance, projected if the statement has a projection but no hypotheses."""
         by_project = self.statement.project is not None and self.statement.hypotheses is None
         return self.back(instance) if by_project else instance
 
@@ -133,9 +134,9 @@ class Problem:
         )
 
     def ratios(self, instances: Sequence[Instance]) -> np.ndarray:
-        """Return lhs/rhs of each instance, shape (instances,); -inf where it does not count.
+        """Return lhs/rhs of each instance, of shape (instances,); -inf if one does not count.
 
-        An instance that the host's functions refuse does not count.
+        An instance does not count if it misses a hypothesis, or if a function on the host raises.
         """
         instances = [self.put(one) for one in instances]
         if not self.statement.host or len(instances) == 1:
@@ -161,14 +162,14 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return score, whether it counts, and slope in one array, for a single read."""
+        """Return the score, whether it counts, and the slope in one array, to read all at once."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )
         return jnp.concatenate([jnp.stack([score, counted.astype(score.dtype)]), slope])
 
     def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:
-        """Return the log ratio at coordinates with `Ties`, and its derivative by each value."""
+        """Return the log ratio at values of tied coordinates, and its derivative in each value."""
         padded = np.zeros(len(ties.labels))
         padded[: len(values)] = values
         try:
@@ -181,16 +182,16 @@ class Problem:
         for nudge in NUDGES:
             if np.isfinite(found[2:]).all():
                 return score, found[2 : 2 + len(values)]
-            # A quickly compiled program may compute a maximum twice, and equal none of its entries:
-            # its slope is 0/0. A carefully compiled program, or a point next to it, has a slope.
+            # A quickly compiled program may compute a maximum twice, with different rounding. The
+            # slope is then 0/0. A carefully compiled program, or a point nearby, has a slope.
             moved = padded * (1 + nudge * np.cos(np.arange(len(padded))))
             found = np.asarray(self._careful(moved, ties, instance))
         return score, np.nan_to_num(found[2 : 2 + len(values)])
 
     def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
-        """Return the log ratio at many coordinates, of shape (m, n).
+        """Return the log ratio at many points, given as rows of shape (m, n).
 
-        Far below where it does not count.
+        The log ratio is -`UNCOUNTED` if a point does not count.
         """
         score, counted = self._scores(values, ties, instance)
         return np.where(np.isfinite(score) & counted, score, -UNCOUNTED)

@@ -1,7 +1,7 @@
-"""Integer relations between a number and named ones, and their notation.
+"""Integer relations between a number and named numbers such as pi, and their formulas as text.
 
-PSLQ seeks a relation in one basis after another. Each relation gives its formula, and a way to
-compute its value to any number of digits.
+The algorithm PSLQ seeks a relation in one basis after another. Each relation gives its formula, and
+a function that computes its value to any number of digits.
 """
 
 import math
@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
 """The factors of products; an exponent is a rational number with denominator up to 4."""
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
-"""The numbers c that are tried in a + b c, besides the logarithms of the axes."""
+"""The numbers c that `relations` tries in a + b c, besides the logarithms of the axes."""
 HIGHEST = 100
-"""Largest coefficients of a relation; a larger limit finds more relations, more of them by chance.
+"""Largest coefficients of a relation. A larger number finds more relations, and more of them are
+coincidences.
 """
 DEGREES = (3, 4, 5, 6)
-"""The degrees of algebraic numbers, besides rational ones and roots of quadratics."""
+"""The degrees of algebraic numbers that `relations` tries, besides degrees 1 and 2."""
 
 
 class Relation(NamedTuple):
@@ -27,7 +28,7 @@ class Relation(NamedTuple):
         text: the formula.
         numbers: the coefficients.
         basis: the basis in which it was sought.
-        value: the formula's value in an mpmath context.
+        value: a function from an mpmath context to the formula's value in it.
     """
 
     text: str
@@ -37,7 +38,7 @@ class Relation(NamedTuple):
 
 
 def named(name: str, mp: Any, /) -> Any:
-    """Return the number of a name ("pi", "log(3)", "5", "1/e")."""
+    """Return the number that a name means ("pi", "log(3)", "5", "1/e")."""
     if name.startswith("1/"):
         return 1 / named(name[2:], mp)
     if name.startswith("log("):
@@ -48,7 +49,10 @@ def named(name: str, mp: Any, /) -> Any:
 
 
 def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
-    """Return the factors of a numerator: whole numbers multiplied, square roots under one."""
+    """Return the factors of a product of positive powers as texts.
+
+    One factor is the product of all integers, and one is the square root of all half powers.
+    """
     number, root = 1, 1
     words, roots = list[str](), list[str]()
     for base, exponent in powers:
@@ -68,7 +72,7 @@ def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
 
 
 def product_text(powers: Sequence[tuple[str, Fraction]], /) -> str:
-    """Print a product of rational powers ("4/(3 sqrt(3))", "sqrt(T d)")."""
+    """Return a product of rational powers as text ("4/(3 sqrt(3))", "sqrt(T d)")."""
     top = _side([(base, power) for base, power in powers if power > 0])
     bottom = _side([(base, -power) for base, power in powers if power < 0])
     over, under = " ".join(top) or "1", " ".join(bottom)
@@ -78,9 +82,11 @@ def product_text(powers: Sequence[tuple[str, Fraction]], /) -> str:
 
 
 def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
-    """Print a sum of whole multiples over a whole number ("(1 + 2 pi)/4").
+    """Return a sum of integer multiples over an integer as text ("(1 + 2 pi)/4").
 
-    "" names the number one.
+    Args:
+        terms: pairs of an integer and the name of a number; the empty name means one.
+        under: the denominator.
     """
     words = ""
     for times, name in terms:
@@ -88,7 +94,7 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
             continue
         one = name or "1"
         if abs(times) != 1:
-            # 3/pi, not 3 1/pi.
+            # The text is 3/pi, not 3 1/pi.
             joined = f"{abs(times)}{one[1:]}" if one.startswith("1/") else f"{abs(times)} {one}"
             one = joined if name else str(abs(times))
         sign = " - " if times < 0 else " + "
@@ -100,14 +106,14 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
 
 
 def polynomial_text(coefficients: Sequence[int], x: str = "x", /) -> str:
-    """Print a polynomial from the highest power to the constant ("x^3 - 3 x + 1")."""
+    """Return a polynomial as text, from its highest power to its constant ("x^3 - 3 x + 1")."""
     degree = len(coefficients) - 1
     names = [f"{x}^{degree - i}" if degree - i > 1 else x * (degree - i) for i in range(degree + 1)]
     return sum_text(list(zip(coefficients, names)))
 
 
 def _quadratic_text(relation: Sequence[int], x: Any) -> str:
-    """Print the root of a x^2 + b x + c near x."""
+    """Return the root of a x^2 + b x + c that is near x, as text."""
     a, b, c = relation
     square, sign = b * b - 4 * a * c, "+" if 2 * a * x + b > 0 else "-"
     root = max(k for k in range(1, 200) if square % (k * k) == 0)
@@ -123,7 +129,7 @@ def _quadratic_text(relation: Sequence[int], x: Any) -> str:
 
 
 def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
-    """Return the root near a number, by Newton's steps at the precision of the context."""
+    """Return a function that computes a polynomial's root near a number in an mpmath context."""
 
     def value(mp: Any) -> Any:
         at = mp.mpf(near)
@@ -138,7 +144,7 @@ def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
 
 
 def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
-    """Return a relation c_0 x + c_1 + c_2 c = 0 as x = a + b c; None where that is rational."""
+    """Return a relation c_0 x + c_1 + c_2 c = 0 as x = a + b c; None if x is rational by it."""
     first, *rest = relation
     if not first or sum(bool(r) for r in rest[1:]) == 0:
         return None
@@ -152,11 +158,11 @@ def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
 
 
 def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterator[Relation | None]:
-    """Yield the relation in one basis after another; None for a basis without a relation.
+    """Yield the relation of a number in one basis after another; None for a basis without one.
 
     Args:
-        x: a positive number in the context.
-        known: the number of its digits that count.
+        x: a positive number of the mpmath context.
+        known: the number of known digits of x.
         numbers: whole numbers whose logarithms are tried too.
         mp: an mpmath context.
     """
@@ -188,7 +194,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
         if not found:
             yield None
             continue
-        # No relation of lower degree was found: the first one is irreducible, or has x as a factor.
+        # No relation of lower degree was found, so this one is irreducible or has the factor x.
         while found and not found[0]:
             found = found[1:]
         whole = tuple(-c for c in found) if found[0] < 0 else tuple(found)
@@ -199,7 +205,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
 
 
 def _product(x: Any, names: Sequence[str], limits: dict[str, Any], mp: Any) -> Relation | None:
-    """Return a number as a product of rational powers of named numbers; None without one."""
+    """Return a number as a product of rational powers of named numbers; None if PSLQ finds none."""
     if not mp.log(x):
         return None
     found = mp.pslq([mp.log(x), *(mp.log(named(name, mp)) for name in names)], **limits)

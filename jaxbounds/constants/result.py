@@ -1,4 +1,4 @@
-"""The findings about a constant, as data."""
+"""The result of a search for a sharp constant, as data."""
 
 import json
 from collections.abc import Mapping
@@ -37,29 +37,29 @@ MEANING: Mapping[Where, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AtSize:
-    """The supremum of lhs/rhs at one size, from below.
+    """A lower estimate of the supremum of lhs/rhs at one size.
 
     Attributes:
         size: the shapes.
         ratio: the largest ratio found: a lower estimate of the supremum, whatever `where` says. If
-            `low` is empty, the ratio is of floats alone (shown as ~), and may be their rounding.
-        where: whether it is attained, in a limit, or not settled; see `MEANING`.
-        along: for limits, the scale that grows ("W -> infinity").
-        low: a decimal number that is certainly below lhs/rhs at the extremal instance (for limits:
-            far along the scale); empty where ball arithmetic could not run.
-        high: a decimal number that is certainly above it. It reaches as far as slopes, or the last
-            steps along the scale, promise more. A closed form lies between the two.
+            `low` is empty, only floats gave the ratio (shown as ~), and it may be their rounding.
+        where: whether the supremum is attained, a limit, or not settled; see `MEANING`.
+        along: for a limit, the scale that grows ("W -> infinity").
+        low: a decimal number that is certainly below lhs/rhs at the extremal instance (for a limit:
+            far along the scale); empty if ball arithmetic could not run.
+        high: a decimal number that is certainly above this ratio, by the further gain that slopes
+            or the last steps along the scale promise. A closed form lies between `low` and `high`.
         digits: the number of certain decimal digits.
-        gain: the relative gain that slopes still promise, in ball arithmetic; None where unknown.
+        gain: the relative gain that slopes still promise, in ball arithmetic; None if unknown.
         reason: the reason for missing digits or slopes.
         starts: the number of polished starting points.
         agreeing: the number of starting points that led to this ratio.
         kinds: the number of starts of each kind.
         agreed: the number of starts of each kind that led to this ratio.
-        closed: a closed form, only from certain digits.
+        closed: a closed form that agrees with all certain digits; None without one.
         instance: the extremal instance, rounded for reading.
-        instance_ratio: lhs/rhs at that instance.
-        seconds: the processor time in seconds.
+        instance_ratio: lhs/rhs at the rounded instance.
+        seconds: the processor time of the search in seconds.
     """
 
     size: dict[str, float]
@@ -84,21 +84,21 @@ class AtSize:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class SharpConstant:
-    """The least C with lhs <= C rhs, size by size, as far as a search can tell.
+    """The least C with lhs <= C rhs at each size, as far as a search can tell.
 
     Attributes:
-        id: the statement.
-        form: its form.
-        label: its label in print.
-        formula: its formula in plain text.
+        id: the id of the statement.
+        form: the name of its form.
+        label: the statement's label in print.
+        formula: the statement's formula in plain text.
         sizes: the finding at each size.
         dependence: the dependence on each axis that varies.
-        residual: the largest residual of that fit, in log.
-        law: the constant as a function of the axes, where closed forms and exponents agree ("sqrt(T
-            d)"); else empty.
+        residual: the largest residual in log C of the fit behind `dependence`.
+        law: the constant as a formula in the axes ("sqrt(T d)"), if closed forms and exponents
+            agree; else empty.
         seed: the seed of the draws.
-        relation: "<=", or ">=" for a bound from below: then C is the least with C lhs >= rhs.
-        line: for two functions, the claim as text.
+        relation: "<=", or ">=" for a bound from below: C is then the least with C lhs >= rhs.
+        line: the claim as text, if the search got two functions instead of a statement.
     """
 
     id: str
@@ -114,9 +114,9 @@ class SharpConstant:
     line: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> Path:
-        """Write the constant as JSON.
+        """Write the constant as JSON, and return the path.
 
-        `jaxbounds new --from` starts from a constant of two functions.
+        `jaxbounds new --from` makes a statement from the file, if the constant is of two functions.
         """
         write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
@@ -128,7 +128,7 @@ class SharpConstant:
 
     @property
     def fails(self) -> bool:
-        """Tell whether the form is false: a constant above one, for certain or beyond rounding."""
+        """Tell whether the form is false: a constant exceeds 1, surely or by more than rounding."""
         known = [s for s in self.sizes if s.where != "as coded"]
         return any(Decimal(s.low) > 1 if s.low else s.ratio > 1 + 1e-9 for s in known)
 
@@ -150,7 +150,7 @@ class SharpConstant:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "SharpConstant":
-        """Return a constant from its JSON.
+        """Return a constant from its parsed JSON.
 
         Raises:
             TypeError: if the JSON has other fields.

@@ -1,4 +1,4 @@
-"""The shapes at which a constant is sought, if they make sense and fit into memory."""
+"""The sizes at which a search seeks a constant: parsed, combined, and checked against memory."""
 
 import contextlib
 import itertools
@@ -18,14 +18,14 @@ from jaxbounds.falsification.measure import measure
 from jaxbounds.ground.exceptions import Refused
 
 MOST_SIZES = 64
-"""Sizes in one call at most; a larger number runs longer."""
+"""Most sizes in one call; a larger number runs longer."""
 SHARE = 0.5
 """Share of the machine's memory that a single batch may take; a larger share allows larger sizes.
 """
 
 
 def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
-    """Parse axes from words such as "T=2,4,8" or "R=.5,1"; whole numbers are integers.
+    """Parse axes from words such as "T=2,4,8" or "R=.5,1"; a whole number becomes an int.
 
     Raises:
         Refused: if a word has another form.
@@ -47,7 +47,7 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
 
 
 def _number(word: str) -> float | None:
-    """Return a whole number, or a finite float; None for other words."""
+    """Return the int or the finite float that a word means; None for other words."""
     if word.isdecimal():
         return int(word)
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
@@ -56,18 +56,18 @@ def _number(word: str) -> float | None:
 
 
 Sizes = Mapping[str, Sequence[float]] | Sequence[Mapping[str, float]]
-"""Values to combine for each axis, or the sizes themselves."""
+"""Either the values of each axis, all of whose combinations count, or a list of sizes."""
 
 
 def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     """Return the sizes of a statement with some axes replaced by all combinations of values.
 
-    An axis that is not named is as in the first of the statement's sizes; without any axis, the
-    statement's sizes are taken.
+    An axis that is not named keeps its value from the first of the statement's sizes. If no axis is
+    named, the result is the statement's sizes.
 
     Raises:
-        Refused: if there is no such axis, a value is not whole and positive though the
-            statement's are integers, or there are too many sizes.
+        Refused: if the statement lacks a named axis, or there are too many sizes. Also if an axis
+            has integers in the statement, and a value is not a positive integer.
     """
     declared = tuple(map(Size, statement.sizes))
     if not axes:
@@ -102,7 +102,7 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:
         raise Refused(
-            f"{total} sizes are too many, got sizes={total}. Try at most {MOST_SIZES} combinations"
+            f"{total} sizes are too many, expected sizes={MOST_SIZES} or fewer. Try fewer values"
         )
     chosen = itertools.product(*axes.values())
     own = lambda axis, v: int(v) if isinstance(base[axis], int) and v == int(v) else float(v)
@@ -134,12 +134,12 @@ def _largest(jaxpr: Any) -> int:
 
 
 def check(statement: Statement, form: str, size: Size, /) -> None:
-    """Refuse a size at which no instance can be drawn or measured, or that does not fit.
+    """Refuse a size at which no instance can be drawn or measured, or which exceeds the memory.
 
     The function traces the programs without running them.
 
     Raises:
-        Refused: with the reason.
+        Refused: if the size fails; the message gives the reason.
     """
     if statement.host or not statement.sample or size in statement.sizes:
         return
@@ -149,7 +149,7 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
         try:
             drawn = jax.eval_shape(lambda k: sampler(k, size), key)
             program = jax.make_jaxpr(measure(one, size))(drawn)
-        except Exception as problem:  # any exception of a statement at unknown shapes
+        except Exception as problem:  # a statement may raise anything at unknown shapes
             line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
             raise Refused(
                 f"{statement.id} cannot be measured at {size!r}: {line}, form={form!r}. Try "
@@ -166,10 +166,10 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
 
 
 def grown(statement: Statement, form: str, /) -> tuple[Size, ...]:
-    """Return the first of a statement's sizes, and that size with each axis doubled where possible.
+    """Return the statement's sizes, and its first size with each axis in turn doubled if possible.
 
-    These sizes suffice to see on which axes a constant depends. Statements without a search by
-    slopes keep their own sizes.
+    The doubled sizes show on which axes a constant depends. A statement without a search by slopes
+    keeps its sizes.
     """
     declared = tuple(map(Size, statement.sizes))
     if statement.search != "gradient":

@@ -1,8 +1,8 @@
 """Vertices and symmetries: near-zero coordinates become zero, and near-equal ones become equal.
 
-Suprema of bounds with maxima in them lie where entries coincide: corners of a box, antipodal
-tokens, equal logits. There the ratio has a kink that no slope leads into. The ratio
-with the coincidence imposed is smooth in the remaining coordinates.
+If a bound contains maxima, its worst instances often have coinciding entries: corners of a box,
+antipodal tokens, equal logits. The ratio has a kink there that no slope leads into. Once the
+coincidence is imposed, the ratio is smooth in the remaining coordinates.
 """
 
 from collections.abc import Iterator
@@ -15,19 +15,21 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 """Distances, relative to the largest entry of a leaf, up to which entries are tied; 0 ties equal
-ones.
+entries only.
 """
 
 COSTS = 1e3
-"""Factor by which ties may make the ratio smaller at most; a larger factor tries more ties."""
+"""Largest factor by which ties may make the ratio smaller; a larger factor tries more ties."""
 
 
 class Basis(NamedTuple):
-    """A basis of coordinates: by themselves, or in pairs as middle and half difference (x from y).
+    """A basis for entries x: each entry by itself, or a pair by its middle and half difference.
+
+    The entries are x_i = own_i y_i + other_i y_(partner_i), with y the coordinates in the basis.
 
     Attributes:
         own: the factor of y_i in x_i, of shape (n,).
-        other: the factor of its partner's, of shape (n,).
+        other: the factor of the partner's coordinate in x_i, of shape (n,).
         partner: the index of the partner, of shape (n,).
     """
 
@@ -36,11 +38,11 @@ class Basis(NamedTuple):
     partner: Any
 
     def expand(self, y: Any) -> Any:
-        """Return x from the coordinates in this basis; numbers, balls or tracers."""
+        """Return the entries x from the coordinates y, which are numbers, balls or tracers."""
         return y * self.own + y[self.partner] * self.other
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
-        """Return the coordinates in this basis."""
+        """Return the coordinates y of the entries x."""
         return np.where(self.other == 0, 1.0, 0.5) * self.expand(x)
 
 
@@ -48,7 +50,7 @@ class Ties(NamedTuple):
     """Coordinates that are signed copies of fewer values: y_i = signs_i * values_(labels_i).
 
     Attributes:
-        signs: -1, 0 or 1, of shape (n,).
+        signs: the factor -1, 0 or 1 of each coordinate, of shape (n,).
         labels: the index of each coordinate's value, of shape (n,).
         basis: the basis of the coordinates y.
     """
@@ -58,14 +60,14 @@ class Ties(NamedTuple):
     basis: Basis
 
     def expand(self, values: Any) -> Any:
-        """Return all coordinates from the values, of shape (n,)."""
+        """Return all entries x, of shape (n,), from the values."""
         return self.basis.expand(self.signs * values[self.labels])
 
 
 def bases(instance: Instance, /) -> list[Basis]:
-    """Return the basis of each leaf by itself; and, where leaves have one shape, of pairs.
+    """Return the basis of single entries, and a basis of pairs if two leaves have one shape.
 
-    A claim about two points is often worst where all their differences are alike.
+    A claim about two points is often worst if all their differences are equal.
     """
     sizes = [leaf.size for leaf in floats_of(instance)]
     shapes = [leaf.shape for leaf in floats_of(instance)]
@@ -87,7 +89,7 @@ def bases(instance: Instance, /) -> list[Basis]:
 def tied(
     instance: Instance, tolerance: float, /, basis: Basis | None = None
 ) -> tuple[Ties, np.ndarray]:
-    """Return the ties within each leaf of floats, in a basis, and the mean of each group."""
+    """Tie coordinates within each leaf of floats; return the ties and the mean of each group."""
     x = np.asarray(flat(instance), float)
     basis = bases(instance)[0] if basis is None else basis
     coordinates = basis.coordinates(x)
@@ -107,7 +109,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield the different ways to tie an instance that still counts, fewest values first."""
+    """Yield the different ways to tie an instance that keep it admissible, fewest values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):
@@ -124,7 +126,7 @@ def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.
 
 
 def neighbours(instance: Instance, rng: np.random.Generator, /) -> Iterator[Instance]:
-    """Yield nearby instances: each coordinate alone, both ways, and random moves of all of them."""
+    """Yield nearby instances: single floats moved up or down, and random moves of all floats."""
     x = flat(instance)
     largest = [np.full(v.shape, np.max(np.abs(v), initial=0.0) or 1.0) for v in floats_of(instance)]
     scale = flat(filled(instance, largest))

@@ -1,7 +1,7 @@
-"""The starts of climbs: draws and search results, and other kinds while the constant is unsettled.
+"""The starts of climbs: draws and search results first, then changed instances of several kinds.
 
-`further` is the one door. Each entry of `KINDS` makes instances of one kind from known instances,
-and the most promising of each kind are taken.
+`further` makes the changed instances. Each entry of `KINDS` makes instances of one kind from known
+instances, and `further` yields the most promising instances of each kind.
 """
 
 import itertools
@@ -18,15 +18,15 @@ from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
 
 SIGMAS = (1.0, 2.0, 3.0, 10.0)
-"""Spreads of starts: powers of drawn entries, and factors of whole arrays."""
+"""Spreads of changed instances: powers of drawn entries, and factors of whole arrays."""
 EACH = 16
-"""Instances made of each kind, of which the best and another one are climbed. A larger number finds
-better starts, for longer.
+"""Instances that `further` makes of each kind; the best one and a few others become starts. A
+larger number finds better starts, for longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""Starts of a kind that are climbed besides the best one, if not one."""
+"""Number of starts of a kind besides the best one; a kind that is not named here has one."""
 SHRUNK = tuple(range(2, 310, 4))
-"""Powers of ten by which an instance with overflowing sides is divided."""
+"""Exponents of the powers of ten that divide an instance whose sides overflow."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 
@@ -38,20 +38,20 @@ class Start(NamedTuple):
 
 
 def _changed(instance: Instance, change: Callable[[np.ndarray], Any]) -> Instance:
-    with np.errstate(all="ignore"):  # an overflow does not count
+    with np.errstate(all="ignore"):  # an instance that overflows does not count
         return filled(
             instance, [np.asarray(change(np.asarray(leaf))) for leaf in floats_of(instance)]
         )
 
 
 def _middle(leaf: np.ndarray) -> float:
-    """Return the geometric mean of the sizes that are not zero."""
+    """Return the geometric mean of the absolute values that are not zero."""
     sizes = np.abs(leaf[leaf != 0])
     return float(np.exp(np.mean(np.log(sizes)))) if len(sizes) else 1.0
 
 
 def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Spread entries apart in logarithms: sign(x) m (|x| / m)^sigma about their middle m."""
+    """Replace entries x by sign(x) m (|x| / m)^sigma, about the geometric mean m of their sizes."""
     sigma = rng.choice(SIGMAS[1:])
 
     def spread(leaf: np.ndarray) -> Any:
@@ -64,7 +64,7 @@ def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def log_normal(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Multiply every entry by exp(sigma Z), with its own Z."""
+    """Multiply every entry by exp(sigma Z), with an independent normal Z for each."""
     sigma = rng.choice(SIGMAS, p=(0.2, 0.4, 0.2, 0.2))
     return _changed(instance, lambda x: x * np.exp(sigma * rng.normal(size=x.shape)))
 
@@ -76,7 +76,7 @@ def scaled(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def vertex(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Give every entry one size, with its own sign or a random one."""
+    """Give every entry of an array the largest absolute value in it, and flip some signs."""
     flips = rng.choice([0.0, 0.1, 0.5])
 
     def corner(leaf: np.ndarray) -> Any:
@@ -89,7 +89,7 @@ def vertex(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def flipped(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Change the sign of one entry in three, or of a single one."""
+    """Change the sign of each entry with probability 1/3, or of one random entry."""
     share = rng.choice([0.0, 1 / 3])
 
     def flip(leaf: np.ndarray) -> Any:
@@ -129,18 +129,18 @@ KINDS: dict[str, Make] = {
     "sparse": sparse,
     "identity": identity,
 }
-"""The kinds of starts of `further`; a new kind is added here."""
+"""The kinds of instances that `further` makes, each with its function."""
 
 
 def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
-    """Return the worst instances, from searches and draws; and the ratios of the draws."""
+    """Return instances of the pool with large ratios as starts, and the ratios of all draws."""
     (column, *_) = pool.columns()
     usable = column.measured.counted & (column.measured.rhs > 0)
     value = np.where(usable & np.isfinite(column.measured.value), column.measured.value, -np.inf)
     order = [i for i in np.argsort(-value, kind="stable") if value[i] > 0]
     searched = [i for i in order if column.sources[i] == "search"]
     drawn = [i for i in order if column.sources[i] not in ("search", SOURCE)]
-    # Searches from nearby draws end alike: take starts spread over their results.
+    # Searches from nearby draws have similar results, so take starts spread over the results.
     spread = searched[:: max(1, len(searched) // (2 * most))][: most - 1]
     chosen = sorted(dict.fromkeys([*order[:2], *spread, *drawn[:1]]), key=lambda i: -value[i])
     kinds = {"search": "searched", SOURCE: SOURCE}
@@ -150,7 +150,7 @@ def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
 
 
 def sides_overflow(pool: Pool, /) -> bool:
-    """Tell whether the smaller side of an instance that counts is beyond floats, or both are."""
+    """Tell whether the left side overflows at some instance that meets the hypotheses."""
     if not pool.measured:
         return False
     (column, *_) = pool.columns()
@@ -159,9 +159,9 @@ def sides_overflow(pool: Pool, /) -> bool:
 
 
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
-    """Shrink draws with overflowing sides until the sides are finite; return the largest ratios.
+    """Return draws with overflowing sides, divided by powers of ten until the sides are finite.
 
-    The list is empty where no side overflows.
+    The starts with the largest ratios come first. The list is empty if no side overflows.
     """
     if not pool.measured:
         return []
@@ -189,7 +189,7 @@ class Fresh:
     Args:
         problem: the form at its size.
         pool: a pool with draws.
-        budget: the budget of draws, when the draws of the pool are used up.
+        budget: the budget of new draws, once the draws of the pool are used up.
         seed: the seed of the order, and of new draws.
     """
 
@@ -217,13 +217,13 @@ class Fresh:
 def further(
     problem: Problem, known: Sequence[Instance], fresh: Sequence[Instance], /, *, seed: int
 ) -> Iterator[Start]:
-    """Yield starts of every kind, from draws and known instances: the best of each kind first.
+    """Yield starts of every kind, made from draws and known instances: the best of each kind first.
 
     Args:
         problem: the form at its size.
-        known: the best instances so far.
+        known: the instances with the largest ratios so far.
         fresh: further draws.
-        seed: the seed of the moves; another seed gives other starts.
+        seed: the seed of the random changes; another seed gives other starts.
     """
     rng = np.random.default_rng([seed, 7])
     found = [list(_best(problem, "drawn", fresh, rng))]
@@ -231,7 +231,7 @@ def further(
     for kind, make in KINDS.items():
         made = [make(sources[i % len(sources)], rng) for i in range(EACH)]
         found.append(list(_best(problem, kind, [problem.back(m) for m in made], rng)))
-    # Time may be short: one start of each kind tells more than many of one kind.
+    # If time is short, one start of each kind tells more than many starts of one kind.
     for row in itertools.zip_longest(*found):
         yield from filter(None, row)
 
@@ -239,13 +239,13 @@ def further(
 def _best(
     problem: Problem, kind: str, instances: Sequence[Instance], rng: np.random.Generator
 ) -> Iterator[Start]:
-    """Yield the start with the largest ratio, and others that count."""
+    """Yield the start with the largest ratio, and some other starts that meet the hypotheses."""
     ratios = problem.ratios(instances)
     counts = np.flatnonzero(ratios > 0)
     if not len(counts):
         return
     best = int(np.argmax(ratios))
-    # The best start is often near a known point: other starts count as much.
+    # The best start is often near a known point, so the other starts are chosen at random.
     others = rng.permutation(counts[counts != best])[: OTHERS.get(kind, 1)]
     for i in (best, *others):
         yield Start(kind, instances[int(i)])

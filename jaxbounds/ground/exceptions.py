@@ -1,8 +1,8 @@
-"""The exceptions of the public face; this floor knows none of their causes."""
+"""The exceptions of the public functions; higher floors of the library raise them."""
 
 
 class Refused(ValueError):
-    """The library refuses an input or a question; the message names the fault and a cure.
+    """The library refuses an input; the message names the fault and a cure.
 
     `except ValueError` catches it too. `Undecided` and `NotSupported` are its two special cases, in
     which the input is sound and ball arithmetic has no answer.
@@ -10,7 +10,7 @@ class Refused(ValueError):
 
 
 class Undecided(Refused):
-    """A branch or an index hangs on a comparison that the enclosures leave open."""
+    """A branch or an index depends on a comparison that the enclosures leave open."""
 
 
 class NotSupported(Refused):

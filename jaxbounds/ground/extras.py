@@ -1,4 +1,4 @@
-"""Packages of extras: an import of an absent one fails with the name of its extra."""
+"""Packages of extras: `require` refuses an absent package and names the extra that installs it."""
 
 import importlib.util
 
@@ -15,8 +15,8 @@ def require(*modules: str, why: str) -> None:
     """Refuse to go on without modules of an extra.
 
     Args:
-        modules: names that `import` takes, from `PACKAGES`.
-        why: the plural noun that needs them, for the message: "experiments".
+        modules: names of modules, from `PACKAGES`.
+        why: a plural noun for the parts of the library that need them, as "experiments".
 
     Raises:
         ModuleNotFoundError: if a module is absent; the message names the extra.

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and that say when they were damaged."""
+"""Files that are written whole or not at all, with a checksum that shows later damage."""
 
 import contextlib
 import hashlib
@@ -19,7 +19,7 @@ from jaxbounds.ground.readers import arrays_in
 Arrays = Mapping[str, np.ndarray]
 if TYPE_CHECKING:
     Place = Path
-else:  # fsspec's are none, and have the methods of one
+else:  # the paths of fsspec are no `Path`, but have the methods of one
     Place = object
 
 
@@ -43,7 +43,7 @@ def locate(path: str | Place, /) -> Place:
         from upath import UPath
 
         found = UPath(path)
-        found.fs  # noqa: B018 - asks for the package that knows this kind of address
+        found.fs  # noqa: B018 - imports the package that knows this kind of address
     except (ImportError, ValueError) as problem:
         raise Refused(
             f"{path}: {problem}, got path={str(path)!r}. Try pip install "
@@ -67,8 +67,8 @@ def reaching(path: Place, /) -> Iterator[None]:
     Each kind of store has its own exceptions.
 
     Raises:
-        FileNotFoundError: if no file is there.
-        Unreachable: for any other reason.
+        FileNotFoundError: if the store has no such file.
+        Unreachable: for every other exception of the store.
     """
     try:
         yield
@@ -80,10 +80,10 @@ def reaching(path: Place, /) -> Iterator[None]:
 
 
 def is_there(path: Place, /) -> bool:
-    """Tell whether there is such a file.
+    """Tell whether a path leads to a file.
 
     Raises:
-        Unreachable: if the store of the file did not answer.
+        Unreachable: if the object store of the file did not answer.
     """
     if _is_here(path):
         return path.is_file()
@@ -96,7 +96,7 @@ def is_there(path: Place, /) -> bool:
 
 @contextlib.contextmanager
 def here(path: str | Place, /) -> Iterator[Path]:
-    """Give a file of this machine with the content of `path`, for the length of a `with` block.
+    """Give a local file with the content of `path`, for the length of a `with` block.
 
     Raises:
         OSError: if the store does not have the file, or did not answer.
@@ -124,7 +124,7 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
         with tempfile.NamedTemporaryFile() as file:
             yield cast(IO[bytes], file)
             file.flush()
-            with reaching(path):  # one that is opened for writing keeps what came before an error
+            with reaching(path):  # a store's open file would keep the part before an error
                 cast(Any, path).fs.put_file(file.name, cast(Any, path).path)
         return
     partial = path.with_name(f"{PARTIAL}{uuid.uuid4().hex}")
@@ -145,12 +145,12 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
 
 
 def try_to_write(folder: Place, /) -> None:
-    """Write and remove a few kilobytes, so that no run ends at a full or read-only disk.
+    """Write and remove a test file, so that a run finds a full or read-only disk at its start.
 
-    A folder that did not exist does not exist afterwards. The file has a unique name.
+    The file has 64 KiB and a unique name. A folder that did not exist does not exist afterwards.
 
     Raises:
-        OSError: if the write fails, naming the folder.
+        OSError: if the write fails; the exception names the folder.
     """
     probe = folder / f"{PARTIAL}{uuid.uuid4().hex}"
     if not _is_here(folder):
@@ -174,30 +174,30 @@ def try_to_write(folder: Place, /) -> None:
 
 
 def write_text(path: str | Place, text: str, /) -> Place:
-    """Write a text file in UTF-8, all or nothing."""
+    """Write a text file in UTF-8, whole or not at all."""
     with whole(path) as file:
         file.write(text.encode())
     return locate(path)
 
 
 _NAMED = "types"
-"""The entry of an archive with the names of types that NumPy's format has no word for."""
+"""The entry of an archive with the names of types that NumPy's format cannot name."""
 
 
 def _word(dtype: np.dtype) -> str:
-    """Return a word that tells a type from others: several types of ml_dtypes share a `str`."""
+    """Return a word that identifies a type: several types of ml_dtypes share a `str`."""
     return dtype.name if dtype.isbuiltin == 2 else dtype.str
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """Return the bits of an array in a type of NumPy's own."""
+    """Return the bits of an array as an array whose type NumPy's format can name."""
     if _word(array.dtype) == array.dtype.str:
         return array
     return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
 
 
 def can_be_stored(dtype: np.dtype, /) -> bool:
-    """Tell whether `save_arrays` stores arrays of a type; they then come back bit for bit."""
+    """Tell whether `save_arrays` stores arrays of a type, so that they come back bit for bit."""
     special = _word(dtype) != dtype.str
     return not dtype.hasobject and (not special or hasattr(ml_dtypes, dtype.name))
 
@@ -216,17 +216,17 @@ def digest(arrays: Arrays, /, *words: str) -> str:
 def save_arrays(
     path: str | Place, arrays: Arrays, /, *, form: str, about: str = "", lasting: bool = True
 ) -> Place:
-    """Write arrays as .npz with a checksum, all or nothing.
+    """Write arrays as .npz with a checksum, whole or not at all.
 
     Args:
         path: the path of the file.
         arrays: the arrays by name.
-        form: the kind of the file, with its version; `load_arrays` needs it.
-        about: a text that goes with them, under the same checksum.
+        form: the kind of the file with its version; `load_arrays` compares it.
+        about: a text that goes with the arrays, under one checksum with them.
         lasting: see `whole`.
 
     Raises:
-        TypeError: as `write_arrays`.
+        TypeError: as `write_arrays` does.
     """
     with whole(path, lasting=lasting) as file:
         write_arrays(file, arrays, form=form, about=about)
@@ -237,7 +237,7 @@ def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = 
     """Write the content of a `save_arrays` file into an open file.
 
     Raises:
-        TypeError: if an array holds Python objects, or a type that no reader knows.
+        TypeError: if an array holds Python objects, or has a type that `load_arrays` cannot read.
     """
     if not all(can_be_stored(array.dtype) for array in arrays.values()):
         raise TypeError(
@@ -258,13 +258,13 @@ def load_arrays(
 
     Args:
         path: the path of the file.
-        form: the expected kind of the file.
-        limit: bytes that the file may unpack to.
+        form: the expected kind of the file with its version.
+        limit: the most bytes that the file may unpack to.
 
     Raises:
-        Refused: if the file is missing, is of another kind, or its checksum does not match; the
-            message ends before its cure.
-        Unreachable: if it is on an object store that did not answer.
+        Refused: if the file is missing, is of another kind, or its checksum does not match. The
+            caller adds the cure to the message.
+        Unreachable: if an object store with the file did not answer.
     """
     try:
         with here(path) as copy:
@@ -276,7 +276,7 @@ def load_arrays(
             arrays[name] = arrays[name].view(getattr(ml_dtypes, word))
     except Unreachable:
         raise
-    except Exception as problem:  # the readers raise whatever they stumble over
+    except Exception as problem:  # the readers may raise anything for a damaged file
         raise Refused(f"{path} is missing or damaged ({type(problem).__name__})") from problem
     if found != form:
         raise Refused(f"{path} is not of this version: expected {form}, got {found[:40]!r}")

@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 MARK = ".jaxbounds"
 FORMAT = "jaxbounds-folder-1"
 HEAD = 2**16
-"""Bytes of a first line that `Marked` reads as a head; of a longer line it reads no more."""
+"""Most bytes of a first line that `Marked` reads as a head; a larger number reads longer heads."""
 
 
 def _local(place: Place) -> bool:
@@ -40,15 +40,15 @@ def say(words: str, /) -> None:
 
 
 def refuse_links(folder: Path, name: str, /) -> None:
-    """Refuse a name inside of a folder that a link leads out of it.
+    """Refuse a relative name that leads out of a folder, directly or by a link.
 
     Raises:
-        Refused: if the name leaves the folder, or one of its parts is a link.
+        Refused: if the name leaves the folder, or one of its parts is a symbolic link.
     """
     parts = PurePosixPath(name).parts
     if not parts or ".." in parts or PurePosixPath(name).is_absolute():
         raise Refused(
-            f"the name {name!r} leads out of {folder}, got name={name!r}. Try a name inside of it"
+            f"name={name!r} leads out of the folder {folder}. Try a name inside of the folder"
         )
     path = folder
     for part in parts:
@@ -61,14 +61,14 @@ def refuse_links(folder: Path, name: str, /) -> None:
 
 
 def set_aside(path: Place, why: str, /) -> Place:
-    """Give a file another name in its folder, and tell the user both; nothing is lost.
+    """Rename a file inside its folder instead of overwriting it, and tell the user both names.
 
     Args:
-        path: the file, or a folder that stands in its place.
-        why: what the user is told about it.
+        path: the file, or a folder with the file's name.
+        why: the reason, as words that follow the path in the message ("was changed").
 
     Returns:
-        The new place.
+        The new path.
     """
     for number in range(1, 10**6):
         target = path.with_name(f"{path.stem}.aside-{number}{path.suffix}")
@@ -100,7 +100,7 @@ class Marked:
         path: the folder; the first write makes it.
 
     Raises:
-        Refused: if the mark is a link, or a user's file has its name.
+        Refused: by any method, if the mark is a link, or a user's file has the mark's name.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -109,7 +109,7 @@ class Marked:
         self._stamps: dict[str, tuple[int, ...]] = {}
 
     def _read(self) -> dict[str, set[str]]:
-        """Return the digests of each name that runs wrote."""
+        """Return the digests that the mark holds for each name."""
         if self._digests is not None:
             return self._digests
         mark, found = self.path / MARK, dict[str, set[str]]()
@@ -125,14 +125,14 @@ class Marked:
                 f"{mark} is not a mark of this library, got head={head!r:.60}. Try another --out"
             )
         for line in lines:
-            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):  # a torn one
+            with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):  # torn line
                 entry = json.loads(line)
                 found.setdefault(str(entry["name"]), set()).add(str(entry["sha256"]))
         self._digests = found
         return found
 
     def _note(self, name: str, digest: str) -> None:
-        """Note in the mark that a file is ours, before the file has its name."""
+        """Add a file to the mark, before the file has its name."""
         known = self._read()
         line = json.dumps({"name": name, "sha256": digest}) + "\n"
         mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"
@@ -152,7 +152,7 @@ class Marked:
         """Return the path of a file in this folder.
 
         Raises:
-            Refused: if a link would lead there, or out of the folder.
+            Refused: if the name leads out of the folder, or one of its parts is a link.
         """
         if _local(self.path):
             refuse_links(self.path, name)
@@ -160,7 +160,7 @@ class Marked:
 
     @property
     def names(self) -> list[str]:
-        """Return the names that runs wrote, now or before, whatever stands there."""
+        """Return the names of all files that runs wrote, even if the files have changed since."""
         return list(self._read())
 
     def _digest(self, path: Place) -> str:
@@ -172,12 +172,13 @@ class Marked:
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
         """Return the content of a file; None if the file is absent or damaged.
 
-        A file that a run wrote counts as damaged, too, if it was changed since. The damaged file is
-        set aside if a run wrote it; a file of the user's stays as it is.
+        A run's file also counts as damaged if someone changed it since. The method sets a run's
+        damaged file aside; a file of the user stays as it is.
 
         Args:
             name: the name of the file.
-            read: a function that raises `Damaged` where the file is none of the library's.
+            read: a function that reads the file, and raises `Damaged` if the library did not write
+                it.
         """
         path = self.place(name)
         try:
@@ -195,14 +196,14 @@ class Marked:
             return None
 
     def refuse_changed(self, name: str, /) -> None:
-        """Refuse a file of a run's whose content is not what a run wrote.
+        """Refuse a file whose content differs from the content that a run wrote.
 
         Raises:
             Damaged: if the mark knows the name with other contents only.
             OSError: if the file cannot be read.
         """
         path = self.place(name)
-        if not _local(path):  # whose content would have to come here once more
+        if not _local(path):  # the content of a remote file would have to be fetched once more
             return
         now = {self._digest(path), f"head {_head_of(path)}"}
         self._digests = None  # another process may have written the file, and the mark before it
@@ -211,12 +212,12 @@ class Marked:
             raise Damaged(f"{path} was changed since a run wrote it")
 
     def owns(self, name: str, /) -> bool:
-        """Tell whether a run wrote the file of this name, and the file did not change since."""
+        """Tell whether a run wrote the file of a name, and the file did not change since."""
         digests = self._read().get(name, set())
         if not digests or not is_there(self.place(name)):
             return False
         path = self.place(name)
-        if not _local(path):  # whose content would have to come here first
+        if not _local(path):  # the content of a remote file would have to be fetched first
             return True
         if self._stamps.get(name) == _stamp(path):
             return True
@@ -225,7 +226,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """Return the names at which a user's file stands."""
+        """Return the names that a file of the user has."""
         found = dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -237,10 +238,10 @@ class Marked:
         return list(found)
 
     def _knows(self, name: str) -> bool:
-        """Tell whether a run, perhaps another process at this moment, wrote a file of this name.
+        """Tell whether a run, perhaps in another process just now, wrote a file of a name.
 
-        A run notes a name before the file has it: a mark that is read after the look at the file
-        has the name.
+        A run adds a name to the mark before the file exists. So the mark holds the name if it is
+        read after the file was seen.
         """
         if name not in self._read():
             self._digests = None
@@ -250,7 +251,8 @@ class Marked:
     def writing(self, name: str, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
         """Open a binary file for writing; `name` gets its content when the block ends well.
 
-        A file at that name that is the user's, or that changed since a run wrote it, is set aside.
+        The method sets aside an old file of that name if it is the user's, or if someone changed it
+        since a run wrote it.
         """
         path = self.place(name)
         with whole(path, lasting=lasting) as file:
@@ -265,18 +267,18 @@ class Marked:
             self._stamps[name] = _stamp(path)
 
     def write(self, name: str, content: bytes | str, /, *, lasting: bool = True) -> Place:
-        """Write a whole file; a text in UTF-8."""
+        """Write a whole file; a text is encoded in UTF-8."""
         with self.writing(name, lasting=lasting) as file:
             file.write(content.encode() if isinstance(content, str) else content)
         return self.path / name
 
     def begin_lines(self, name: str, head: str, /) -> None:
-        """Write a file that grows by lines; it is ours as long as it keeps its first line."""
+        """Begin a file that grows by lines; it counts as a run's while its first line stays."""
         self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
         self.write(name, f"{head}\n")
 
     def add_line(self, name: str, line: str, /) -> None:
-        """Add a line to a file that `begin_lines` began; it is on the disk when this returns."""
+        """Add a line to a file of `begin_lines`; the line is on the disk when the call returns."""
         path = self.place(name)
         with open(path, "ab", opener=_existing) as file:
             file.write(f"{line}\n".encode())
@@ -284,7 +286,7 @@ class Marked:
             os.fsync(file.fileno())
 
     def move(self, old: str, new: str, /) -> None:
-        """Give a file of ours another name; a file there that is not ours is set aside."""
+        """Rename a run's file; a file of the user that has the new name is set aside."""
         source, target = self.place(old), self.place(new)
         if is_there(target) and not self.owns(new):
             set_aside(target, "was changed since a run wrote it, or is not of a run")
@@ -293,7 +295,7 @@ class Marked:
         os.replace(source, target)
 
     def remove(self, name: str, /) -> bool:
-        """Remove a file if it is ours, and its empty folders; tell whether it was removed."""
+        """Remove a file that a run wrote, and its empty folders; tell whether it was removed."""
         if not self.owns(name):
             return False
         path = self.place(name)
@@ -307,7 +309,7 @@ class Marked:
         return True
 
     def scratch(self, name: str, /) -> Path:
-        """Return a new folder of ours with a unique name; `sweep_up` removes it with its content.
+        """Return the path of a new folder with a unique name, which `sweep_up` removes.
 
         The first write makes the folder.
         """
@@ -316,9 +318,9 @@ class Marked:
         return Path(self.place(own))
 
     def sweep_up(self, under: str, /) -> None:
-        """Remove our files below a folder of this one; other files stay."""
+        """Remove the files that runs wrote below a subfolder; other files stay."""
         for name in [name for name in self.names if name.startswith(f"{under}/")]:
-            with contextlib.suppress(Refused):  # a link stands there now: it is not ours
+            with contextlib.suppress(Refused):  # a link has the name now: no run wrote it
                 if name.endswith("/"):
                     shutil.rmtree(self.place(name.rstrip("/")), ignore_errors=True)
                 else:
@@ -335,11 +337,11 @@ class Marked:
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
 
     def tidy(self) -> None:
-        """Remove names from the mark at which no file stands any more."""
+        """Remove the names of files that no longer exist from the mark."""
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Remove names from the mark, so that it does not grow from run to run."""
+        """Remove the names that `gone` accepts from the mark, so that the mark stays small."""
         self._digests = None  # another process may have added a name
         known = self._read()
 

@@ -1,7 +1,7 @@
-"""The one module for everything that JAX does not promise.
+"""The one module that uses parts of JAX without a promise of stability.
 
 JAX changes the classes of its programs, the parameters of loops and calls, and its experimental
-modules between minor releases. Other modules of the library import them from here.
+modules between minor releases. Other modules of the library import these parts from here.
 """
 
 import functools
@@ -66,9 +66,10 @@ if jax.__version_info__ >= (0, 8):
 else:
 
     def ensure_compile_time_eval() -> Any:
-        """Compute with constants at once, for the length of a `with` block inside of a trace.
+        """Compute with constants eagerly, for the length of a `with` block inside of a trace.
 
-        JAX 0.7 does so in the lowering of compiled programs too, where loops then have no rule.
+        The function of JAX 0.7 also acts on the lowering of programs compiled in the block, and
+        loops then have no rule.
         """
         from jax._src import core  # type: ignore[attr-defined]
 
@@ -76,10 +77,10 @@ else:
 
 
 def current_trace() -> Any:
-    """Return the trace that JAX writes to now; two at one depth of one trace are equal."""
+    """Return an object for the trace that JAX writes to now; equal objects mean the same trace."""
     if ask := getattr(extended, "get_opaque_trace_state", None):  # from JAX 0.10 on
         return ask(convention="flax")
-    from flax.core import tracers  # slow to import, and follows JAX from release to release
+    from flax.core import tracers  # slow to import; Flax adapts it to each release of JAX
 
     return tracers.current_trace()
 
@@ -130,7 +131,7 @@ class While(NamedTuple):
 def _missing(eqn: JaxprEqn) -> UnknownParametersError:
     names = ", ".join(sorted(eqn.params))
     return UnknownParametersError(
-        f"{eqn.primitive.name} has parameters that are not known: {names}"
+        f"{eqn.primitive.name} has unknown parameters={names}. Try another version of JAX"
     )
 
 
@@ -138,7 +139,7 @@ def scan_of(eqn: JaxprEqn, /) -> Scan:
     """Return the parameters of a `scan` equation, in every version of JAX.
 
     Raises:
-        UnknownParametersError: if the equation divides its operands in another way.
+        UnknownParametersError: if the equation stores its parameters in an unknown way.
     """
     p = eqn.params
     try:
@@ -155,7 +156,7 @@ def while_of(eqn: JaxprEqn, /) -> While:
     """Return the parameters of a `while` equation.
 
     Raises:
-        UnknownParametersError: if the equation divides its operands in another way.
+        UnknownParametersError: if the equation stores its parameters in an unknown way.
     """
     names = ("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts")
     try:
@@ -168,7 +169,7 @@ def branches_of(eqn: JaxprEqn, /) -> Sequence[ClosedJaxpr]:
     """Return the programs between which a `cond` equation chooses.
 
     Raises:
-        UnknownParametersError: if the equation holds them elsewhere.
+        UnknownParametersError: if the equation stores the programs in an unknown way.
     """
     try:
         return eqn.params["branches"]
@@ -198,7 +199,7 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
 }
 """Primitives of JAX 0.12 as programs of primitives that earlier versions have as well."""
 _DESCRIBED = "call_hi_primitive"
-"""A call whose program an object of JAX gives: `nonzero` and `searchsorted` from JAX 0.12 on."""
+"""A call whose program is in an object of JAX: `nonzero` and `searchsorted` from JAX 0.12 on."""
 
 
 def is_call(name: str, /) -> bool:
@@ -213,7 +214,7 @@ def called_names() -> tuple[str, ...]:
 
 @functools.lru_cache(512)
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
-    """Trace the program of an equation that holds none, for operands of these shapes and types."""
+    """Trace the program of an equation without one, for operands of given shapes and types."""
 
     def run(*leaves: Any) -> list[Any]:
         if described is None:
@@ -232,7 +233,7 @@ def called_program(eqn: JaxprEqn, /) -> ClosedJaxpr | Jaxpr:
     """Return the program that a call runs once.
 
     Raises:
-        UnknownParametersError: if the equation holds the program elsewhere.
+        UnknownParametersError: if the equation stores the program in an unknown way.
     """
     try:
         name = eqn.primitive.name

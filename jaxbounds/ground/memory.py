@@ -17,19 +17,19 @@ def shown_bytes(amount: float, /) -> str:
 
 
 def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
-    """Raise if `need` is over the limit, both in bytes.
+    """Raise if a call would take more memory than a limit.
 
     Args:
-        need: the bytes that would be taken.
-        limit: the bytes that may be taken.
+        need: the bytes that the call would take.
+        limit: the bytes that the call may take.
         what: the user of the memory, with its verb ("24 words need").
-        advice: a cure to name before "raise memory_limit".
+        advice: a first cure for the message, that goes before "raise memory_limit".
 
     Raises:
         Refused: if `need` is over the limit, with both numbers.
     """
     if need > limit:
         raise Refused(
-            f"{what} {shown_bytes(need)}, more than the limit of {shown_bytes(limit)}: "
-            f"{advice}raise memory_limit"
+            f"{what} {shown_bytes(need)}, more than the limit of {shown_bytes(limit)}, got "
+            f"memory_limit={limit:.0f}. Try to {advice}raise memory_limit"
         )

@@ -1,7 +1,7 @@
-"""Old dotted names: each imports for one release, and its warning names the new place.
+"""Old dotted names: each can be imported for one release, with a warning that names the new place.
 
-`MODULES` and `NAMES` are the whole list. The module of an old name holds nothing. It hands on each
-attribute of the module at the new place, so that an old pickle finds its classes and no class
+`MODULES` and `NAMES` are the whole list. The module of an old name holds no code. It forwards each
+attribute to the module at the new place, so that an old pickle finds its classes and no class
 exists twice. `import jaxbounds` calls `serve_old_names`, which adds one finder to `sys.meta_path`.
 """
 
@@ -62,7 +62,8 @@ MODULES: dict[str, str] = {
     "runs.verification": "runs.statement_run",
     "runs.earlier": "runs.merged_files",
 }
-"""Old and new places of modules and rooms, below the package; a room stands for all inside it."""
+"""The new place of each old module or subpackage, below the package. A subpackage stands for all
+modules inside it."""
 
 NAMES: dict[str, dict[str, str]] = {
     "experiments": {
@@ -101,11 +102,12 @@ NAMES: dict[str, dict[str, str]] = {
     "ground.to_json": {"plain": "to_json"},
     "ground.tables": {"shown": "with_table"},
 }
-"""Old names and new names of each module, at its new place; `module:name` is elsewhere."""
+"""The new name of each old name, by the new place of its module; `module:name` names another
+module."""
 
 
 def new_place(module: str, /) -> str | None:
-    """Return the new dotted name of a module or part of a moved room; None for other modules."""
+    """Return the new dotted name of a module that moved; None for other modules."""
     head, tail = module.removeprefix(f"{ROOT}."), ""
     while head:
         if head in MODULES:

@@ -1,7 +1,7 @@
-"""Folders that one run has for itself: a second run waits, or takes a folder beside it.
+"""Folders that one run has for itself: a second run waits, or takes another folder beside it.
 
-A lock of the operating system stands behind it, and ends with its process. Object stores, disks
-without locks, and Windows have no such lock. Two runs are not kept apart there.
+The run holds a lock of the operating system, which ends with its process. Object stores, some
+disks, and Windows have no such lock. Two runs may then write into one folder.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ except ImportError:
 
 LOCK = ".jaxbounds-lock"
 LOOK = 0.1
-"""Seconds between two looks at an occupied folder; `take` waits that long, and a larger number
-makes it answer later.
+"""Seconds that `take` waits between two looks at an occupied folder. A larger number makes it
+notice a free folder later.
 """
 
 
@@ -35,7 +35,7 @@ class Held:
 
     Args:
         path: the folder.
-        lock: the descriptor of its locked file; -1 without a lock.
+        lock: the file descriptor of the locked file in the folder; -1 without a lock.
     """
 
     def __init__(self, path: Path, lock: int = -1) -> None:
@@ -66,7 +66,7 @@ _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """Lock the folder, or return its holder's settings; "" where they are not written yet."""
+    """Lock the folder, or return the holder's settings; "" if they are not written yet."""
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()
@@ -108,17 +108,17 @@ def take(
     look: Callable[[], None] = lambda: None,
     only: bool = False,
 ) -> Held:
-    """Take a folder for this run alone: `out`, or one beside it that is named on standard error.
+    """Take a folder for this run alone: `out`, or one beside it, which standard error then names.
 
-    A run whose settings are equal is waited for. A folder that another run has, or in which files
-    of the user's stand at the names of the run's, is left alone.
+    If a run with equal settings holds the folder, this run waits for it. The function leaves a
+    folder alone that another run holds, or in which files of the user have the run's names.
 
     Args:
         out: the folder that was asked for.
-        settings: JSON-able settings that decide whether two runs are of one kind.
-        names: the names that the run will write.
-        look: called while waiting; an exception of it ends that.
-        only: refuse instead of taking a folder beside it, as for a run that is continued.
+        settings: JSON-able settings; a run waits for another run with equal settings.
+        names: the names of the files that the run will write.
+        look: a function to call while waiting; its exception ends the wait.
+        only: whether to refuse instead of taking a folder beside `out`, as a continued run must.
 
     Raises:
         Refused: if `only` is true and the folder is not free.
@@ -130,7 +130,7 @@ def take(
     for place in siblings(out):
         if only and place != out:
             raise Refused(
-                f"{out} is not free: something else is at work there, got out={str(out)!r}. "
+                f"out={str(out)!r} is not free: another run holds it, or it has files of yours. "
                 "Try another folder"
             )
         waited = False
@@ -153,4 +153,4 @@ def take(
                 waited = True
             look()
             time.sleep(LOOK)
-    raise AssertionError("there is no last number")
+    raise AssertionError(f"out={out}: a million folders beside it are taken. Try another folder")

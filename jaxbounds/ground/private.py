@@ -1,4 +1,4 @@
-"""Folders and keys that no other user can have written: a file there may be loaded as code."""
+"""Folders and keys that no other user can write, so that a file there may be loaded as code."""
 
 import contextlib
 import hmac
@@ -9,22 +9,22 @@ import uuid
 from pathlib import Path
 
 KEY, LENGTH = ".key", 32
-"""The file of a folder's key, and the bytes of a key."""
+"""The name of the file with a folder's key, and the bytes of a key."""
 SIGNED = 32
-"""Bytes of a signature; a larger number would not fit SHA-256."""
+"""Bytes of a signature; SHA-256 gives no larger number."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def fault_of(folder: Path, /) -> str:
-    """Return the reason why another user may have written into a folder; empty where none can."""
+    """Return the reason why another user may have written into a folder; empty without a reason."""
     try:
         found = folder.stat()
     except OSError as problem:
         return problem.strerror or type(problem).__name__
     if not stat.S_ISDIR(found.st_mode):
         return "it is no folder"
-    if not hasattr(os, "geteuid"):  # a system without such owners
+    if not hasattr(os, "geteuid"):  # a system without owners of files
         return ""
     if found.st_uid != os.geteuid():
         return f"user {found.st_uid} owns it"
@@ -35,7 +35,7 @@ def private(folder: Path, /) -> Path | None:
     """Return a folder that only its owner, this process's user, can write; make it if absent.
 
     Returns:
-        The folder; None where it cannot be made, another user owns it, or others can write there.
+        The folder; None if it cannot be made, another user owns it, or others can write there.
     """
     try:
         missing = [level for level in (folder, *folder.parents) if not level.exists()]
@@ -50,7 +50,7 @@ def key_of(folder: Path, /) -> bytes | None:
     """Return the random key of a private folder, made if absent; only its owner can read it.
 
     Returns:
-        32 bytes; None where the folder is not private, or keeps no key.
+        32 bytes; None if the folder is not private, or no key can be stored there.
     """
     if private(folder) is None:
         return None
@@ -60,7 +60,7 @@ def key_of(folder: Path, /) -> bytes | None:
 
 
 def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
-    """Return the 32 bytes that only a holder of the key can make for this file of this folder."""
+    """Return 32 bytes that only a holder of the key can make for a file with this content."""
     name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
     return hmac.digest(key, name + content, "sha256")
 
@@ -69,8 +69,8 @@ def read_signed(file: Path, /) -> bytes | None:
     """Return the content of a file that begins with its `signature`.
 
     Returns:
-        The bytes behind the signature; None where the file is missing, cut, changed, or lies in a
-        folder that is not private.
+        The bytes behind the signature; None if the file is missing, cut or changed, or if its
+        folder is not private.
     """
     try:
         written = file.read_bytes()

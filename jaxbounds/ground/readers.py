@@ -1,7 +1,7 @@
 """Readers of files of the library: each checks structure and size before it allocates.
 
-A reader takes a file of this machine. It runs no code. It raises `Damaged` with the file's name for
-any content that the library did not write.
+A reader takes a local file. It runs no code of the file. It raises `Damaged` with the file's name
+for any content that the library did not write.
 """
 
 import hashlib
@@ -23,22 +23,21 @@ from jaxbounds.ground.exceptions import Refused
 Value = TypeVar("Value")
 
 TEXT = 2**26
-"""Bytes of a JSON file that `text_of` reads at most; a larger limit lets it fill more memory."""
+"""Most bytes of a file that `bytes_in` reads; a larger limit lets a file fill more memory."""
 CONTAINERS, ENTRIES = 2**21, 2**22
-"""Objects with lists, and commas, of one JSON text; `parsed` parses no more of them. A larger limit
-lets a small file fill more memory.
+"""Limits of one JSON text that `parsed` accepts: its objects and lists together, and its commas. A
+larger limit lets a small file fill more memory.
 """
 HEADER = 2**16
-"""Bytes of an array's header that `arrays_of` reads at most; a larger limit reads longer headers.
-"""
+"""Most bytes of an array's header that `arrays_in` reads; a larger limit reads longer headers."""
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 """The name that netCDF-4 gives a dimension without a variable; its values are never read."""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError)
-"""The exceptions that the conversion of a foreign value raises."""
+"""The exceptions that a conversion raises for a JSON value of another structure."""
 
 
 class Damaged(Refused):
-    """A file is not the library's; the message names it."""
+    """The library did not write this content of a file; the message names the file."""
 
 
 def _plain_file(path: Path) -> BufferedReader:
@@ -55,14 +54,14 @@ def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:
     """Return the content of a plain file.
 
     Raises:
-        Damaged: if it is no plain file, or has more bytes than the limit.
-        OSError: if it is not there or cannot be read.
+        Damaged: if the path is no plain file, or the file has more bytes than the limit.
+        OSError: if the file is missing or cannot be read.
     """
     with _plain_file(path) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise Damaged(
-            f"{path} has more than {limit} bytes, more than the library writes there, "
+            f"{path} has more than {limit} bytes, which no file of the library exceeds there, "
             f"limit={limit}. Try another folder"
         )
     return data
@@ -72,8 +71,8 @@ def sha256_of(path: Path, /) -> str:
     """Return the SHA-256 of the content of a plain file.
 
     Raises:
-        Damaged: if it is no plain file.
-        OSError: if it is not there or cannot be read.
+        Damaged: if the path is no plain file.
+        OSError: if the file is missing or cannot be read.
     """
     with _plain_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -83,11 +82,14 @@ def parsed(data: bytes, /) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        Refused: if it is no JSON text, or holds more entries than a text of the library.
+        Refused: if its containers are too many or nested too deeply.
+        ValueError: if the bytes are no JSON text.
     """
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
-        raise Refused(f"{containers} containers with {entries} commas are too many")
+        raise Refused(
+            f"containers={containers} and commas={entries} exceed {CONTAINERS} and {ENTRIES}"
+        )
     try:
         return json.loads(data.decode("utf8"))
     except RecursionError:
@@ -101,11 +103,11 @@ def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> 
         path: the file.
         of: a function that makes the wanted value from the parsed one, and raises one of
             `UNREADABLE` for another structure.
-        limit: bytes that the file may have.
+        limit: the most bytes that the file may have.
 
     Raises:
         Damaged: if the file is no JSON, or has another structure.
-        OSError: if it is not there or cannot be read.
+        OSError: if the file is missing or cannot be read.
     """
     try:
         return of(parsed(bytes_in(path, limit=limit)))
@@ -154,17 +156,17 @@ def fits(value: Any, hint: Any, /) -> bool:
 
 
 def is_inside(name: str, /) -> bool:
-    """Tell whether a relative name, as a file gives it, stays inside of its folder."""
+    """Tell whether a relative name that a file contains stays inside of the file's folder."""
     parts = PurePosixPath(name).parts
     return not (name.startswith("/") or "\\" in name or "\0" in name or ".." in parts)
 
 
 def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, bytes]]:
-    """Yield the whole lines of a file, each with its number from 1; drop a torn last line.
+    """Yield the lines of a file, each with its number from 1, without an unfinished last line.
 
     Raises:
-        Damaged: if it is no plain file, or has more bytes than the limit.
-        OSError: if it is not there or cannot be read.
+        Damaged: if the path is no plain file, or the file has more bytes than the limit.
+        OSError: if the file is missing or cannot be read.
     """
     *whole, _ = bytes_in(path, limit=limit).split(b"\n")
     return ((number, line) for number, line in enumerate(whole, 1) if line.strip())
@@ -174,7 +176,7 @@ def _array_of(part: Any, size: int) -> np.ndarray:
     """Read one array of an archive, whose declared bytes must match its header."""
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
-        raise Refused(f"version {version} of an array")
+        raise Refused(f"an array has version={version}, expected (1, 0) or (2, 0)")
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
@@ -182,18 +184,18 @@ def _array_of(part: Any, size: int) -> np.ndarray:
     )
     shape, by_columns, dtype = read(part, max_header_size=HEADER)
     if dtype.hasobject or not dtype.itemsize:
-        raise Refused(f"an array of type {dtype}")
+        raise Refused(f"an array has dtype={dtype}, expected a type of numbers")
     count = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or count != size - part.tell():
-        raise Refused(f"an array of shape {shape} and type {dtype} in {size} bytes")
+        raise Refused(f"an array of shape={shape} and dtype={dtype} does not fit its {size} bytes")
     buffer, filled = bytearray(count), 0
     while filled < count:
         step = part.readinto(memoryview(buffer)[filled:])
         if not step:
-            raise Refused("an array that ends early")
+            raise Refused(f"an array ends after bytes={filled}, expected {count}")
         filled += step
-    if part.read(1):  # and the checksum of the archive is looked at
-        raise Refused("an array with more bytes than it names")
+    if part.read(1):  # this read also compares the archive's checksum
+        raise Refused(f"an array has more bytes than it declares, got bytes={count}")
     return np.ndarray(shape, dtype, buffer, order="F" if by_columns else "C")
 
 
@@ -204,18 +206,18 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
 
     Raises:
         Refused: if the file is no such archive, or unpacks to more bytes than the limit.
-        OSError: if it is not there or cannot be read.
+        OSError: if the file is missing or cannot be read.
     """
     found: dict[str, np.ndarray] = {}
     with _plain_file(path) as raw, zipfile.ZipFile(raw) as parts:
         members = parts.infolist()
         total = sum(member.file_size for member in members)
         if total > limit:
-            raise Refused(f"{total} bytes unpacked")
+            raise Refused(f"the file unpacks to bytes={total}, more than {limit}")
         for member in members:
             name = member.filename.removesuffix(".npy")
             if name in found or not member.filename.endswith(".npy"):
-                raise Refused(f"the entry {member.filename[:80]!r}")
+                raise Refused(f"entry={member.filename[:80]!r} is no array, or stands twice")
             with parts.open(member) as part:
                 found[name] = _array_of(part, member.file_size)
     return found
@@ -227,9 +229,9 @@ def check_netcdf(path: Path, /, *, limit: int) -> None:
     A chunked variable without data can declare any size in a few bytes.
 
     Raises:
-        Refused: if a variable names more bytes than the file stores for it, or all name more
-            than the limit.
-        OSError: if it is no such file.
+        Refused: if a variable declares more bytes than the file stores for it, or all variables
+            together declare more than the limit.
+        OSError: if the file is no netCDF-4 file.
     """
     import h5py  # slow to import
 
@@ -245,12 +247,12 @@ def check_netcdf(path: Path, /, *, limit: int) -> None:
                 return
             wanted = math.prod(part.shape or ()) * part.dtype.itemsize if part.shape else 0
             if part.external or part.is_virtual:
-                raise Refused(f"{name} lies in another file")
-            # Variable strings are stored as references, of as many bytes.
+                raise Refused(f"variable={name} lies in another file")
+            # The file stores strings of variable length as references with the declared bytes.
             if wanted > part.id.get_storage_size():
-                raise Refused(f"{name} names {wanted} bytes that the file does not hold")
+                raise Refused(f"variable={name} declares {wanted} bytes that the file lacks")
             total += wanted
 
         file.visititems(look)
     if total > limit:
-        raise Refused(f"{total} bytes, more than {limit}")
+        raise Refused(f"the file declares bytes={total}, more than {limit}")

@@ -1,12 +1,13 @@
-"""A record of the files and settings behind a user's code, found by watching it run.
+"""A record of the files and modules that a user's code reads, found by watching the code run.
 
 Python tells an audit hook of each file that is opened, each folder that is listed and each program
-that is started. A finder of modules sees each import. The finder also makes a user's modules from
-their text, since Python compares its own bytecode by size and time alone. Python reports no
-existence checks. So the functions of `os` that look at a path note the path while code is watched.
+that is started. A finder of modules sees each import. The finder also compiles a user's modules
+from their text, since Python checks its bytecode files by size and time alone. Python reports no
+existence checks. So `os.stat` and its kin are replaced, while code is watched, by functions that
+also record the path.
 
-Three things leave no trace: files that C code opens by itself (HDF5, say), the clock, and a
-network's answers. A statement declares them (`depends=`).
+The record misses three things: files that C code opens by itself (such as HDF5 files), the clock,
+and a network's answers. A statement declares them (`depends=`).
 """
 
 import contextlib
@@ -39,7 +40,7 @@ OURS = frozenset((
     "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
     "chex", "jaxtyping", "beartype",
 ))  # fmt: skip
-"""Packages whose versions, or whose source, every run records by itself."""
+"""Packages whose versions, or whose source, every run records in another way."""
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _WRITES = os.O_WRONLY | os.O_RDWR
 _MAKES = os.O_TRUNC | os.O_EXCL | os.O_APPEND
@@ -64,7 +65,7 @@ def _of_python(path: str) -> bool:
 
 @functools.cache
 def is_installed(path: str, /) -> bool:
-    """Tell whether a file is Python's own or of an installed package."""
+    """Tell whether a file belongs to Python itself or to an installed package."""
     if path.startswith(_INSTALLED):
         return True
     path = os.path.realpath(path)
@@ -73,7 +74,7 @@ def is_installed(path: str, /) -> bool:
 
 
 class _Watch:
-    """The record of this process; there is one."""
+    """The record of this process; `_watch` is its only instance."""
 
     def __init__(self) -> None:
         self.depends: dict[str, str] = {}
@@ -90,7 +91,12 @@ class _Watch:
         self.inside = threading.local()
 
     def note(self, word: str, path: Any) -> None:
-        """Keep the present state of a dependency, unless a state is kept already."""
+        """Record the present state of a dependency that has no recorded state yet.
+
+        Args:
+            word: the kind of the dependency, a key of `states._STATES` such as "file".
+            path: the path of the file or folder; an open descriptor (an int) is ignored.
+        """
         if isinstance(path, int) or path is None:
             return
         name = os.path.abspath(os.fsdecode(path))
@@ -103,7 +109,7 @@ class _Watch:
             self.keep(key, state(key))
 
     def keep(self, key: str, value: str) -> None:
-        """Keep a state, unless one is kept already, and tell whoever wants to know at once."""
+        """Record a state for a dependency without one, and call the functions of `telling`."""
         if key in self.depends:
             return
         self.depends[key] = value
@@ -118,12 +124,12 @@ class _Watch:
         return name in self.made or any(str(p) in self.made for p in Path(name).parents)
 
     def make(self, path: Any) -> None:
-        """Note a path that this process writes, which is then no dependency of later reads."""
+        """Note a path that this process writes, so that later reads of it do not count."""
         if not isinstance(path, int) and path is not None:
             self.made.add(os.path.abspath(os.fsdecode(path)))
 
     def is_users(self, frame: FrameType | None) -> bool:
-        """Tell whether the user's code asks, directly or through packages."""
+        """Tell whether a frame runs for the user's code, directly or through packages."""
         if self.loading:
             return True
         while frame is not None and frame.f_code not in self.entries:
@@ -137,7 +143,7 @@ _foreign: dict[str, bool] = {}
 
 
 def _is_foreign(file: str) -> bool:
-    """Tell whether code is neither Python's nor of the packages that every run records."""
+    """Tell whether a file of code belongs neither to Python nor to a package in `OURS`."""
     if file not in _foreign:
         path = os.path.realpath(file)
         place = next((p for p in _INSTALLED if path.startswith(p)), "")
@@ -151,7 +157,7 @@ _watch = _Watch()
 
 
 def _asks_itself(frame: FrameType | None) -> bool:
-    """Tell whether the import system or package metadata ask on their own account."""
+    """Tell whether Python's import system itself, and not the user's code, made the call."""
     for _ in range(6):
         if frame is None or not (
             frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
@@ -196,7 +202,7 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
 
 
 def _outside_of_python(frame: FrameType | None) -> str:
-    """Return the file of the innermost code that is not Python's own."""
+    """Return the file of the innermost calling code that is not part of Python."""
     while frame is not None and (
         frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
     ):
@@ -205,7 +211,7 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Run `act` if the user's code asks for it; a failure leaves the code alone."""
+    """Run `act` if the frame runs for the user's code; exceptions of `act` are dropped."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):
@@ -216,7 +222,7 @@ def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
 
 
 def _looking(name: str) -> Callable[..., Any]:
-    """Return a function of `os` that notes the path of each question."""
+    """Return a replacement of a function of `os`, as `os.stat`, that also records the path."""
     usual = getattr(os, name)
     words = {"lstat": "own kind", "readlink": "target", "access": "kind"}
 
@@ -235,7 +241,7 @@ def _looking(name: str) -> Callable[..., Any]:
 
 
 def _only_looks(frame: FrameType | None) -> bool:
-    """Tell whether a function that asks for existence or kind alone is behind the call."""
+    """Tell whether the caller, such as `os.path.exists`, uses only the kind of the path."""
     for _ in range(3):
         if frame is None or not (
             _of_python(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen")
@@ -248,19 +254,19 @@ def _only_looks(frame: FrameType | None) -> bool:
 
 
 class FromText(SourceFileLoader):
-    """A loader that makes a module from its text, never from bytecode of another text."""
+    """A loader that compiles a module from its text, and never reads stored bytecode."""
 
     def get_code(self, fullname: str) -> Any:
-        """Return the code of the text in the file."""
+        """Return the compiled text of the module's file."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 class _Finder:
-    """A finder before the other finders, which notes the modules found for the user's code."""
+    """A finder before all others that records the modules which the user's code imports."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Find a module, like every finder."""
+        """Find a module by the other finders, and record where it lies."""
         first = name.partition(".")[0]
         busy = getattr(_watch.inside, "busy", False)
         if not _watch.depth or busy or first in OURS or first in sys.stdlib_module_names:
@@ -292,17 +298,17 @@ _looks = {
     for name in ("stat", "lstat", "access", "readlink")
     if hasattr(os, name)
 }
-"""The functions of `os` that look at a path, each with the function that also notes it."""
+"""The functions of `os` that look at a path, each with its replacement that also records it."""
 
 
 @contextlib.contextmanager
 def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
-    """Record, for the length of a `with` block, the files that user's code reads.
+    """Record, for the length of a `with` block, the files that the user's code reads.
 
     Args:
-        entry: the code of the function that calls the user's code; the callers of that function are
-            not watched.
-        loading: whether a user's module is loaded; then all reads count.
+        entry: the code object of the function that calls the user's code; reads by that function or
+            its callers do not count.
+        loading: whether the block loads a user's module; all reads then count.
     """
     watch = _watch
     with watch.lock:
@@ -332,10 +338,10 @@ def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
-    """For the length of a `with` block, hear of each dependency when it is recorded.
+    """Call a function at each newly recorded dependency, for the length of a `with` block.
 
     Args:
-        tell: called as tell(dependency, state); what it opens itself is not recorded.
+        tell: a function of a dependency and its state; files that it opens are not recorded.
     """
     _watch.told.append(tell)
     try:
@@ -345,7 +351,7 @@ def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
 
 
 def ignore(folder: str | Path, /) -> None:
-    """Leave out files below a folder, such as the library's own cache."""
+    """Leave files below a folder, such as the library's own cache, out of the record."""
     _watch.ignored.add(os.path.join(os.path.abspath(folder), ""))
 
 
@@ -360,9 +366,9 @@ def executed(name: str, /) -> None:
 
 
 def loaded_before() -> None:
-    """Note the user's modules that this process has already, with their present files.
+    """Record the files of the user's modules that this process had imported already.
 
-    The text of a module is unknown if its file changed since the process began.
+    The state of a module is unknown if its file changed since the process began.
     """
     new = [name for name in sys.modules.copy() if name not in _watch.seen]
     _watch.seen.update(new)
@@ -380,14 +386,14 @@ def loaded_before() -> None:
 
 
 def record() -> dict[str, str]:
-    """Return all dependencies of the user's code in this process, each with its state then."""
+    """Return all dependencies of the user's code in this process, each with its recorded state."""
     return dict(sorted(_watch.depends.items()))
 
 
 def outdated() -> set[str]:
-    """Return the modules to load again, since a dependency changed; begin the record anew.
+    """Return the modules to load again if a dependency changed, and then clear the record.
 
-    Files that this process wrote itself do not count as changes.
+    A file that this process wrote itself does not count as changed.
     """
     made = {f"{word}: {path}" for path in _watch.made for word in ("file", "kind", "times")}
     kept = {k: v for k, v in _watch.depends.items() if k not in made and v != UNKNOWN}
@@ -397,11 +403,11 @@ def outdated() -> set[str]:
 
 
 def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[assignment]
-    """Begin the record anew, and return the modules of the old record.
+    """Clear the record, and return the names of the modules in it.
 
     Args:
-        different: dependencies that changed. A module that was here before the record began counts
-            only if its own file changed.
+        different: dependencies that changed. A module that was imported before the record began is
+            returned only if its own file changed.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

@@ -1,4 +1,4 @@
-"""Old names of a module's functions, for one release."""
+"""Old names of a module's functions, which work for one more release."""
 
 import sys
 import warnings
@@ -11,14 +11,14 @@ def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
 
     Args:
         module: the module's `__name__`.
-        names: a mapping from each old name to the new name in that module.
+        names: the new name of each old name.
     """
 
     def look_up(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warnings.warn(
-            f"{module}.{name} is called {names[name]} now; the old name goes with the next release",
+            f"{module}.{name} is now {names[name]}; the next release drops the old name",
             DeprecationWarning,
             stacklevel=2,
         )

@@ -5,11 +5,11 @@ import numbers
 from jaxbounds.ground.exceptions import Refused
 
 SEEDS = 2**32
-"""How many seeds there are, from 0 on; a larger number would let seeds pass that NumPy refuses."""
+"""The number of allowed seeds, from 0 on; a larger number would allow seeds that NumPy refuses."""
 
 
 def refuse_other_seeds(seed: int, /) -> None:
-    """Refuse a seed that NumPy's or JAX's generators take differently or not at all.
+    """Refuse a seed that NumPy's or JAX's generators would refuse or change.
 
     Raises:
         Refused: if the seed is no whole number, is negative, or exceeds 2^32 - 1.

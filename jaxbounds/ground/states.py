@@ -1,7 +1,8 @@
-"""States of a result's dependencies: files, folders, modules, by their content.
+"""States of a result's dependencies: files, folders and modules, by their content.
 
-A dependency is a word and a path or name, as "file /home/me/data.npy". Its state is a text. Two
-equal states mean that a reader saw no change. No state rests on times and sizes alone.
+A dependency is a word and a path or name, as "file: /home/me/data.npy". Its state is a text. If two
+states are equal, a reader of the dependency sees no change. The states of files are digests of
+their content, so times and sizes alone decide nothing.
 """
 
 import hashlib
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 Depends = Mapping[str, str]
-"""The state of each dependency at its first read."""
+"""The state of each dependency, as it was when it was first read."""
 
 UNKNOWN = "unrecorded"
 """The state of a dependency without a state: it never counts as unchanged."""
 SETTLED = 2.0
-"""Seconds after a file's last change from which its digest is trusted while its times, size and
-number stay. A larger value makes `content` read young files more often.
+"""Seconds since a file's last change after which `content` keeps its digest. `content` then reads
+the file again only if its times, size or inode change. A larger value reads young files more often.
 """
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]
@@ -31,7 +32,7 @@ _known: dict[str, tuple[_Stamp, str]] = {}
 
 
 def content(path: str, /) -> str:
-    """Return the SHA-256 of a plain file; "absent", "folder", or the reason for no digest."""
+    """Return the SHA-256 of a plain file; else "absent", "folder", or why there is no digest."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -48,7 +49,7 @@ def content(path: str, /) -> str:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as problem:
         return problem.strerror or type(problem).__name__
-    # No program can set the change time of a file, but Windows has no change time.
+    # No program can set the change time (ctime) of a file, but Windows has no change time.
     age = time.time() - max(found.st_mtime, found.st_ctime)
     if age > SETTLED and os.name == "posix":
         _known[path] = stamp, digest
@@ -64,7 +65,7 @@ def _kind(path: str, follow: bool = True) -> str:
 
 
 def _times(path: str) -> str:
-    """Return the answer of `os.stat` about a file, of which a caller may use any part."""
+    """Return the mode, size and time that `os.stat` gives for a file; a caller may use any."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -73,7 +74,7 @@ def _times(path: str) -> str:
 
 
 def _names(path: str) -> str:
-    """Return the digest of the names in a folder, without Python's bytecode."""
+    """Return the digest of the names in a folder, without `__pycache__`."""
     try:
         names = sorted(set(os.listdir(path)) - {"__pycache__"})
     except (OSError, ValueError):
@@ -100,7 +101,10 @@ def _declared(path: str) -> str:
 
 
 def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | None:
-    """Return the finders' answer about a module that is not part of the interpreter."""
+    """Return the spec of a module from the first finder that knows it; None if no finder does.
+
+    The finders of built-in and frozen modules are left out.
+    """
     for finder in finders:
         look = getattr(finder, "find_spec", None)
         if look is None or finder in (BuiltinImporter, FrozenImporter):
@@ -118,19 +122,19 @@ def whence(spec: ModuleSpec | None, /) -> str:
         return os.path.abspath(spec.origin)
     try:
         return repr([*(spec.submodule_search_locations or ())])
-    except KeyError:  # of a package that is not imported now
+    except KeyError:  # a namespace package inside a package that is not imported
         return repr(getattr(spec.submodule_search_locations, "_path", None))
 
 
 def _module(name: str) -> str:
-    """Return the place at which an import would find the module now, without executing it."""
+    """Return the file in which an import would find the module now, without executing it."""
     spec, inside = None, None
     parts = name.split(".")
     for number in range(len(parts)):
         try:
             spec = found_by(".".join(parts[: number + 1]), inside, sys.meta_path)
             inside = spec and [*(spec.submodule_search_locations or ())]
-        except Exception:  # of a finder that needs the package itself
+        except Exception:  # a finder may need the package itself
             return ABSENT
         if spec is None:
             return ABSENT
@@ -150,7 +154,7 @@ _STATES = {
 
 
 def state(dependency: str, /) -> str:
-    """Return the state of a dependency now; "" for one without a state."""
+    """Return the present state of a dependency; "" for a dependency of an unknown kind."""
     word, _, rest = dependency.partition(": ")
     find = _STATES.get(word)
     return find(rest) if find else ""
@@ -163,7 +167,7 @@ def place_of(dependency: str, /) -> str:
 
 
 def changed(depends: Depends, /) -> list[str]:
-    """Return the dependencies whose state changed, or was never known."""
+    """Return the dependencies whose state changed, or was unknown before."""
     if not depends:
         return []
     importlib.invalidate_caches()

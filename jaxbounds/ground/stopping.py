@@ -1,4 +1,4 @@
-"""A request to stop, which long work answers once it has kept its results."""
+"""A request to stop, which long work answers once it has saved its results."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _asked = False
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """Declare, for a `with` block, that the work looks at `asked` soon, and answers."""
+    """Declare, for a `with` block, that the work often reads `asked` and then calls `answer`."""
     global _listening
     _listening += 1
     try:
@@ -20,7 +20,7 @@ def listening() -> Iterator[None]:
 
 
 def ask() -> bool:
-    """Ask to stop, and tell whether work listens; a request without a listener is dropped."""
+    """Ask the work to stop, and tell whether any work listens; otherwise drop the request."""
     global _asked
     _asked = _asked or _listening > 0
     return _listening > 0
@@ -32,7 +32,7 @@ def asked() -> bool:
 
 
 def forget() -> None:
-    """Take back the request."""
+    """Take back the request to stop."""
     global _asked
     _asked = False
 
@@ -42,10 +42,10 @@ class Stopped(KeyboardInterrupt):
 
 
 def answer() -> NoReturn:
-    """End the work, called when all its results are kept.
+    """End the work; the work calls this when all its results are saved.
 
     Raises:
         Stopped: always.
     """
     forget()
-    raise Stopped("what was computed is kept")
+    raise Stopped("all computed results are kept")

@@ -1,4 +1,4 @@
-"""Dependencies of numbers besides files: the environment, JAX's settings, Python's flags."""
+"""Dependencies of a result besides files: the environment, JAX's settings, Python's flags."""
 
 import hashlib
 import os
@@ -18,13 +18,13 @@ NO_MATTER = frozenset((
     "PYTEST_XDIST_TESTRUNUID", "STY", "TMUX", "TMUX_PANE", "PS1", "LS_COLORS", "HISTFILE",
     "KRB5CCNAME",
 ))  # fmt: skip
-"""Variables of a terminal, a session or a cache, which `environment` leaves out: a verdict need not
-be measured again for them.
+"""Variables of a terminal, a session or a cache. `environment` leaves them out, since a change of
+them does not change a verdict.
 """
 NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", "LIBTPU_", "PYTHON")
-"""Beginnings of the variables that the library and its compiler read."""
+"""Beginnings of the names of variables that the library and its compiler read."""
 _RUN = ("cache", "traceback_filtering", "async_dispatch")
-"""Parts of names of JAX's settings that runs choose themselves; no number depends on them."""
+"""Parts of names of JAX's settings that a run sets by itself; no number depends on them."""
 
 
 def _digest(value: Any) -> str:
@@ -36,8 +36,8 @@ def environment(*, whole: bool) -> str:
     """Return a digest of the environment.
 
     Args:
-        whole: whether to take all variables but `NO_MATTER`, since a user's code may read any; else
-            only `NUMERIC`.
+        whole: whether to take all variables but `NO_MATTER`, since a user's code may read any
+            variable. Otherwise only the variables of `NUMERIC` count.
     """
     kept = {k: v for k, v in os.environ.items() if k not in NO_MATTER}
     if not whole:
@@ -46,7 +46,7 @@ def environment(*, whole: bool) -> str:
 
 
 def jax_settings() -> str:
-    """Return a digest of JAX's settings, whether variables or calls made them."""
+    """Return a digest of JAX's settings, from environment variables and from calls alike."""
     values = jax.config.values
     return _digest(
         sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _RUN))
@@ -71,7 +71,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """Return the surroundings that a user's code can read, besides its files."""
+    """Return the state of everything besides files that a user's code can read, by name."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

@@ -1,4 +1,4 @@
-"""The look of results: a short table, in a terminal and in a notebook."""
+"""The display of results: a short table, in a terminal and in a notebook."""
 
 import html
 import io
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, TypeVar
 from jaxbounds.ground.text import printable
 
 MOST = 30
-"""Rows that are shown at most; a larger number shows longer tables."""
+"""Most rows that a table shows; a larger number shows longer tables."""
 
 
 class Table(NamedTuple):
-    """The text of a result for people.
+    """The table that displays a result.
 
     Attributes:
-        title: one line.
-        columns: the names of the columns; without rows only the title is shown.
-        rows: the rows, as texts.
+        title: the line above the table; without rows, only the title is shown.
+        columns: the names of the columns.
+        rows: the rows, each with a text for each column.
     """
 
     title: str
@@ -71,7 +71,7 @@ def with_table(result: Result, /) -> Result:
 
 
 def number(value: Any, /) -> str:
-    """Return a number in six digits; any other value as text."""
+    """Return a number as text with six digits; any other value as its text."""
     try:
         return f"{float(value):.6g}"
     except (TypeError, ValueError):
@@ -79,7 +79,7 @@ def number(value: Any, /) -> str:
 
 
 def yes(flag: Any, /) -> str:
-    """Return "yes" or "NO"; a traced flag as text."""
+    """Return "yes" or "NO" for a boolean; the text of a value that has no truth value."""
     try:
         return "yes" if flag else "NO"
     except (TypeError, ValueError):

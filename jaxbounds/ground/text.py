@@ -1,18 +1,18 @@
-"""Text of files and statements, made harmless for a terminal and for names of files."""
+"""Texts made harmless for a terminal, and shortened for names of files."""
 
 import hashlib
 import re
 
 _FORMATTING = "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
-"""Characters that turn the direction of a line or break the line, unseen."""
+"""Invisible characters that change the direction of a line or break the line."""
 _UNPRINTED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_FORMATTING}]")
-r"""All control characters but the ends of lines and tabs; halves of pairs; unseen formatting."""
+r"""All control characters but newlines and tabs, lone surrogates, and invisible formatting."""
 
 
 def printable(text: str, /) -> str:
     r"""Return the text with control characters written out: ESC becomes the four characters `\x1b`.
 
-    Ends of lines and tabs stay.
+    Newlines and tabs stay.
     """
     if text.isprintable():
         return text

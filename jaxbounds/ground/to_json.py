@@ -1,4 +1,4 @@
-"""Values in the form that JSON has."""
+"""Conversion of results to values that `json.dumps` accepts."""
 
 import dataclasses
 import functools
@@ -9,14 +9,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def _is_here(hint: Any) -> bool:
-    """Tell whether a type is code, or a place on this machine."""
+    """Tell whether a type holds functions or local paths, which JSON leaves out."""
     code = get_origin(hint) is Callable or getattr(hint, "is_code", False)
     return hint is Path or code or any(map(_is_here, get_args(hint)))
 
 
 @functools.cache
 def fields_of(kind: type, /) -> dict[str, Any]:
-    """Return the types of a class's fields by name, without functions and places."""
+    """Return the types of a dataclass's fields by name, without functions and local paths."""
     hints = get_type_hints(kind)
     named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
     return {name: hint for name, hint in named.items() if not _is_here(hint)}

@@ -1,1 +1,1 @@
-"""Norms, array modules, suprema from below, chaining: no theory of any paper."""
+"""Norms, array modules, lower estimates of suprema, and chaining; no theory of any paper."""

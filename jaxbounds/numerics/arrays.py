@@ -1,8 +1,8 @@
-"""The choice of an array module: one formula serves numbers and traced values.
+"""The choice between NumPy and `jax.numpy`, so that one formula serves numbers and traced values.
 
-The host evaluates formulas with NumPy and Python numbers, since an operation of `jax.numpy` takes a
-hundred times as long there. In a trace `jax.numpy` computes the formula, including constants such
-as ln 2 or an identity matrix. Then the program holds the formula without rounded numbers.
+Outside of a trace, NumPy and Python numbers evaluate a formula, since an operation of `jax.numpy`
+takes a hundred times as long. In a trace, `jax.numpy` computes the whole formula, including
+constants such as ln 2 or an identity matrix. The traced program so holds no rounded constants.
 """
 
 import math
@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Array, Int
 
 Count = int | Int[Array, ""]
-"""A whole number, known or traced."""
+"""An integer, known or traced."""
 
 
 def traced(*values: Any) -> bool:
-    """Tell whether one of the values, or a leaf of one, is traced: its number is not known."""
+    """Tell whether one of the values, or a leaf of one, is a tracer of JAX."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
@@ -28,9 +28,9 @@ def array_module(*values: Any) -> Any:
 
 
 def real(n: Any, /) -> Any:
-    """Return a traced integer as a float, for products with floats; a number as it is.
+    """Return a traced integer as a float, for products with floats; return a number unchanged.
 
-    Under strict promotion JAX refuses to mix the two kinds.
+    JAX refuses to mix integers and floats under strict promotion.
     """
     return n.astype(float) if traced(n) else n
 
@@ -38,7 +38,9 @@ def real(n: Any, /) -> Any:
 def log(n: Any, /, *others: Any) -> Any:
     """Return the natural logarithm of a scalar, or of a known integer of any size.
 
-    The result is traced if `n` is traced, or if one of `others`, which the formula also uses, is.
+    Args:
+        n: the scalar or the integer.
+        others: other values of the formula; the result is traced if `n` or one of them is traced.
     """
     if not traced(n, *others):
         return math.log(n)
@@ -46,7 +48,7 @@ def log(n: Any, /, *others: Any) -> Any:
 
 
 def number(value: Any, /) -> Any:
-    """Return a scalar as a Python number, an array as NumPy's; a traced value as it is."""
+    """Return a scalar as a Python number, an array as NumPy's; return a traced value unchanged."""
     if traced(value):
         return value
     known = np.asarray(value)

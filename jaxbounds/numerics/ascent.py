@@ -1,4 +1,4 @@
-"""Suprema from below: the largest value on the way of projected gradient ascent."""
+"""A lower estimate of a supremum: the largest value on the way of projected gradient ascent."""
 
 from collections.abc import Callable
 
@@ -24,9 +24,9 @@ def projected_ascent(
     step onto the set. The length of the steps falls linearly from `rate` to zero.
 
     Args:
-        objective: a function from a point to a number.
-        project: a function that projects onto the set.
-        starts: points of the set.
+        objective: the function, from a point to a number.
+        project: a function that projects a point onto the set.
+        starts: points of the set, of shape (n, ...).
         steps: the number of steps from each start.
         rate: the length of the first step.
     """

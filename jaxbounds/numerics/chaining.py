@@ -1,4 +1,4 @@
-"""Rademacher complexities from covers at many scales."""
+"""Bounds of Rademacher complexities from covering numbers at many scales."""
 
 import math
 from collections.abc import Callable
@@ -9,29 +9,38 @@ import numpy as np
 from jaxbounds.ground.exceptions import Refused
 
 LogCovering = Callable[[Any], Any]
-"""A function from the scale to the log of a covering number."""
+"""A function from the scale (radius) of a cover to the log of the covering number."""
 
 
 def require_range(m: float, B: float, /) -> None:
-    """Refuse samples and values that have no entropy integral.
+    """Refuse a sample size m and a range B for which chaining has no meaning.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
     """
     if m < 1:
-        raise Refused(f"at least one sample is needed, got m={m}. Try m >= 1")
+        raise Refused(f"chaining needs at least one sample, got m={m}. Try m >= 1")
     if not 0 <= B < math.inf:
         raise Refused(
-            f"the range B must be finite and not negative, got {B}. Try the largest absolute value"
+            f"the range B must be finite and not negative, got B={B}. Try the largest |value|"
         )
 
 
 def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 30) -> float:
-    """Bound by two-term chaining, minimised over ratio and depth, for values in [-B, B]. Certified.
+    """Bound the Rademacher complexity of a class with values in [-B, B] by two-term chaining.
 
-    The bound is sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J, with
-    e_j = B rho^j and ln N(e_0) = 0. It uses Massart's lemma for the links f_j - f_{j-1}. A link has
-    size at most e_j + e_{j-1}, and there are at most N(e_j) N(e_{j-1}) links.
+    The bound is the following sum, minimised over rho and J, with e_j = B rho^j and ln N(e_0) = 0:
+
+        sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J
+
+    Massart's lemma bounds each link f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and there
+    are at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
+
+    Args:
+        log_covering: ln N, a function of an array of scales.
+        m: the number of samples.
+        B: the largest absolute value of the functions.
+        depth: the largest J.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -39,7 +48,7 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
     require_range(m, B)
     if B == 0:
         return 0.0
-    # A row for each ratio; its scales end where they are too small to matter.
+    # Each row has one rho; its scales end where they are too small to matter.
     scales = B * np.linspace(0.05, 0.9, 24)[:, None] ** np.arange(depth + 1)
     kept = scales > 1e-9 * B
     kept[:, 0] = False

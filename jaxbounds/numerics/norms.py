@@ -1,13 +1,13 @@
 """Matrix norms as the papers use them, and projections onto their balls.
 
-Two families share the same subscripts in print, so the names here keep them apart:
+The papers use the same subscripts for two families of norms. The names here keep them apart:
 
 * entrywise norms `entrywise_norm(a, q, p)`: the l_p norm over columns of the l_q column norms;
 * induced norms `induced_norm(a, p, q)`: sup ||a x||_q / ||x||_p.
 
 The multi-head paper's ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms (of x -> X x
-from l_1, l_2 to l_infinity): the largest entry and the largest row norm. Gradients are finite
-everywhere: at zero each norm takes the subgradient zero.
+from l_1, l_2 to l_infinity): the largest entry and the largest row norm. All gradients are finite,
+since each norm takes the subgradient zero at zero.
 """
 
 import math
@@ -28,13 +28,13 @@ def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."
         Refused: if p < 1 (not a norm).
     """
     if not p >= 1:
-        raise Refused(f"p must be at least 1 (below it l_p is no norm), got {p}. Try p=1 or p=2")
+        raise Refused(f"p must be at least 1 (below 1, l_p is no norm), got p={p}. Try p=1 or p=2")
     if p == math.inf:
         return jnp.max(jnp.abs(x), axis=-1, initial=0.0)
     if p == 1 or x.shape[-1] == 1:
         return jnp.sum(jnp.abs(x), axis=-1)
-    # Scaling by the largest entry keeps the powers finite; at x = 0 the inner `where` keeps the
-    # derivative of the root away from zero.
+    # A division by the largest entry keeps the powers finite. The inner `where` keeps the
+    # derivative of the root finite at x = 0.
     largest = jax.lax.stop_gradient(jnp.max(jnp.abs(x), axis=-1, initial=0.0, keepdims=True))
     scale = jnp.where(largest > 0, largest, 1.0)
     total = jnp.sum(jnp.abs(x / scale) ** p, axis=-1)
@@ -49,7 +49,7 @@ def frobenius_norm(a: Float[Array, "m n"], /) -> Scalar:
 
 
 def entrywise_norm(a: Float[Array, "m n"], q: float, p: float, /) -> Scalar:
-    """Return ||A||_{q,p}: the l_p norm over the columns of A of their l_q norms.
+    """Return ||A||_{q,p}: the l_p norm of the vector of the l_q norms of A's columns.
 
     Pass the transpose for the norm over rows.
     """
@@ -79,14 +79,14 @@ def dual_exponent(p: float, /) -> float:
 
 
 def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
-    """Return sup over x of ||A x||_q / ||x||_p where it has a closed form.
+    """Return sup over x of ||A x||_q / ||x||_p, if it is easy to compute.
 
-    Four cases have one: p = 1 (largest column l_q norm), q = infinity (largest row l_{p*} norm) and
-    p = q = 2 (largest singular value). For p = infinity the function enumerates the sign vectors,
-    of at most 16 columns.
+    Three cases have a closed form: p = 1 (largest column l_q norm), q = infinity (largest row
+    l_{p*} norm) and p = q = 2 (largest singular value). For p = infinity the function enumerates
+    the sign vectors, of at most 16 columns.
 
     Raises:
-        Refused: for other pairs (computing them is NP-hard in general), for more than 16
+        Refused: for other pairs (their norm is NP-hard to compute in general), for more than 16
             columns with p = infinity, and for p or q below 1.
     """
     import chex  # slow to import
@@ -104,9 +104,8 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
         columns = a.shape[1]
         if columns > 16:
             raise Refused(
-                f"the infinity -> {q} norm enumerates 2^columns sign vectors; at most 16 "
-                f"columns are allowed, got {columns}. Try the sum of the column l_{q} norms "
-                "as a bound"
+                f"the infinity -> {q} norm enumerates 2^columns sign vectors, for at most 16 "
+                f"columns, got columns={columns}. Try the sum of the column l_{q} norms as a bound"
             )
         bits = (jnp.arange(2 ** max(columns - 1, 0))[:, None] >> jnp.arange(columns)[None, :]) & 1
         signs = 1.0 - 2.0 * bits.astype(a.dtype)

@@ -1,8 +1,8 @@
-"""The primitives of JAX that the library knows: one table, read by every engine.
+"""The primitives of JAX that the library knows, in one table for every engine.
 
-A row says which parameters of a primitive the rules read, which change no value, and which must be
-unset. An equation with another parameter is treated like one of an unknown primitive: NumPy leaves
-its program to the compiler, and ball arithmetic refuses it.
+A row lists the parameters of a primitive that the rules read, the parameters that change no value,
+and the parameters that must be unset. An engine treats an equation with another parameter like an
+unknown primitive: NumPy leaves the program to the compiler, and ball arithmetic refuses it.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Primitive(NamedTuple):
     """A row of the table.
 
     Attributes:
-        exact: whether it rounds nothing in any type of floats; programs inside it may.
+        exact: whether it rounds nothing in any type of floats; programs inside it may round.
         reads: parameters that a rule needs.
         may: further parameters that a rule reads if they are there, or that change no value.
         unset: parameters that must be None, as another value changes the result.
@@ -165,14 +165,14 @@ _rows(
 
 
 def is_exact(name: str, /) -> bool:
-    """Tell whether a primitive of this name rounds nothing; an unknown one rounds."""
+    """Tell whether a primitive of this name rounds nothing; an unknown primitive may round."""
     return name in PRIMITIVES and PRIMITIVES[name].exact
 
 
 def unknown_parameters(eqn: JaxprEqn, /) -> str:
-    """Return a sentence that names the parameters of an equation without a rule; empty without one.
+    """Return words that name the unknown or missing parameters of an equation; empty without any.
 
-    A primitive outside of the table is left to the engines, which have no rule for it.
+    The words are empty for a primitive outside of the table, for which the engines have no rule.
     """
     name, params = eqn.primitive.name, eqn.params
     if name not in PRIMITIVES:

@@ -1,6 +1,7 @@
-"""Ranges of a program's integers: a quick look before the program runs for them.
+"""Ranges of a program's integers: a quick test of whether an integer may leave its type.
 
-Ranges of Python's integers go through the equations. An unknown range counts as all of a type.
+The test sends ranges, as pairs of Python's integers, through the equations. An unknown range counts
+as all integers of a type.
 """
 
 import itertools
@@ -90,7 +91,7 @@ def _of_array(x: Any) -> Range:
 
 
 class _Look:
-    """A pass through a program that notes results which may leave their type."""
+    """A pass through a program that records the primitives whose results may leave their type."""
 
     def __init__(self) -> None:
         self.leaving: dict[str, None] = {}
@@ -149,7 +150,7 @@ class _Look:
         return [found] * len(eqn.outvars)
 
     def _are_whole(self, eqn: JaxprEqn) -> bool:
-        """Tell whether operands are integers, and are not only put into a wider type."""
+        """Tell whether all operands are integers, and the equation does more than widen a type."""
         if not all(map(_is_whole, eqn.invars)):
             return False
         given, into = _dtype(eqn.invars[0]), _dtype(eqn.outvars[0])
@@ -226,7 +227,7 @@ _MAY_LEAVE = frozenset(
 
 
 def _onwards(rows: Sequence[Range], steps: int) -> Range:
-    """Return a range after `steps` more steps, where it grew by the same amount at each."""
+    """Return a range after `steps` more steps if it grew equally at each step so far; else None."""
     known = [r for r in rows if r is not None]
     if len(known) < len(rows):
         return None
@@ -238,11 +239,11 @@ def _onwards(rows: Sequence[Range], steps: int) -> Range:
 
 
 def operations_that_may_wrap(program: ClosedJaxpr, given: Sequence[Any], /) -> tuple[str, ...]:
-    """Return the primitives whose integers may leave their type, for arguments in these ranges.
+    """Return the primitives whose integers may leave their type, for arguments in given ranges.
 
     Args:
         program: the traced program.
-        given: an array for each argument, which means all numbers from its least to its largest.
+        given: an array for each argument; its range reaches from its least to its largest entry.
     """
     look = _Look()
     look.closed(program, list(map(_of_array, given)))

@@ -38,16 +38,13 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""Numbers that take as long as one call of NumPy for an equation; a larger number calls more
-programs short.
+"""Numbers that NumPy computes in the time that one equation costs at least. A larger number makes
+`executed` count less for large arrays.
 """
 
 
 def _numbers(eqn: JaxprEqn) -> float:
-    """Count the numbers that an equation computes.
-
-    For a product of matrices, the multiplications.
-    """
+    """Count the numbers that an equation computes; in a matrix product, the multiplications."""
     found = sum(math.prod(v.aval.shape) for v in _arrays(eqn.outvars))
     if eqn.primitive.name == "dot_general":
         (axes, _), _ = eqn.params["dimension_numbers"]
@@ -56,10 +53,11 @@ def _numbers(eqn: JaxprEqn) -> float:
 
 
 def executed(program: Jaxpr, /) -> float:
-    """Count the equations that run: those of a loop at each step, infinitely many of a `while`.
+    """Count the equations that run.
 
-    An equation with unknown parameters counts as infinitely many. An equation with many numbers
-    counts as several, see `STEP`.
+    An equation inside a `scan` counts at each step. A `while`, or an equation with unknown
+    parameters, counts as infinitely many. An equation with many numbers counts as several, see
+    `STEP`.
     """
     total = 0.0
     for eqn in program.eqns:
@@ -74,17 +72,17 @@ def executed(program: Jaxpr, /) -> float:
 
 
 def _digits(dtype: Any) -> Any:
-    """The binary digits of a type of floats."""
+    """Return the binary digits of a type of floats; None for other types."""
     return int(jnp.finfo(dtype).nmant) if jax.dtypes.issubdtype(dtype, jnp.floating) else None
 
 
 def _arrays(variables: Any) -> Any:
-    """All of them are arrays, which their types do not say."""
+    """Return the variables unchanged, for the type checker: each is known to be an array."""
     return variables
 
 
 def _narrowest(eqn: JaxprEqn) -> Any:
-    """The type to which an equation rounds; None where it does not round."""
+    """Return the type to which an equation rounds; None if it does not round."""
     if is_exact(eqn.primitive.name):
         return None
     if eqn.primitive.name == "reduce_precision":
@@ -94,19 +92,20 @@ def _narrowest(eqn: JaxprEqn) -> Any:
         )
     kinds = [v.aval.dtype for v in _arrays(eqn.outvars) if _digits(v.aval.dtype) is not None]
     if eqn.primitive.name == "convert_element_type":
-        # From integers, or from coarser floats, nothing is lost that this type had not lost before.
+        # A conversion from integers, or from floats that are no finer, does not count.
         old = _digits(_arrays(eqn.invars)[0].aval.dtype)
         kinds = [k for k in kinds if old is not None and _digits(k) < old]
     return min(kinds, key=_digits, default=None)
 
 
 def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
-    """The operations that round to fewer digits than the type wanted: name, type and place.
+    """Return the operations that round to fewer digits than a type: name, type and place of each.
 
-    Only those on which a result depends: not an initialiser whose values are replaced.
+    An operation on which no result depends is left out, such as an initialiser whose values are
+    replaced.
 
     Args:
-        program: what was traced.
+        program: the traced program.
         wanted: the type in which the results are meant to be computed.
     """
     least = _digits(wanted)
@@ -119,12 +118,12 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 
 def coarseness(operation: str, /) -> float:
-    """The unit of rounding of what `narrow_operations` named."""
+    """Return the unit of rounding (eps) of the type in an operation of `narrow_operations`."""
     return float(jnp.finfo(operation.split(" in ")[1].split(" ")[0]).eps)
 
 
 def nested_constants(program: Jaxpr, /) -> Iterator[Any]:
-    """The constants of the programs inside of a program."""
+    """Yield the constants of the programs inside of a program."""
     for eqn in equations(program):
         yield from constants_inside(eqn)
 
@@ -134,25 +133,25 @@ _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_gene
 
 
 def draws(program: Jaxpr, held: list[bool], /) -> bool:
-    """Whether random numbers are drawn from keys that come from certain inputs.
+    """Tell whether a program draws random numbers from keys that depend on certain inputs.
 
     Args:
-        program: what was traced.
-        held: of its constants and then its inputs, which ones.
+        program: the traced program.
+        held: for each constant and then each input, whether it is such an input.
     """
     found, _ = _followed(program, held)
     return found
 
 
 def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
-    """Whether held keys are drawn from, and which results depend on held inputs."""
+    """Return whether the program draws from a held key, and which results depend on held inputs."""
     marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
     reads = lambda atom: not isinstance(atom, Literal) and atom in marked
     drawn = False
     for eqn in program.eqns:
         marks = [reads(v) for v in eqn.invars]
         if eqn.primitive.name in _DRAWS:
-            # Random numbers depend on nothing but their key, which has been looked at.
+            # Random numbers depend on their key alone, so its mark ends here.
             drawn = drawn or marks[0]
             continue
         outs = [any(marks)] * len(eqn.outvars)
@@ -172,14 +171,14 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def bytes_of(constant: Any, /) -> bytes:
-    """A constant of a program, bit for bit."""
+    """Return the bytes of a program's constant; a key gives the bytes of its data."""
     if hasattr(constant, "dtype") and jnp.issubdtype(constant.dtype, jax.dtypes.prng_key):
         constant = jax.random.key_data(constant)
     return np.asarray(constant).tobytes() if hasattr(constant, "dtype") else repr(constant).encode()
 
 
 def program_text(closed: ClosedJaxpr, /) -> str:
-    """A text that tells a program from others, without its own constants."""
+    """Return a text that identifies a program up to its own constants; nested constants count."""
     inner = hashlib.sha256()
     for constant in nested_constants(closed.jaxpr):
         inner.update(bytes_of(constant))
@@ -187,16 +186,16 @@ def program_text(closed: ClosedJaxpr, /) -> str:
 
 
 SAME = 1e-6
-"""Relative difference of the results of two programs that are one function; rounding leaves less. A
-larger value takes more functions that change for one.
+"""Relative difference up to which the results of two traces count as equal; rounding leaves less. A
+larger value accepts more functions that change from trace to trace.
 """
 
 
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    The longer program may have results between the common ones: JAX hides a call of a judged
-    function, whose result is noted, where it keeps the trace of a caller.
+    The longer program may have more results, between the common ones. The reason is that JAX keeps
+    traces of a caller: a recorded call of a judged function inside the caller then goes unseen.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]
@@ -209,13 +208,13 @@ def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> 
 
 
 def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> bool:
-    """Whether another trace of a function is the program of `before`, with the same constants.
+    """Tell whether another trace of a function gives the program of `before` with equal constants.
 
     A later trace may hold constants and equations that an earlier trace has computed or merged,
     because JAX keeps parts of traces. Two more traces must then agree, and give the numbers of
     `before` at the arguments.
     """
-    # A new function: what was traced once is not traced again.
+    # A new lambda, because JAX does not trace the same function object again.
     trace = lambda: jax.make_jaxpr(lambda *a: function(*a))(*arguments)
     exact = lambda closed: [program_text(closed), *map(bytes_of, closed.consts)]
     again = trace()

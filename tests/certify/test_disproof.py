@@ -214,7 +214,7 @@ def test_what_no_single_instance_decides_is_never_disproved(kind, options):
 def test_the_time_allowed_is_kept():
     found = said(claim(*FALSE), X, seconds=-1)
     assert found.word == "undecided"
-    assert found.reason == "the time allowed is over"
+    assert found.reason == "the enclosure took longer than its time limit"
 
 
 VECTOR = {"x": np.array([1.0, 2.0, 3.0])}

@@ -261,7 +261,7 @@ def test_steps():
     ]
     assert result(jnp.argmax, array(1, 5, 3)) == 1 and result(jnp.argmin, array(3, 5, OPEN)) == 2
     for act in (jnp.floor, jnp.ceil, jnp.sign):
-        with pytest.raises(Undecided, match="a step of"):
+        with pytest.raises(Undecided, match="is open at a jump"):
             result(act, array(1, OPEN))
 
 
@@ -279,7 +279,7 @@ def test_sorting():
 def test_what_has_no_rule_is_refused():
     with pytest.raises(NotSupported, match="no rule of elements"):
         result(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"), array(1, 2))
-    with pytest.raises(NotSupported, match="no rule of elements for the primitive 'lt_to'"):
+    with pytest.raises(NotSupported, match="no rule of elements for primitive='lt_to'"):
         result(lax.lt_to_p.bind, array(1), array(2))
     with pytest.raises(NotSupported, match="div: by zero"):
         result(lambda x: 1 / x, array(OPEN))

@@ -1,14 +1,15 @@
-"""JAX programs evaluated in ball arithmetic (the extra `certify`); no statement is known here.
+"""JAX programs evaluated in ball arithmetic, which needs the extra `certify`.
 
-`enclose` traces a function and returns balls that contain every entry of its result. It raises
-`Undecided` where balls cannot tell, and `NotSupported` where a primitive has no rule.
+A ball is a midpoint and a radius. `enclose` traces a function and returns balls that contain every
+entry of its result. It raises `Undecided` if the balls are too wide to decide a choice of the
+program, and `NotSupported` if a primitive has no rule.
 """
 
 try:
     import flint as _flint  # noqa: F401
 except ModuleNotFoundError as problem:
     raise ModuleNotFoundError(
-        "certificates need python-flint: pip install 'jaxbounds[certify]'", name="flint"
+        "certificates need module='flint'. Try pip install 'jaxbounds[certify]'", name="flint"
     ) from problem
 
 from jaxbounds.programs.balls.boxes import Box

@@ -1,8 +1,8 @@
-"""Branch and bound: boxes on which a margin is enclosed, until it is nowhere negative.
+"""Branch and bound: the search cuts a box until the margin is proved nowhere negative on any part.
 
-Three enclosures serve the margin: its balls, the mean value form about the centre (value there,
-less |slope| times radius), and a face of the box where it is monotone. A box that is still open is
-cut in two.
+The margin is the right side of a claim less the left side. Its balls bound it, and so does the mean
+value form (the value at the centre less |slope| times radius). A monotone margin is bounded on one
+face of the box. If the sign stays open, the search cuts the box in two.
 """
 
 import heapq
@@ -34,29 +34,29 @@ from jaxbounds.programs.traces import equations
 BATCH = 32
 """Boxes that are enclosed together; a larger number takes more memory."""
 MARGIN = 1e-6
-"""Violation, relative to the larger side, from which `BoxSearch` calls a claim false. A larger one
-forgives more; the rounding of irrational constants needs a small one."""
+"""Violation, relative to the larger side, from which `BoxSearch` calls a claim false. A larger
+value forgives more. It must exceed the rounding of the irrational constants in a program."""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""Shares for the search of a point of equality. It looks in boxes narrower than NARROW of the whole
-box, where the margin is below CLOSE of the larger side, and in boxes narrower than VERY_NARROW.
+"""Shares of the whole box's width, and of the larger side. The search looks for a point of equality
+in boxes narrower than NARROW with a margin below CLOSE, and in boxes narrower than VERY_NARROW.
 Larger shares search more boxes.
 """
 
 
 class Box(NamedTuple):
-    """A box by its corners; a coordinate may be a point."""
+    """A box, given by its corners; equal ends fix a coordinate."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
 
 
 class Values(NamedTuple):
-    """A margin on boxes.
+    """The enclosed margin of a claim on a batch of boxes.
 
     Attributes:
         margin: the amount by which the right side is larger, less the stated error.
         scale: the larger of the two sides; for points only.
-        stated: the stated error; for points only.
+        stated: the error bound that the statement declares; for points only.
         slopes: the slopes of the margin, along each coordinate; NaN where they are unknown.
         needed: 1 where all hypotheses are met, 0 where one is missed, 2 where that is open.
     """
@@ -69,7 +69,7 @@ class Values(NamedTuple):
 
 
 def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return centres (floats), radii (rounded up), and the balls."""
+    """Return the centres (floats), the radii (rounded up) and the balls of boxes."""
     lower, upper = (np.array([box[i] for box in boxes]) for i in (0, 1))
     centres = np.where(lower == upper, lower, lower / 2 + upper / 2)
     radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)
@@ -104,7 +104,7 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """Return the program for `rows` rows: all values, or the margin and whether it counts."""
+        """Return the program for `rows` boxes: all of `Values`, or only `margin` and `needed`."""
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
@@ -144,7 +144,7 @@ class Programs:
         first, *others = run.ways(program, given)
         self.widened |= run.widened
         if others:
-            raise Undecided("a discrete choice is open")
+            raise Undecided("the balls leave a discrete choice of the program open")
         return first
 
 
@@ -173,7 +173,7 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate along which the margin varies most, as far as is known."""
+    """Return the coordinate along which the margin varies most; the widest without known slopes."""
     free = [j for j in range(len(radii)) if radii[j] > 0]
     finite = all(slopes[j].is_finite() for j in free)
     weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
@@ -217,11 +217,11 @@ class Touching(Protocol):
 
 
 class BoxSearch:
-    """The open boxes, the least bound first, with the results of the other boxes.
+    """The search over boxes: it takes the open box with the least lower bound first.
 
     Attributes:
-        boxes: the number of enclosed boxes. `faces` of them left only a face, `outside` of them
-            miss a hypothesis everywhere, `inside` of them are proved.
+        boxes: the number of enclosed boxes. `faces` counts the boxes that a face replaced,
+            `outside` the boxes that miss a hypothesis everywhere, `inside` the proved boxes.
         narrowest: the smallest width of a cut box.
         false: a point where the claim is violated by a relative `MARGIN`.
         stuck: boxes that can never be proved, because the claim is open at one of their points or
@@ -231,7 +231,7 @@ class BoxSearch:
     def __init__(
         self, programs: Programs, boxes: Sequence[Box], equalities: Touching | None = None
     ) -> None:
-        """Start from some boxes."""
+        """Start with all given boxes open."""
         self.programs, self._equalities = programs, equalities
         self._heap: list[tuple[float, int, Box]] = []
         self._pushed = 0
@@ -245,7 +245,7 @@ class BoxSearch:
             self._push(box, -math.inf)
 
     def _push(self, box: Box, least: float) -> None:
-        # Of boxes of one bound the last one first: what is left stays little.
+        # Among equal bounds the last box comes first, so that few boxes stay open.
         self._pushed += 1
         heapq.heappush(self._heap, (least, -self._pushed, box))
 
@@ -281,7 +281,7 @@ class BoxSearch:
         middles = self.programs(points, slopes=False)
         at = zip(rest, middles.margin, middles.scale, middles.stated, middles.needed)
         for i, middle, scale, stated, meets in at:
-            # The error was taken off; to be false the claim must fail with it added.
+            # The margin is less the stated error; a false claim must fail with the error added.
             if meets == 1 and (middle + 2 * stated + MARGIN * scale < 0 or middle == -INF):
                 self.false = tuple(map(float, centres[i]))
                 return
@@ -322,7 +322,7 @@ class BoxSearch:
                 self.stuck.append(Open(box, least))
                 self.stuck_at = self.stuck_at or at.point
             return
-        # On a face nothing may be left to prove where the hypotheses cut the box.
+        # A face may miss the hypotheses where the box meets them, so reduce only a whole box.
         face = _face(box, at.slopes) if at.whole else None
         if face is not None:
             self.faces += 1
@@ -353,11 +353,12 @@ class _State(NamedTuple):
     """The facts about a box, and about the `point` in its middle.
 
     Attributes:
-        middle: the margin at the point, with `scale` the larger side.
+        middle: the margin at the point.
+        scale: the larger side at the point.
         slopes: the slopes of the margin on the box.
         radii: the radii of the box.
         whole: whether all of the box meets the hypotheses.
-        open_there: whether the claim counts at the point and is open there.
+        open_there: whether the hypotheses hold at the point and the claim is open there.
         point: the middle.
     """
 
@@ -377,7 +378,7 @@ def _widths(boxes: Sequence[Box]) -> list[float]:
 
 
 def _lower(x: arb) -> float:
-    """Return a lower end in floats; minus infinity where there is none."""
+    """Return the lower end of a ball, rounded down to a float; minus infinity if it is unknown."""
     if not x.is_finite():
         return math.inf if x == INF else -math.inf
     return float(np.nextafter(float(x.lower()), -np.inf))

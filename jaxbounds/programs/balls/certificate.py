@@ -28,10 +28,11 @@ class Certificate:
         id: the statement.
         form: its form.
         word: the finding. "disproved": every hypothesis is certain, and the claim is violated by a
-            relative 1e-6 or more, however the program's constants round, on every way through it.
-            "disproved as coded": likewise, if the floats in the program are the numbers meant, or
-            the numbers that a statement on the host computed outside of it. Else "undecided".
-        reason: one sentence, where it is undecided.
+            relative 1e-6 or more, however the program's constants round, on every way through the
+            program. "disproved as coded": the violation is certain only if certain numbers are
+            right. They are the floats in the program, or numbers that the host computed outside of
+            it. Otherwise "undecided".
+        reason: the reason why the finding is "undecided"; otherwise empty.
         relation: "<=", ">=" or "=".
         lhs: two decimal numbers around the left side.
         rhs: two decimal numbers around the right side.
@@ -88,7 +89,7 @@ class Certificate:
         return self.theorem(operations, citation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all fields but the path to the statement, whose functions may not travel."""
+        """Return all fields but `theorem`: a statement's functions may not be picklable."""
         return self.__dict__ | {"theorem": None}
 
     def _table(self) -> Table:
@@ -111,13 +112,13 @@ class Certificate:
 
 
 def _power_of_ten(x: arb) -> int:
-    """Return the power of ten next to an exact number that is not negative; 0 for zero."""
+    """Return the exponent of the power of ten nearest to an exact number >= 0; 0 for zero."""
     mantissa, exponent = (int(v) for v in x.man_exp())
     return round((mantissa.bit_length() + exponent) * 0.30102999566) if mantissa else 0
 
 
 def as_fraction(x: arb, /) -> Fraction:
-    """Return the exact number of a ball of radius zero."""
+    """Return a ball of radius zero as a fraction."""
     mantissa, exponent = (int(v) for v in x.man_exp())
     return Fraction(mantissa) * Fraction(2) ** exponent
 

@@ -1,4 +1,4 @@
-"""Equations of integers, booleans and keys only: they run unchanged.
+"""Equations whose operands are all integers, booleans or keys: they run unchanged.
 
 NumPy runs the common equations, because it has the same arithmetic of machine integers and needs no
 compilation. The JAX primitive itself runs the others. Floats in their results are exact.
@@ -54,14 +54,15 @@ _ANY_VALUES = {"convert_element_type", "select_n", "concatenate", *movement.REAR
 
 
 _EXACT = {"bitcast_convert_type", *movement.RULES}
-"""Primitives whose floats are exact if they come from integers."""
+"""Primitives that make exact floats from integers."""
 
 
 def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Return the results of an equation without float operands.
 
     Raises:
-        NotSupported: if it computes floats (a callback, a random number), which are not enclosed.
+        NotSupported: if the equation computes floats (a callback, a random number), for which there
+            is no enclosure.
     """
     name, plain = eqn.primitive.name, not any(isinstance(x, jax.Array) for x in xs)
     if name == "iota" and not xs:
@@ -75,7 +76,9 @@ def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     if plain and name in _ANY_VALUES:
         return (elementwise.RULES | movement.RULES)[name](eqn, xs, run)
     if any(is_float(v) for v in eqn.outvars) and name not in _EXACT:
-        raise NotSupported(f"{name} makes floats that are not enclosed")
+        raise NotSupported(
+            f"primitive={name!r} makes floats that are not enclosed. Try float operands"
+        )
     as_jax = lambda x: x if isinstance(x, jax.Array) else jnp.asarray(x)
     out = eqn.primitive.bind(*map(as_jax, xs), **eqn.params)
     return [enclosed(o) for o in (out if eqn.primitive.multiple_results else [out])]

@@ -1,16 +1,18 @@
-"""Points of equality: the margin is not negative around a point at which it vanishes.
+"""Proofs around points of equality, where the margin M vanishes and is not negative nearby.
 
-Why it is a proof. Around the point x* every h of a box N has, by Taylor's theorem,
+The proof goes as follows. Let x* be the point and N a box around it. Taylor's theorem gives for
+every x* + h in N
 
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
-(M_a the derivatives over factorials), where `jets` encloses M_a(x*) and M_a over N, and says which
-M_a(x*) are zero by exact arithmetic, not by a small ball. Let w be weights, h_j = r^{w_j} u_j and
-max |u_j| = 1. All remaining terms have r to the power d at least, and M = r^d Q(r, u). If Q is
-not negative for 0 <= r <= R and every u that belongs to the box, then M >= 0 there. If d = 2 and
-w = (1, .., 1), this is a positive definite interval Hessian at a point of zero gradient; x^4, x^2 +
-y^4, corners and one-sided contacts are the same computation. At a kink the program forks: each
-continuation is looked at where its conditions hold, which together are all of N.
+with M_a the derivatives over factorials. `jets` encloses M_a(x*), and M_a over N. Exact arithmetic
+decides which M_a(x*) are zero; a small ball does not. Let w be weights, h_j = r^{w_j} u_j and
+max |u_j| = 1. Every remaining term has at least the power r^d, so M = r^d Q(r, u). If Q is not
+negative for 0 <= r <= R and every u that belongs to the box, then M >= 0 on the box. For d = 2 and
+w = (1, .., 1) this asks for a positive definite interval Hessian at a point of zero gradient. The
+margins x^4 and x^2 + y^4, corners and one-sided contacts need the same computation. The program
+forks at a kink. Each continuation is tested where its conditions hold, and the conditions of all
+continuations together cover N.
 """
 
 import functools
@@ -34,7 +36,9 @@ RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
 """Pieces of the sphere of directions that are tried; a larger number proves more, for longer."""
 RESTARTS, SECONDS = 12, 5.0
-"""Restarts with finer atoms, and seconds of one attempt; larger numbers prove more, for longer."""
+"""Restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more, for
+longer.
+"""
 
 
 class Number(NamedTuple):
@@ -42,8 +46,8 @@ class Number(NamedTuple):
 
     Attributes:
         kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
-        q: see `kind`.
-        n: the n of a root.
+        q: the rational number q of `kind`.
+        n: the degree n of a root.
         sign: the sign of a root.
     """
 
@@ -94,7 +98,7 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """Return the monomials that are not proved to vanish; None where one is unknown."""
+    """Return the terms that may not vanish, with balls of coefficients; None if one is unknown."""
     found = []
     for powers, value in zip(jets.monomials, jet.of):
         if value is None:
@@ -118,7 +122,10 @@ def _defined(jet: Jet) -> bool:
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Return weights by which the lowest pure powers have one degree, and no term a lower one."""
+    """Return weights by which all lowest pure powers have one degree, and this degree.
+
+    The result is None if some term would have a lower degree, or a coordinate has no pure power.
+    """
     lowest = []
     for j in range(count):
         pure = [p[j] for p, _ in terms if p[j] and sum(p) == p[j]]
@@ -132,7 +139,7 @@ def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | N
 
 
 def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Sequence[arb]) -> arb:
-    """Return the terms over r^degree, in the direction u."""
+    """Return the sum of the terms over r^degree, at the radius r in the direction u."""
     total = arb(0)
     for powers, c in terms:
         extra = sum(w * e for w, e in zip(weights, powers)) - degree
@@ -164,7 +171,7 @@ def not_negative(
     reach: float,
     sides: Sequence[int],
 ) -> bool:
-    """Tell whether Q >= 0 for every direction of the box in which no condition fails."""
+    """Tell whether Q(r, u) >= 0 for every direction u into the box in which no condition fails."""
     r = _between(0.0, reach)
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
              for c in conditions]  # fmt: skip
@@ -193,7 +200,7 @@ class Place(NamedTuple):
     Attributes:
         numbers: the coordinates.
         free: the indices of the coordinates that vary.
-        sides: for each of these, 0 inside, 1 at the lower end of the box, -1 at the upper end.
+        sides: for each free coordinate, 0 inside, 1 at the box's lower end, -1 at its upper end.
     """
 
     numbers: tuple[Number, ...]
@@ -202,7 +209,7 @@ class Place(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """One continuation of the program, with the conditions under which it is the program."""
+    """One continuation of the program, with the conditions under which the program takes it."""
 
     margin: Jet
     conditions: list[Jet]
@@ -227,7 +234,7 @@ def _ways(
             entries.append(jets.constant(Coefficient(at, at.ball)))
     run, found = JetRun(jets, reading, SECONDS), []
     for margin, needed in run.ways(program, reals((len(entries),), entries)):
-        if np.all(as_flags(needed)):  # else nothing is claimed there
+        if np.all(as_flags(needed)):  # otherwise the statement claims nothing there
             found.append(_Way(margin.item(), jets.conditions))
         jets.conditions = []
     return found
@@ -236,20 +243,20 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Tell whether the margin is not negative on a box where this way counts."""
+    """Tell whether the margin is not negative on the box wherever the program takes this way."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
         return False
     if not terms:
-        return True  # it vanishes identically
+        return True  # the margin vanishes identically
     weighed = weights_of(terms, len(place.free))
     if weighed is None:
         return False
     weights, degree = weighed
     fits.append(weights)
-    # r of every point of the box is at most this; beyond the box the terms bound nothing, but
-    # directions in which they would be negative there only cost the proof.
+    # `far` bounds r on the box. The terms bound nothing beyond the box: negative terms there only
+    # lose the proof.
     far = max(x ** (1 / w) for x, w in zip(reach, weights))
     kept = [c for c in conditions if c is not None]
     return not_negative(terms, kept, weights, degree, far * (1 + 1e-9), place.sides)
@@ -263,7 +270,7 @@ def _around(
     reading: Reading,
     fine: dict[Any, int],
 ) -> tuple[float, ...] | None:
-    """Return half-widths of a box around the point on which the margin is not negative; or None.
+    """Return half-widths of a box around the point on which the margin is proved >= 0; or None.
 
     The first half-widths are equal; later ones follow the weights.
     """
@@ -291,12 +298,12 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
     Args:
         program: the program from a point to the margin and whether the hypotheses are met.
-        place: the point.
-        reading: the reading of constants.
+        place: the point of equality.
+        reading: how floats in the program are read (see `values.Reading`).
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.
-        Undecided: if it has a jump there.
+        Undecided: if the program has a jump at the point.
     """
     fine: dict[Any, int] = {}
     if not _again(lambda: _vanishes(program, place, reading, fine)):
@@ -311,7 +318,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Tell whether the margin is proved to be zero at the point, on some way."""
+    """Tell whether the margin is proved to be zero at the point, on some way of the program."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []
@@ -331,9 +338,9 @@ def _again(work: Callable[[], Any]) -> Any:
 
 
 def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
-    """Return the box in floats that lie inside.
+    """Return the box with its corners rounded inward to floats.
 
-    Fixed coordinates and ends are floats themselves.
+    Fixed coordinates, and coordinates at an end of the searched box, are floats already.
     """
     lower, upper = [], []
     for j, number in enumerate(place.numbers):
@@ -359,7 +366,7 @@ def _close(x: float, value: float, within: float) -> bool:
 
 
 def candidates(x: float, within: float, /) -> Iterator[Number]:
-    """Yield numbers that a coordinate may be, the plainest first; exact arithmetic checks each."""
+    """Yield exact numbers that a float may stand for, the plainest first; the caller tests each."""
     seen = set()
     for bound in (1, 2, 4, 12, 120, 5000):
         q = Fraction(x).limit_denominator(bound)

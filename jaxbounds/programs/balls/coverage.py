@@ -13,7 +13,7 @@ class Coverage(NamedTuple):
 
     Attributes:
         name: the name of the primitive in JAX.
-        parameters: whether the table knows its parameters.
+        parameters: whether the table `PRIMITIVES` lists its parameters.
         numpy: whether NumPy runs it; else the compiler does.
         balls: whether ball arithmetic encloses it; else a certificate is refused.
         slopes: whether slopes on boxes are enclosed; else a proof on a box is refused.

@@ -1,4 +1,4 @@
-"""The operation that leaves its domain on a box: why nothing is known of a claim there."""
+"""A search for the operation that leaves its domain on a box, which makes a claim unknown there."""
 
 import contextlib
 from typing import Any
@@ -19,9 +19,9 @@ def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     """Name the first primitive without a bound on a box where its operands have bounds.
 
     Args:
-        program: from one point of the box to any results.
+        program: the program, a function of one point of the box with any results.
         box: the box.
-        reading: how the constants of the program are read.
+        reading: how floats in the program are read (see `values.Reading`).
 
     Returns:
         The primitive's name, such as "sqrt"; empty if every primitive has a bound.

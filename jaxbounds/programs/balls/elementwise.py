@@ -58,7 +58,7 @@ def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Compare balls, or flags."""
+    """Compare balls, or booleans."""
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))
@@ -90,7 +90,7 @@ def _completions(x: np.ndarray) -> list[np.ndarray]:
 
 
 def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lt_to` and `le_to`, the total order; between two zeros the unknown signs decide."""
+    """Apply `lt_to` or `le_to`, the total order; two zeros, whose signs are unknown, stay open."""
     name = eqn.primitive.name.removesuffix("_to")
     if _one_variable(eqn):
         return [flags(np.full(np.shape(xs[0]), name == "le"))]
@@ -102,8 +102,8 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `nextafter` as coded: the next float of a float, or a float near another number."""
-    with np.errstate(over="ignore"):  # after the largest comes an infinity, which is unknown
+    """Apply `nextafter`: the next float after an exact float, the hull of near floats otherwise."""
+    with np.errstate(over="ignore"):  # the float after the largest is infinite, so it is unknown
         return [each(_next, *map(as_reals, xs))]
 
 
@@ -117,11 +117,11 @@ def _next(x: arb, y: arb) -> arb:
         out = np.nextafter(float(x), np.inf if y > x else -np.inf)
         if not np.isfinite(out):
             return NAN
-        tiny = abs(out) < np.finfo(float).tiny  # programs may take it for zero
+        tiny = abs(out) < np.finfo(float).tiny  # a compiled program may flush it to zero
         return hull(ZERO, arb(float(out))) if tiny else arb(float(out))
     ends = float(x.lower()), float(x.upper())
     low, high = np.nextafter(ends[0], -np.inf), np.nextafter(ends[1], np.inf)
-    for _ in range(2):  # as far as rounding to a float and one step reach
+    for _ in range(2):  # these steps cover the rounding to a float, and `nextafter` itself
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     finite = np.isfinite(low) and np.isfinite(high)
     return hull(arb(float(low)), arb(float(high))) if finite else NAN
@@ -159,7 +159,7 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`: an undecided choice of floats gives the hull, one of integers forks.
+    """Apply `select_n`: an open choice between floats gives their hull, between integers a fork.
 
     Raises:
         Undecided: if a choice between more than two integers is open.
@@ -185,7 +185,7 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         open_choice = np.where(no == yes, no, OPEN)
         return [flags(np.where(which == 0, no, np.where(which == 1, yes, open_choice)))]
     if len(cases) > 2:
-        raise Undecided("a choice between several integers")
+        raise Undecided("a choice between several integers is open")
     no, yes = map(np.asarray, cases)
     which = np.where(no == yes, 0, which)
     return [np.where(settled(which, run, "a choice between integers") == 1, yes, no)]
@@ -227,10 +227,10 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         whole = [functions.truncated(v).unique_fmpz() for v in x.ravel()]
         certain = [int(v) for v in whole if v is not None]
         if len(certain) < len(whole):
-            raise Undecided("the integer part of a number")
+            raise Undecided("the integer part of a number is not certain")
         limits = np.iinfo(new)
         if any(not limits.min <= v <= limits.max for v in certain):
-            raise Undecided(f"a number too large for {np.dtype(new)}")
+            raise Undecided(f"a number is too large for {np.dtype(new)}")
         return [np.array(certain, dtype=new).reshape(x.shape)]
     if isinstance(x, Flags):
         if new == np.bool_:

@@ -1,11 +1,11 @@
-"""Real numbers that can be proved to be zero: rational functions of atoms.
+"""Exact real numbers that can be proved to be zero: rational functions of atoms.
 
 An atom stands for a real number or a parameter (log 2, a root of 3, exp of a parameter). A number
 is a quotient of two polynomials in atoms with rational coefficients, beside a ball that contains
-it. Equal polynomials are equal whatever the atoms are. So a numerator that cancels proves a zero; a
-zero that does not cancel is merely not seen. The only relations used are powers of roots (r^n =
-base) and sin^2 = 1 - cos^2. A divisor is certainly not zero, by its ball. A number that cannot be
-written down is `None`.
+it. Equal polynomials are equal whatever the atoms are. So a numerator that cancels proves a zero. A
+zero whose numerator does not cancel stays unproved. The only relations used are powers of roots
+(r^n = base) and sin^2 = 1 - cos^2. The ball of every divisor excludes zero. A number that cannot be
+written in atoms is `None`.
 """
 
 import math
@@ -18,18 +18,19 @@ from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 from jaxbounds.programs.balls.functions import integer_power
 
 ATOMS = 20
-"""Atoms of a field at most; a larger number holds more numbers and slows every polynomial."""
+"""Most atoms that a field holds; a larger number keeps more numbers and slows every polynomial."""
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
 LARGEST, HIGHEST, LONGEST = 400, 100, 10_000
-"""Terms of a polynomial, its degree, and bits of its coefficients up to which a number is kept:
-FLINT ends the process where the memory does not suffice. Larger limits take more memory.
+"""Limits of a polynomial: its terms, its degree, and the bits of its coefficients. A polynomial
+beyond them raises `GivenUp`, because FLINT kills the process when the memory runs out. Larger
+limits take more memory.
 """
 
 
 class Finer(Exception):
-    """A fraction of an atom's number is needed: begin again with finer atoms."""
+    """An atom e^u or root is too coarse, since e^(u/n) is needed: begin again with finer atoms."""
 
 
 class GivenUp(Exception):
@@ -37,7 +38,7 @@ class GivenUp(Exception):
 
 
 def fraction(q: Any, /) -> fmpq:
-    """Return a rational number of FLINT."""
+    """Return a number as a rational number of FLINT."""
     q = Fraction(q)
     return fmpq(q.numerator, q.denominator)
 
@@ -85,7 +86,7 @@ class Field:
     Attributes:
         balls: the ball of each atom.
         log_of: the logarithm of an atom e^u or base^(1/n).
-        fine: the number of parts into which an atom is divided, by key; survives `Finer`.
+        fine: the number of parts into which an atom is divided, by key; a restart keeps it.
         nonnegative: the atoms that are known not to be negative.
         roots: for an atom base^(1/n) its base, n, and the ball of the base.
         logarithms: for an atom log(base) its base and the base's ball.
@@ -102,7 +103,7 @@ class Field:
         self.logarithms: dict[int, tuple[Any, arb]] = {}
 
     def atom(self, key: Any, ball: Callable[[], arb]) -> int:
-        """Return the atom of a key; a new one where the key is unknown.
+        """Return the index of a key's atom; make a new atom if the key is unknown.
 
         Raises:
             GivenUp: if there are too many atoms.
@@ -115,13 +116,13 @@ class Field:
         return self._index[key]
 
     def index(self, *key: Any) -> int:
-        """Return the atom of a key that is in use."""
+        """Return the index of the atom of a known key."""
         return self._index[key]
 
     def sign(self, p: Any) -> int:
         """Return 1 if a polynomial is certainly not negative, -1 if not positive, else 0.
 
-        Its ball decides, or all of its terms have that sign.
+        The polynomial's ball decides, or the common sign of all its terms.
         """
         ball = self.value(p)
         if ball >= 0 or ball <= 0:
@@ -154,7 +155,7 @@ class Field:
         return self.symbol("pi", arb.pi())
 
     def reduced(self, p: Any) -> tuple[Any, Any]:
-        """Return a polynomial as a quotient in which no atom has a known power."""
+        """Return a polynomial as a quotient in which known powers of atoms (r^n) are replaced."""
         below = _ONE
         for i in sorted(self._relations, reverse=True):
             n, num, den = self._relations[i]
@@ -175,10 +176,10 @@ class Field:
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
-        """Return the number of parts of an atom, a multiple of `by`.
+        """Return the number of parts into which an atom is divided, a multiple of `by`.
 
         Raises:
-            Finer: if the atom was divided otherwise before.
+            Finer: if the present number of parts is no multiple of `by`.
         """
         now = self.fine.get(key, 1)
         if now % by:
@@ -187,7 +188,7 @@ class Field:
         return now
 
     def root(self, base: Any, ball: arb, q: fmpq) -> "Exact | None":
-        """Return a positive polynomial (or whole number) to a power."""
+        """Return a positive polynomial (or whole number) to the power q."""
         if int(q.q) == 1:
             power = self._polynomial(base, ball)
             return power ** int(q.p)
@@ -205,7 +206,7 @@ class Field:
         return Exact(self, base, _ONE, ball)
 
     def raised(self, key: Any, u: "Exact", q: fmpq) -> "Exact | None":
-        """Return E^(q u), by the atom e^(u / n)."""
+        """Return e^(q u) as a power of the atom e^(u / n)."""
         parts = self.divided(("exp", key), int(q.q))
         i = self.atom(("exp", key), lambda: (u.ball / parts).exp())
         self.log_of[i] = lambda: u * self.rational(Fraction(1, parts))
@@ -213,9 +214,9 @@ class Field:
         return step ** int(q.p * parts / q.q)
 
     def factors(self, p: Any) -> list[tuple[Any, arb, int]] | None:
-        """Return a positive polynomial as positive factors, with their balls.
+        """Return the positive factors of a positive polynomial, each with its ball and its power.
 
-        None if a sign is open.
+        The result is None if the sign of a factor is open.
         """
         content, parts = p.factor()
         content, out, sign = fmpq(content), [], 1
@@ -233,7 +234,7 @@ class Field:
             return None
         for whole, power in ((fmpz(content.p), 1), (fmpz(content.q), -1)):
             if whole > 10**30:
-                return None  # it would take for ever
+                return None  # its factorisation would take for ever
             out += [(_CTX.constant(fmpq(b)), arb(b), power * int(e)) for b, e in whole.factor()]
         return out
 
@@ -282,7 +283,7 @@ class Exact:
         return bool(self.num.is_zero())
 
     def as_rational(self) -> fmpq | None:
-        """Return the number as a rational number, where that is seen; else None."""
+        """Return the number as a rational number if no atom is left in it; else None."""
         if self.num.is_zero():
             return fmpq(0)
         if self.num.is_constant() and self.den.is_constant():
@@ -307,7 +308,7 @@ class Exact:
         return Exact.of(self.field, self.num * other.num, self.den * other.den, ball)
 
     def inverse(self) -> "Exact | None":
-        """Return the reciprocal, where the number is certainly not zero."""
+        """Return the reciprocal if the number is certainly not zero; else None."""
         if not (self.ball > 0 or self.ball < 0) or self.num.is_zero():
             return None
         return Exact.of(self.field, self.den, self.num, 1 / self.ball)
@@ -320,7 +321,7 @@ class Exact:
         return Exact.of(self.field, to_power(self.num, n), to_power(self.den, n), ball)
 
     def power(self, q: fmpq) -> "Exact | None":
-        """Return a rational power, where the number is certainly positive."""
+        """Return a rational power if the number is certainly positive; else None."""
         if int(q.q) == 1:
             return self ** int(q.p)
         if not self.ball > 0:
@@ -348,7 +349,7 @@ class Exact:
         return self.field.root(base, ball, q)
 
     def exp(self) -> "Exact | None":
-        """Return E to the number."""
+        """Return e to the power of the number."""
         field, found = self.field, self.field.rational(1)
         if not self.den.is_constant():
             lead = self.num.leading_coefficient() / self.den.leading_coefficient()
@@ -369,7 +370,7 @@ class Exact:
         return found
 
     def log(self) -> "Exact | None":
-        """Return the logarithm, where the number is certainly positive."""
+        """Return the logarithm if the number is certainly positive; else None."""
         if not self.ball > 0:
             return None
         field, found = self.field, self.field.rational(0)
@@ -430,7 +431,7 @@ class Exact:
         return found if sign > 0 else -found
 
     def asin(self) -> "Exact | None":
-        """Return the arcsine, for numbers whose arcsine is known."""
+        """Return the arcsine of 0, 1/2, 1 and their negatives; else None."""
         q = self.as_rational()
         known = {Fraction(0): 0, Fraction(1): 6, Fraction(1, 2): 2}
         size = None if q is None else abs(Fraction(int(q.p), int(q.q)))
@@ -441,7 +442,7 @@ class Exact:
 
 
 def _single(monomial: Any) -> int:
-    """Return the atom that a polynomial is, or -1."""
+    """Return the index of the atom if the polynomial is a single atom; else -1."""
     terms = list(monomial.terms())
     if len(terms) == 1 and terms[0][1] == 1:
         powers = [int(e) for e in terms[0][0]]

@@ -13,9 +13,9 @@ Values = list[Any]
 
 
 def cholesky(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return the lower factor, from the lower triangle.
+    """Apply `cholesky`: the lower factor, from the lower triangle.
 
-    Unknown where a pivot may not be positive.
+    All entries of the factor are NaN if a pivot may not be positive.
     """
     a = as_reals(xs[0])
     out = np.empty_like(a)
@@ -43,14 +43,16 @@ def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `qr` by Householder's reflections as LAPACK chooses them, which fixes all signs.
 
     A column that is zero below the diagonal is left alone. Otherwise the new diagonal entry has the
-    opposite sign of the old one (a zero has either sign, as a float). The program forks where that
-    is open.
+    opposite sign of the old one (a zero has either sign, as a float). The program forks if the old
+    sign is open.
 
     Raises:
-        NotSupported: if it pivots.
+        NotSupported: if the program asks for pivoting.
     """
     if eqn.params.get("pivoting") or len(eqn.outvars) > 2:
-        raise NotSupported("qr with pivoting")
+        raise NotSupported(
+            f"qr with pivoting={eqn.params.get('pivoting')} has no rule. Try pivoting=False"
+        )
     a = as_reals(xs[0])
     outs = [np.empty(shape_of(v), dtype=object) for v in eqn.outvars]
     for index in np.ndindex(a.shape[:-2]):
@@ -74,7 +76,7 @@ def _reflected(a: np.ndarray, run: Any) -> tuple[np.ndarray, np.ndarray]:
         new = -norm if positive else norm
         v = np.array([head - new, *below], dtype=object)
         if not head > 0 and not head < 0:
-            size = functions.absolute(head)  # of that sign, so that nothing cancels
+            size = functions.absolute(head)  # with the sign of the fork, so that nothing cancels
             v[0] = (size if positive else -size) - new
         half = -new * v[0]  # |v|^2 / 2
         for matrix, rows in ((a, slice(k, n)), (q, slice(0, m))):

@@ -1,10 +1,10 @@
-"""A margin written down on a box: identically zero, or squares times factors with a sign.
+"""Proofs by the formula of a margin on a box: it is zero, or squares times factors of known sign.
 
 The coordinates are the atoms of `exact`. An identity of rational functions in atoms is an identity
 of the numbers behind them. So the proof is about the margin itself, on all of the box. The margin
-is zero wherever its numerator cancels. It is not negative where every factor of odd power has a
-sign and the signs multiply to plus. This reaches equalities along curves, surfaces and whole
-regions, where no point is alone.
+is zero if its numerator cancels. It is not negative if every factor of odd power has a sign and the
+signs multiply to plus. This proves equalities along curves, surfaces and whole regions, where no
+point of equality is isolated.
 """
 
 from typing import Any
@@ -26,13 +26,16 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""Restarts with finer atoms, and seconds of one attempt; larger numbers prove more, for longer."""
+"""Restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more, for
+longer.
+"""
 
 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
-    """Return atoms that are not negative, unless the box crosses zero.
+    """Return the coordinates of the box as jets: a fixed coordinate is a number.
 
-    Numbers for fixed coordinates.
+    Another coordinate is an atom, or minus an atom, so that the atom is not negative. An atom has
+    either sign if the box crosses zero.
     """
     entries = []
     (balls,) = balls_of([box])[2]
@@ -79,12 +82,12 @@ def not_negative(x: Exact, /) -> bool:
 
 
 def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
-    """Tell whether the claim is proved on a box by writing its margin down.
+    """Tell whether the formula of the margin proves the claim on a box.
 
     Args:
         program: the program from a point to the margin and whether the hypotheses are met.
         box: the box, on which all choices must be decided.
-        reading: the reading of constants.
+        reading: how floats in the program are read (see `values.Reading`).
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

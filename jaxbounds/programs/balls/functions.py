@@ -1,4 +1,4 @@
-"""Scalar functions on balls: each contains the image of every real in its argument's ball.
+"""Scalar functions on balls: each result contains the image of every real in the argument's ball.
 
 The result is NaN if a function is undefined somewhere in the ball. Only a result that is certainly
 defined is a ball (see `values`).
@@ -52,7 +52,7 @@ def log1p(x: arb, /) -> arb:
 def _total(
     inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /
 ) -> Callable[[arb], arb]:
-    """Return a function with its limits at both infinities; a result that is not finite is NaN."""
+    """Extend a function to both infinities by the given values; an infinite result becomes NaN."""
 
     def function(x: arb) -> arb:
         if not x.is_finite():
@@ -69,7 +69,7 @@ def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """Return an increasing function that takes the ends of a wide ball."""
+    """Return an increasing function on balls: a wide ball maps to the hull of its ends' images."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
@@ -91,7 +91,7 @@ def times(a: arb, b: arb, /) -> arb:
 
 _log = _total(lambda x: x.log() if x > 0 else NAN, NAN, INF)
 _log1p = _total(lambda x: x.log1p() if x > -1 else NAN, NAN, INF)
-_raised = lambda x: known_nonnegative(x.exp())  # far below zero the ball reaches beyond it
+_raised = lambda x: known_nonnegative(x.exp())  # the ball of a tiny e^x may reach below zero
 _exp = _total(_monotone(_raised), ZERO, INF)
 _expm1 = _total(_monotone(lambda x: x.expm1()), -ONE, INF)
 _logistic = _total(_monotone(lambda x: divide(ONE, plus(ONE, _raised(-x)))), ZERO, ONE)
@@ -112,7 +112,7 @@ def integer_power(x: arb, n: int, /) -> arb:
     if not x > 0 and not x < 0 and (n % 2 == 0 or nonnegative(x)):
         return ZERO if x.is_zero() else hull(ZERO, x.abs_upper() ** n)
     if not x > 0 and not x < 0:
-        return hull(x.lower() ** n, x.upper() ** n)  # odd powers grow
+        return hull(x.lower() ** n, x.upper() ** n)  # odd powers increase
     return x**n
 
 
@@ -126,7 +126,7 @@ def power(x: arb, y: arb, /) -> arb:
     if not y.is_finite():
         return NAN
     if x.is_zero():
-        # Below zero the sign of the infinity is that of the zero, where y may be whole.
+        # For y < 0 the result is infinite; if y may be whole, the zero's sign decides its sign.
         return ZERO if y > 0 else INF if y < 0 and not y.contains_integer() else NAN
     if not x.is_finite():
         return INF if x == INF and y > 0 else ZERO if x == INF and y < 0 else NAN
@@ -144,14 +144,14 @@ def divide(a: arb, b: arb, /) -> arb:
         return ZERO if b.is_exact() and not b.is_nan() and a.is_finite() else NAN
     c = a / b
     if not c.is_finite():
-        # An infinity over what has a sign; b = 0 has none.
+        # An infinity over a number of known sign is known; a zero b has no known sign.
         known = not a.is_finite() and (b > 0 or b < 0)
         return c if known and c.is_exact() and not c.is_nan() else NAN
     return known_nonnegative(c) if type(a) is Nonnegative and b > 0 else c
 
 
 def remainder(a: arb, b: arb, /) -> arb:
-    """Return a - b trunc(a / b), where the quotient's whole part is certain."""
+    """Return a - b trunc(a / b); the ball is wide if the quotient's whole part is not certain."""
     quotient = divide(a, b)
     if not quotient.is_finite() or not a.is_finite():
         return NAN
@@ -166,7 +166,7 @@ def truncated(x: arb, /) -> arb:
 
 
 def absolute(x: arb, /) -> arb:
-    """Return the absolute value; from zero on where the ball contains zero."""
+    """Return the absolute value; a ball from zero on if x may be zero."""
     if not x.is_finite():
         return abs(x) if x.is_exact() else NAN
     return abs(x) if x > 0 or x < 0 else hull(ZERO, x.abs_upper())
@@ -218,7 +218,7 @@ def cube_root(x: arb, /) -> arb:
 
 
 def floor(x: arb, /) -> arb:
-    """Return the largest integer below; the hull where the ball contains a jump."""
+    """Return the largest integer <= x; the hull of all candidates if the ball contains a jump."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = x.lower().floor(), x.upper().floor()
@@ -226,12 +226,12 @@ def floor(x: arb, /) -> arb:
 
 
 def ceil(x: arb, /) -> arb:
-    """Return the least integer above."""
+    """Return the least integer >= x; the hull of all candidates if the ball contains a jump."""
     return -floor(-x)
 
 
 def rounded(x: arb, /, to_even: bool) -> arb:
-    """Return the nearest integer; exact halves to the even one, or away from zero."""
+    """Return the nearest integer; exact halves go to the even integer, or away from zero."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = (x.lower() - HALF).ceil(), (x.upper() + HALF).floor()
@@ -243,7 +243,7 @@ def rounded(x: arb, /, to_even: bool) -> arb:
 
 
 def angle(a: arb, b: arb, /) -> arb:
-    """Return atan2(a, b); at the cut, where a = 0 and b <= 0, the sign of a float zero decides."""
+    """Return atan2(a, b); the hull of -pi and pi if the balls may touch the cut a = 0, b <= 0."""
     if not a.is_finite() or not b.is_finite():
         return NAN
     if b > 0 or a > 0 or a < 0:
@@ -254,7 +254,7 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """Return a function of two finite arguments that is NaN where it is not allowed."""
+    """Return a function of two finite arguments that is NaN unless `allowed` is true for them."""
 
     def function(a: arb, b: arb) -> arb:
         if not (a.is_finite() and b.is_finite() and allowed(a, b)):
@@ -317,7 +317,7 @@ BINARY: dict[str, Callable[[arb, arb], arb]] = {
 
 
 def equal(a: arb, b: arb, /) -> int:
-    """Return 1 where both are one exact number, 0 where they cannot be equal, else open."""
+    """Return 1 if both are the same exact number, 0 if they cannot be equal, else open (2)."""
     if a.is_nan() or b.is_nan():
         return OPEN
     return 1 if a == b else 0 if a != b else OPEN

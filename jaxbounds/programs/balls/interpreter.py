@@ -1,7 +1,7 @@
 """An interpreter that runs a JAX program in ball arithmetic.
 
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
-discrete choice (an index, a branch, the position of a maximum) may hang on numbers whose balls
+discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
 overlap. Then the program forks. Every continuation runs, and one of them encloses the truth.
 """
 
@@ -61,14 +61,14 @@ MOST_RUNS = 64
 
 
 class Interpreter:
-    """One way through a program; `ways` goes through all ways.
+    """One run of a program, with one answer to each open choice; `ways` runs all answers.
 
     Attributes:
-        reading: the meaning of floats in the program.
+        reading: how floats in the program are read (see `values.Reading`).
         rules: the rules by name of the primitive.
         computed: whether the program holds numbers that look computed before the trace: arrays, or
             floats of more than 26 binary digits.
-        widened: whether a constant of the program was read as more than the number itself.
+        widened: whether a constant of the program was read as a ball wider than its float.
     """
 
     def __init__(
@@ -89,14 +89,18 @@ class Interpreter:
         self._looked = -np.inf
 
     def fork(self, ways: int, what: str) -> int:
-        """Return the continuation that this run takes, of `ways` continuations.
+        """Return the number of the continuation that this run takes.
+
+        Args:
+            ways: the number of possible continuations.
+            what: a noun phrase for the open choice, as "the sign of a pivot".
 
         Raises:
             Undecided: if there are too many continuations.
         """
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
-                raise Undecided(f"{what}: too many possibilities")
+                raise Undecided(f"the balls leave too many possibilities for {what}")
             self._choices.append([0, ways])
         taken = self._choices[self._next][0]
         self._next += 1
@@ -106,8 +110,8 @@ class Interpreter:
         """Yield the outputs of every continuation.
 
         Raises:
-            Undecided: if the enclosures leave open more than forks can settle, or there are more
-                than 64 ways, or the time is over.
+            Undecided: if the balls leave open more choices than forks can settle, or there are more
+                than 64 ways, or the time limit is over.
             NotSupported: if there is no rule for a primitive.
         """
         self._choices = []
@@ -119,7 +123,7 @@ class Interpreter:
             if not self._choices:
                 return
             self._choices[-1][0] += 1
-        raise Undecided(f"more than {MOST_RUNS} ways through the program")
+        raise Undecided(f"there are more than {MOST_RUNS} ways through the program")
 
     def used(self, variable: Any) -> bool:
         """Tell whether the running program reads the variable that an equation binds."""
@@ -141,8 +145,8 @@ class Interpreter:
         return value
 
     def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
-        """Return the variables read, and the equations in order, for the wanted results."""
-        key = (program, wanted)  # by identity; kept alive, so that no other takes its place
+        """Return the variables on which the wanted results depend, and their equations in order."""
+        key = (program, wanted)  # hashed by identity; `_live` keeps the program alive
         if key not in self._live:
             read = {
                 v for v, want in zip(program.outvars, wanted) if want and not isinstance(v, Literal)
@@ -192,12 +196,12 @@ class Interpreter:
         return [value_of(v) if want else None for v, want in zip(program.outvars, wanted)]
 
     def _look_at_time(self) -> None:
-        """Check the time now and then, since the processor's clock is slower than a small rule."""
+        """Check the time at most every 20 ms, since the processor's clock is slower than a rule."""
         if self._until is None or (now := time.perf_counter()) < self._looked + 0.02:
             return
         self._looked = now
         if time.process_time() > self._until:
-            raise Undecided("the time allowed is over")
+            raise Undecided("the enclosure took longer than its time limit")
 
     def _equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         self._look_at_time()
@@ -244,7 +248,7 @@ class Enclosed(NamedTuple):
     Attributes:
         ways: the results of every way through it; one of them encloses the truth.
         computed: see `Interpreter`.
-        whole: whether all of it was traced; otherwise a part ran untraced.
+        whole: whether the trace holds the whole program; otherwise a part ran untraced.
     """
 
     ways: list[Any]
@@ -265,24 +269,24 @@ def enclose(
     seconds: float | None = None,
     rules: dict[str, Any] | None = None,
 ) -> Enclosed:
-    """Enclose the value of a JAX function at concrete arguments; one tree for each way through.
+    """Enclose the value of a JAX function at concrete arguments, on every way through its program.
 
     Args:
         function: any function that `jax.make_jaxpr` can trace.
         arguments: trees of arrays: floats stand for themselves, exactly. Leaves may also be arrays
-            of `flint.arb` in `jaxbounds.programs.balls.values.reals`, for boxes.
+            of `flint.arb`, made by `jaxbounds.programs.balls.values.reals`, for boxes.
         reading: "exact", or "ulp": floats in the program that are no short dyadic numbers stand
             for every real within one unit in the last place (`math.sqrt(2)`, 1/3).
-        bits: precision of the balls.
-        seconds: the time after which the enclosure ends.
+        bits: precision of the balls in bits.
+        seconds: processor time in seconds after which the enclosure is given up; no limit if None.
         rules: the rules by primitive; all rules by default.
 
     Returns:
         `ways` are trees of arrays of `flint.arb` (floats), integers, and booleans or `Flags`.
 
     Raises:
-        Undecided: if a discrete choice stays open beyond what forks can settle.
-        NotSupported: if there is no rule for a primitive, with its name.
+        Undecided: if forks cannot settle the open choices, or the time limit is over.
+        NotSupported: if there is no rule for a primitive; the message names the primitive.
     """
     program = Program.of(function, *arguments)
     return program.enclosed(*arguments, reading=reading, bits=bits, seconds=seconds, rules=rules)

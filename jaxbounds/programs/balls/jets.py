@@ -1,11 +1,11 @@
-"""Taylor polynomials of programs about a point, each coefficient both there and around it.
+"""Taylor polynomials of programs about a point, with each coefficient at the point and around it.
 
-A coefficient is a number at the point, exact where it can be written down (`exact`). It is also a
-ball that contains the coefficient at every point of a neighbourhood. Taylor's theorem takes the
-lower coefficients at the point and those of the highest degree over the neighbourhood. It is then
-an identity, not an approximation (Lagrange's remainder, on a convex neighbourhood). A kink (`max`,
-`abs`, a comparison) that the neighbourhood does not decide forks the program. Each continuation
-notes the condition under which it is the function.
+A coefficient is a number at the point, exact if `exact` can write it down. It is also a ball that
+contains the coefficient at every point of a neighbourhood. Taylor's theorem takes the lower
+coefficients at the point and the coefficients of the highest degree over the neighbourhood. The
+theorem is then an identity, not an approximation (Lagrange's remainder, on a convex neighbourhood).
+A kink (`max`, `abs`, a comparison) that the neighbourhood does not decide forks the program. Each
+continuation records the condition under which the program takes it.
 """
 
 import itertools
@@ -26,7 +26,7 @@ class Coefficient(NamedTuple):
     """The coefficient of one monomial.
 
     Attributes:
-        at: its value at the point; None where that cannot be written down.
+        at: its exact value at the point; None if `exact` cannot write it down.
         over: a ball of its values on the neighbourhood.
     """
 
@@ -74,7 +74,7 @@ class Jets:
         count: the number of variables.
         order: the highest degree that is kept.
         monomials: exponents, by degree.
-        conditions: jets that are not negative where the running way is the program.
+        conditions: jets that are not negative wherever the program takes the running way.
     """
 
     def __init__(self, field: Field, count: int, order: int) -> None:
@@ -87,7 +87,7 @@ class Jets:
     # Constants and variables.
 
     def lift(self, ball: arb) -> Jet:
-        """Return a constant; a number with only a ball is no exact one."""
+        """Return the jet of a constant; only a ball of radius zero gives an exact value."""
         if ball.is_zero():
             return self.constant(None)
         exact = ball.is_exact() and ball.is_finite()
@@ -162,13 +162,13 @@ class Jets:
     def _power(self, x: Jet, q: fmpq) -> Jet:
         a = x.of[0]
         if a is None:
-            raise NotSupported("a power at zero that is not smooth")
+            raise NotSupported(f"a power of zero is not smooth, power={q}. Try a positive base")
         return self._composed(x, power_series(self, a, q))
 
     # The functions that `Scalars` calls.
 
     def power(self, x: Jet, n: int) -> Jet:
-        """Return a whole power."""
+        """Return x to the whole power n."""
         if n < 0:
             return self._power(x, fmpq(n))
         out = self.lift(ONE)
@@ -183,7 +183,7 @@ class Jets:
         """Apply a function by the name of its primitive.
 
         Raises:
-            NotSupported: if it has no series here.
+            NotSupported: if the primitive has no Taylor series here.
         """
         if name == "add":
             return self._add(*entries)
@@ -202,7 +202,7 @@ class Jets:
         if name == "pow":
             return self._general_power(*entries)
         if name not in _SERIES:
-            raise NotSupported(f"no Taylor series of the primitive {name!r}")
+            raise NotSupported(f"no Taylor series for primitive={name!r}. Try other operations")
         x = entries[0]
         a = self.rational(0) if x.of[0] is None else x.of[0]
         return self._composed(x, self._series(name, a))
@@ -217,7 +217,7 @@ class Jets:
         return self.apply("exp", self._mul(y, self.apply("log", x)))
 
     def hull(self, x: Jet) -> arb:
-        """Return the values on the neighbourhood."""
+        """Return a ball of the jet's values on the neighbourhood."""
         return arb(0) if x.of[0] is None else x.of[0].over
 
     def finite(self, x: Jet) -> int:
@@ -225,15 +225,15 @@ class Jets:
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
-        """Refuse a choice: booleans are decided when they are made.
+        """Refuse an open choice, because `compare` has decided every boolean.
 
         Raises:
             Undecided: always.
         """
-        raise Undecided("a choice that is open")
+        raise Undecided("a choice of the program is open")
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
-        """Compare on the neighbourhood, or by a fork with its condition.
+        """Compare two jets on the neighbourhood; a fork settles and records an open comparison.
 
         Raises:
             Undecided: if a compared number may be undefined, or the numbers may be equal.
@@ -243,7 +243,7 @@ class Jets:
         if decided != OPEN:
             return decided
         if x.is_nan() or y.is_nan():
-            raise Undecided("a comparison of what may be undefined")
+            raise Undecided("a compared number may be undefined")
         difference = self.apply("sub", a, b)
         if all(v is None for v in difference.of):
             return int(name in ("le", "ge", "eq"))
@@ -251,15 +251,15 @@ class Jets:
         if weak and name in (("ge", "lt") if weak > 0 else ("le", "gt")):
             return int(name in ("ge", "le"))
         if name in ("eq", "ne"):
-            raise Undecided("whether two numbers are equal")
+            raise Undecided("it is open whether two numbers are equal")
         up = fork(2, "a comparison") == 0  # a >= b
         self.conditions.append(difference if up else self.apply("neg", difference))
         return int((name in ("gt", "ge")) == up)
 
     def _weak_sign(self, x: Jet) -> int:
-        """Return 1 if it is nowhere negative, -1 if nowhere positive, else 0.
+        """Return 1 if a constant is certainly not negative, -1 if not positive, else 0.
 
-        For constants in atoms.
+        The result is 0 if the jet has variables or no exact value.
         """
         value = x.of[0]
         if self.count or value is None or value.at is None or not value.at.den.is_constant():
@@ -267,7 +267,7 @@ class Jets:
         return self.field.sign(value.at.num)
 
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
-        """Return the larger on the neighbourhood, or either by a fork."""
+        """Return the larger of two jets on the neighbourhood; the program forks if that is open."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
         if self._weak_sign(self.apply("sub", a, b)) < 0:
@@ -297,7 +297,7 @@ def _inverse(a: Coefficient) -> Coefficient:
 
 
 def power_series(jets: Jets, a: Coefficient, q: fmpq) -> Series:
-    """Expand (a + t)^q."""
+    """Return the Taylor coefficients of (a + t)^q in t."""
     value = _applied(a, lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
     out: list[Coefficient | None] = [value]
     over, binomial = _inverse(a), fmpq(1)
@@ -412,7 +412,7 @@ def _riccati(
                 rate = _plus(rate, jets.rational(constant))
             for i in range(k + 1):
                 rate = _plus(rate, _times(_times(y[i], y[k - i]), jets.rational(-1)))
-            if k == 0 and rate is not None and not linear:  # 1 - y^2 > 0, tighter
+            if k == 0 and rate is not None and not linear:  # one square gives a tighter 1 - y^2
                 rate = Coefficient(rate.at, 1 - functions.integer_power(y[0].over, 2))
             y.append(_times(rate or jets.rational(0), jets.rational(Fraction(1, k + 1))))
         return list(y)
@@ -440,7 +440,7 @@ def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
 
 
 def _to_power(jets: Jets, p: list[Coefficient], q: fmpq) -> list[Coefficient | None]:
-    """Expand a polynomial in t to a power, by k p_0 b_k = sum (q i - (k - i)) p_i b_{k-i}."""
+    """Return the series b of p(t)^q, by k p_0 b_k = sum_i (q i - (k - i)) p_i b_{k-i}."""
     b: list[Coefficient | None] = [
         _applied(p[0], lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
     ]
@@ -496,7 +496,7 @@ def _error_function(jets: Jets, a: Coefficient) -> Series:
 
 
 def _log_gamma(jets: Jets, a: Coefficient) -> Series:
-    """Expand log Gamma by FLINT's series; its exact value is known at 1 and 2 alone."""
+    """Return FLINT's series of log Gamma; only the values at 1 and 2 are exact (zero)."""
     if not a.over > 0:
         return [Coefficient(None, NAN)] * (jets.order + 1)
     found = arb_series([a.over, 1], prec=jets.order + 1).lgamma()

@@ -98,9 +98,9 @@ def _worth_rotating(entry: arb, least: arb) -> bool:
 
 
 def diagonalised(symmetric: np.ndarray, /) -> tuple[list[arb], arb, np.ndarray]:
-    """Diagonalise by Jacobi: diagonal D, norm bound of the rest E, and V with A = V (D + E) V^T.
+    """Return, by Jacobi's rotations, D, a bound of |E| and V with A = V (diag(D) + E) V^T.
 
-    Each rotation encloses one exactly orthogonal matrix, so D + E has the eigenvalues of A.
+    Each rotation encloses one exactly orthogonal matrix, so diag(D) + E has the eigenvalues of A.
     """
     A, n = symmetric.copy(), len(symmetric)
     V = reals((n, n), (ONE if i == j else ZERO for i in range(n) for j in range(n)))
@@ -136,7 +136,7 @@ def _unknown(n: int) -> np.ndarray:
 def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
     """Return the eigenvalues in ascending order.
 
-    They are the sorted diagonal, off by at most the rest (Weyl).
+    Each eigenvalue differs from the sorted diagonal by at most the norm of the rest (Weyl).
     """
     if not all(v.is_finite() for v in symmetric.ravel()):
         return _unknown(len(symmetric))
@@ -145,7 +145,7 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
-    """Return unit eigenvectors as columns, of some sign; NaN where eigenvalues are not apart.
+    """Return unit eigenvectors, up to sign, as columns; NaN if its eigenvalue may be multiple.
 
     |sin angle(v, V e_i)| <= rest / gap (Davis and Kahan), and unit vectors at an acute angle are at
     most sqrt(2) sin apart.
@@ -166,13 +166,13 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 SHARP = 40
-"""Bits of an entry that belongs to a point, not to a box; a larger number takes more entries for
-boxes.
+"""Accuracy in bits from which an entry counts as a point, not a box; a larger number takes more
+entries for boxes.
 """
 
 
 def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], run: Any) -> Any:
-    """Return the columns with the signs of the program, which no theorem fixes.
+    """Return the vectors with the signs that the program would give them; no theorem fixes a sign.
 
     At a point without zero entries (the sign of a zero may decide) float64 finds the signs.
     Everywhere else the program forks over the signs.
@@ -219,7 +219,7 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
 
 
 def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> tuple[Any, Any]:
-    """Return U and V^T where singular values are apart and not zero."""
+    """Return U and V^T; a vector is NaN if its singular value may be multiple or zero."""
     wide = m.shape[0] < m.shape[1]
     tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())

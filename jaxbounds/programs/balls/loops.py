@@ -28,11 +28,11 @@ from jaxbounds.programs.balls.values import (
 
 Values = list[Any]
 LONGEST = 100_000
-"""Steps of a loop at most; a larger number runs longer loops."""
+"""Most steps of a `while` loop that are run; a larger number runs longer loops."""
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Run a called program; derivatives of its own play no role.
+    """Run a called program; its custom derivative plays no role.
 
     Raises:
         UnknownParametersError: if the equation holds no program.
@@ -49,7 +49,7 @@ def same(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _entry(x: Any, i: int) -> Any:
-    """Return one step's part, as an array also for a single number."""
+    """Return the i-th entry along the first axis, as an array even for a single number."""
     if isinstance(x, jax.Array):
         return x[i]
     part = x[i : i + 1].reshape(x.shape[1:])

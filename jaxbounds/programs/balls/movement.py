@@ -88,7 +88,7 @@ DATA: dict[str, tuple[int, ...] | None] = {
 def _fill(value: Any, dtype: Any) -> np.ndarray:
     """Return the fill value of `gather` for indices outside: the given value, or JAX's default.
 
-    The default is NaN for floats, the least signed or largest unsigned integer, yes for booleans.
+    The default is NaN for floats, the least signed or largest unsigned integer, True for booleans.
     """
     if value is None and issubdtype(dtype, np.integer):
         limits = jnp.iinfo(dtype)
@@ -99,7 +99,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply one of the primitives above to positions, and move the entries alike.
+    """Apply a primitive of `DATA` to the positions of the entries, and move the entries likewise.
 
     Raises:
         Undecided: if an index is a ball.
@@ -111,7 +111,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for i, x in enumerate(xs):
         if which is not None and i not in which:
             if is_soft(x):
-                raise Undecided(f"an index of {name}")
+                raise Undecided(f"an index of {name} is not certain")
             operands.append(jnp.asarray(x))
             continue
         size = int(np.size(x))
@@ -120,7 +120,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         start += size
     filled = _fill(params.get("fill_value"), dtype_of(eqn.outvars[0]))
     if name == "gather":
-        params["fill_value"] = -1  # the last of the pool stands for entries outside
+        params["fill_value"] = -1  # the pool's last entry is the fill value
     moved = eqn.primitive.bind(*operands, **params)
     results = moved if eqn.primitive.multiple_results else [moved]
     if any(map(is_reals, pool)):
@@ -134,12 +134,12 @@ def _scattered(combine: Callable[[arb, arb], arb]) -> Callable[[JaxprEqn, Values
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
         if is_soft(index):
-            raise Undecided(f"an index of {eqn.primitive.name}")
+            raise Undecided(f"an index of {eqn.primitive.name} is not certain")
         out, p = operand.ravel().copy(), eqn.params
         for position, update in enumerate(updates.ravel()):
             one = np.zeros(updates.size)
             one[position] = 1
-            hit = lax.scatter_add(  # where the primitive puts it
+            hit = lax.scatter_add(  # marks the entry that the primitive would update
                 jnp.zeros(operand.shape), jnp.asarray(index),
                 jnp.asarray(one.reshape(updates.shape)), p["dimension_numbers"],
                 indices_are_sorted=p["indices_are_sorted"], unique_indices=p["unique_indices"],
@@ -163,4 +163,4 @@ COMBINE = {
     "scatter-min": _scattered(functions.less),
     "scatter-max": _scattered(functions.greater),
 }
-"""Each update is combined at the primitive's own place; these primitives are not linear."""
+"""The scatter primitives that are not linear; each rule combines the entries with the updates."""

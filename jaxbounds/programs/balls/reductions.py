@@ -35,7 +35,7 @@ Rule = Callable[[JaxprEqn, Values, Any], Values]
 
 
 def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape that stays, and the folded entries as rows."""
+    """Return the shape without the folded axes, and the entries to fold as rows."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     count = int(np.prod(shape, dtype=int))
@@ -75,11 +75,11 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for the first best entry; it forks where several entries can be the best."""
+    """Return the rule for the first best entry; the program forks if several may be the best."""
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
-            raise Undecided("the position of an extremum of unknown numbers")
+            raise Undecided("unknown numbers have no certain extremum")
         possible = [
             i
             for i, v in enumerate(row)
@@ -122,7 +122,7 @@ def _ascending(balls: list[arb]) -> list[arb]:
 
 
 def order_statistics(balls: Any, /) -> list[arb]:
-    """Enclose the sorted reals: the k-th lies between the k-th lower and upper ends."""
+    """Enclose the sorted reals: the k-th lies between the k-th lower end and the k-th upper end."""
     low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
     known = sum(map(nonnegative, balls)) == len(balls)
     sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]
@@ -130,15 +130,15 @@ def order_statistics(balls: Any, /) -> list[arb]:
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Sort one array by its order statistics; several together where the order is certain.
+    """Sort one array by its order statistics, or several arrays together if the order is certain.
 
-    Forks settle open flags among the sort keys.
+    The program forks for open booleans among the sort keys.
 
     Raises:
         Undecided: if the order of numbers that are sorted together is open.
     """
     axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
-    by = "a boolean that is sorted by"
+    by = "a boolean sort key"
     keyed = [
         settled(x, run, by).astype(bool) if i < keys and isinstance(x, Flags) else x
         for i, x in enumerate(xs)
@@ -155,7 +155,7 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
                 if a > b:
                     return 1
                 if is_reals(key) and functions.equal(a, b) != 1:
-                    raise Undecided("the order of numbers that are sorted together")
+                    raise Undecided("the order of arrays that are sorted together is open")
             return -1 if i < j else 1
 
         return order
@@ -164,7 +164,7 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         row = moved[0][index]
         if len(xs) == 1 and is_reals(row):
             if any(v.is_nan() for v in row):
-                raise Undecided("the order of unknown numbers")
+                raise Undecided("unknown numbers have no certain order")
             out[0][index] = order_statistics(row)
             continue
         places = sorted(range(len(row)), key=functools.cmp_to_key(before(index)))
@@ -174,14 +174,12 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return the largest entries in order, and (only if used) their places.
+    """Return the k largest entries in descending order, and (only if used) their places.
 
-    Equal ones first come first.
-
-    The program forks where several entries can be the next one.
+    Equal entries keep their order. The program forks if several entries may come next.
 
     Raises:
-        Undecided: if the numbers are unknown.
+        Undecided: if a number is unknown.
     """
     k, axis = eqn.params["k"], eqn.params.get("axis", -1)
     x = np.moveaxis(as_reals(xs[0]), axis, -1)
@@ -190,7 +188,7 @@ def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for index in np.ndindex(x.shape[:-1]):
         row = x[index]
         if any(v.is_nan() for v in row):
-            raise Undecided("the order of unknown numbers")
+            raise Undecided("unknown numbers have no certain order")
         values[index] = order_statistics(row)[::-1][:k]
         if run.used(eqn.outvars[1]):
             places[index] = _ranked(row, k, run)
@@ -208,7 +206,7 @@ def _ranked(row: np.ndarray, k: int, run: Any) -> list[int]:
             i
             for i in left
             if not any(row[j] > row[i] for j in left)
-            # Between two zeros the signs decide, which are not known.
+            # The unknown signs of two zeros decide their order.
             and (row[i].is_zero() or not any(_same(row[j], row[i]) for j in left if j < i))
         ]
         many = len(possible) > 1

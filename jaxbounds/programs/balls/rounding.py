@@ -9,9 +9,10 @@ from jaxbounds.programs.balls.values import NAN, ZERO, hull
 
 
 def _nearest(x: arb, kind: Any) -> arb:
-    """Round an exact number to the nearest of the type: halves to even, NaN beyond the largest.
+    """Round an exact number to the nearest float of the type: halves to even, NaN if too large.
 
-    Programs may round a number below the least normal one to zero: the result is the hull of both.
+    A program may round a number below the least normal float to zero. The result is then the hull
+    of zero and that float.
     """
     mantissa, exponent = (int(v) for v in x.man_exp())
     if mantissa == 0:

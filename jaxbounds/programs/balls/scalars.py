@@ -1,7 +1,7 @@
-"""Programs run entry by entry on elements other than balls: jets, laws of scaling.
+"""Programs run on arrays whose entries are no balls: Taylor jets, or laws of scaling.
 
-An array of floats is an array of elements. An `Algebra` defines the elements and the functions on
-them. Rules that only move data are those of the interpreter.
+An array of floats becomes an array of such elements. An `Algebra` defines the elements and the
+functions on them. The interpreter's rules still serve the primitives that only move data.
 """
 
 import functools
@@ -40,31 +40,31 @@ _MOVES = frozenset(movement.RULES) - {name for name in movement.RULES if "scatte
 
 @runtime_checkable
 class Algebra(Protocol):
-    """The arithmetic of entries."""
+    """The arithmetic of the elements."""
 
     def lift(self, ball: arb) -> Any:
-        """Return a constant."""
+        """Return a ball as a constant element."""
 
     def apply(self, name: str, *entries: Any) -> Any:
         """Apply a function of one or two entries, by the name of its primitive."""
 
     def power(self, x: Any, n: int) -> Any:
-        """Return a whole power."""
+        """Return x to the whole power n."""
 
     def compare(self, name: str, a: Any, b: Any, fork: Callable[[int, str], int]) -> int:
-        """Return 0, 1, or 2 (open)."""
+        """Compare two elements by the named primitive: return 0 (no), 1 (yes) or 2 (open)."""
 
     def larger(self, a: Any, b: Any, fork: Callable[[int, str], int]) -> Any:
         """Return the larger of the two."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return one of the cases, where it is open which."""
+        """Return an element that stands for every case, since the choice between them is open."""
 
     def finite(self, x: Any) -> int:
-        """Tell whether the entry is a finite number: 0, 1, or 2."""
+        """Tell whether the element is a finite number: 0 (no), 1 (yes) or 2 (open)."""
 
     def hull(self, x: Any) -> arb:
-        """Return a ball that contains every value of this scalar."""
+        """Return a ball that contains every value of the element."""
 
 
 class Scalars(Interpreter):
@@ -90,7 +90,7 @@ class Scalars(Interpreter):
         if not any(map(is_reals, values)):
             return list(map(self.lifted, super()._equation(eqn, values)))
         if any(is_narrow(dtype_of(v)) for v in eqn.outvars):
-            raise NotSupported(f"{name} of narrow floats")
+            raise NotSupported(f"primitive={name!r} computes in narrow floats. Try float64")
         if name in _MOVES:
             return list(map(self.lifted, self.rules[name](eqn, values, self)))
         try:
@@ -98,7 +98,7 @@ class Scalars(Interpreter):
         except (Undecided, NotSupported):
             raise
         except (ValueError, ArithmeticError) as problem:
-            raise NotSupported(f"{name}: {problem}") from problem
+            raise NotSupported(f"primitive={name!r}: {problem}. Try other operations") from problem
 
     def _of_elements(self, eqn: JaxprEqn, values: Values) -> Values:
         name = eqn.primitive.name
@@ -109,7 +109,7 @@ class Scalars(Interpreter):
         if alone and all(map(is_float, [*eqn.invars, *eqn.outvars])):
             act = functools.partial(self.algebra.apply, name)
             return [each(act, *(self.lifted(as_reals(x)) for x in values))]
-        raise NotSupported(f"no rule of elements for the primitive {name!r}")
+        raise NotSupported(f"no rule of elements for primitive={name!r}. Try other operations")
 
     def larger(self, a: Any, b: Any) -> Any:
         """Return the larger of two elements."""
@@ -145,7 +145,9 @@ def _folded(function: Callable[[Scalars], Callable], empty: float | None) -> Rul
         count = int(np.prod(shape, dtype=int))
         if not x.size:
             if empty is None:
-                raise NotSupported(f"{eqn.primitive.name} of nothing")
+                raise NotSupported(
+                    f"{eqn.primitive.name} of nothing, got shape={x.shape}. Try a nonempty axis"
+                )
             return [reals(shape, [run.algebra.lift(arb(empty))] * count)]
         rows = np.transpose(x, [*keep, *axes]).reshape(count, -1)
         return [reals(shape, (functools.reduce(function(run), row) for row in rows))]
@@ -206,23 +208,23 @@ def _convert(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     new, old = eqn.params["new_dtype"], dtype_of(eqn.invars[0])
     if jax.dtypes.issubdtype(new, np.floating):
         if rounds(old, new):
-            raise NotSupported("a conversion that rounds")
+            raise NotSupported(f"a conversion to dtype={np.dtype(new).name} rounds. Try float64")
         return [run.lifted(as_reals(xs[0]))]
     return run.rules["convert_element_type"](eqn, [each(run.algebra.hull, xs[0])], run)
 
 
 def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
-    """Apply step functions, where they give one number, and positions."""
+    """Apply a step function or a position (`argmax`) that has one possible result."""
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):
-        raise Undecided(f"a step of {eqn.primitive.name}")
+        raise Undecided(f"the result of {eqn.primitive.name} is open at a jump")
     return list(map(run.lifted, found))
 
 
 def _sort(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     if len(xs) > 1:
-        raise NotSupported("numbers that are sorted together")
+        raise NotSupported(f"operands={len(xs)} are sorted together. Try to sort one array")
     axis = eqn.params["dimension"]
     x = np.moveaxis(xs[0], axis, -1).copy()
     for index in np.ndindex(x.shape[:-1]):

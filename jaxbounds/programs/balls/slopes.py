@@ -2,7 +2,7 @@
 
 A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) it is
 the hull of both sides. If a choice between two numbers is open, the value may jump, and the slope
-is everything. `stop_gradient` stops nothing here.
+is unknown (NaN). `stop_gradient` stops nothing here.
 """
 
 import functools
@@ -53,7 +53,7 @@ class Sloped:
 
 
 def _steps(x: arb, y: arb) -> arb:
-    """Return the slope of a step function: zero where the value is one number, else unbounded."""
+    """Return the slope of a step function: zero if its value y is one number, else unknown."""
     return ZERO if y.is_exact() else NAN
 
 
@@ -89,7 +89,7 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
     "ceil": _steps,
     "round": _steps,
 }
-"""The derivative f'(x) on a ball, given x and f(x)."""
+"""The derivative f'(x) on a ball, as a function of the balls of x and f(x)."""
 
 _LINEAR = {"add", "sub", "add_any", "reduce_sum", "cumsum", "concatenate", "convert_element_type",
            "reduce_window_sum"}  # fmt: skip
@@ -112,13 +112,13 @@ class Slopes(Interpreter):
         self.count = count
 
     def _slope(self, x: Any, j: int) -> Any:
-        """Return a value's slope; zero where it does not depend on the box."""
+        """Return a value's slope along coordinate j; zero if the box does not change the value."""
         if isinstance(x, Sloped):
             return x.slopes[j]
         return reals(np.shape(x), [ZERO] * int(np.size(x)))
 
     def _jumping(self, x: Any) -> Any:
-        """Return a number that jumps where the box decides."""
+        """Return a number that may jump inside the box: its slope is zero or unknown."""
         if not is_reals(x):
             return x
         slope = each(lambda v: _steps(v, v), x)
@@ -131,20 +131,20 @@ class Slopes(Interpreter):
         name = eqn.primitive.name
         if not any(isinstance(x, Sloped) for x in values):
             results = super()._equation(eqn, values)
-            # An open flag is the only trace of the box where a choice is between constants.
+            # A choice between constants depends on the box through an open boolean alone.
             unsure = any(isinstance(x, Flags) for x in values)
             return list(map(self._jumping, results)) if unsure else results
         rule = self.rules.get(name)
         if rule is loops.call or rule is loops.same:
             return rule(eqn, values, self)
         if rule is None or name in loops.RULES:
-            raise NotSupported(f"no slopes for the primitive {name!r}")
+            raise NotSupported(f"no slopes for primitive={name!r}. Try other operations")
         plain = list(map(_value, values))
         if name in _RULES:
             return _RULES[name](self, eqn, values, plain)
         results = rule(eqn, plain, self)
         if not any(map(is_reals, results)):
-            return results  # comparisons, indices: they have no slope
+            return results  # comparisons and indices have no slope
         if name == "convert_element_type" and rounds(
             dtype_of(eqn.invars[0]), dtype_of(eqn.outvars[0])
         ):
@@ -159,7 +159,7 @@ class Slopes(Interpreter):
         if name in _DERIVATIVES and len(values) == 1:
             d = each(_DERIVATIVES[name], plain[0], results[0])
             return self._each(lambda j: each(_times, d, self._slope(values[0], j)), results[0])
-        raise NotSupported(f"no slopes for the primitive {name!r}")
+        raise NotSupported(f"no slopes for primitive={name!r}. Try other operations")
 
     @staticmethod
     def _is_data(name: str, operand: int) -> bool:
@@ -204,7 +204,7 @@ def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Value
 
 
 def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_prod`: each slope times the other factors."""
+    """Apply `reduce_prod`: the slope is the sum of each factor's slope times the other factors."""
     value = run.rules["reduce_prod"](eqn, plain, run)[0]
     axes, x = axes_of(eqn), as_reals(plain[0])
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)
@@ -239,7 +239,9 @@ def _power(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
         n = eqn.params["y"]
         d = each(lambda v: n * functions.integer_power(v, n - 1), x)
     elif isinstance(xs[1], Sloped):
-        raise NotSupported("no slopes for a power whose exponent varies")
+        raise NotSupported(
+            f"no slopes for primitive={eqn.primitive.name!r} with a varying exponent. Try a number"
+        )
     else:
         d = each(lambda v, y: y * functions.power(v, y - 1), x, as_reals(plain[1]))
     value = run.rules[eqn.primitive.name](eqn, plain, run)[0]
@@ -257,7 +259,7 @@ def _extremum(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
 
 
 def _greatest(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_max` and `reduce_min`: the hull of the slopes of all possible extrema."""
+    """Apply `reduce_max` or `reduce_min`: the slope is the hull over all possible extrema."""
     value = run.rules[eqn.primitive.name](eqn, plain, run)[0]
     axes = axes_of(eqn)
     x = as_reals(plain[0])
@@ -346,5 +348,5 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
     run = Slopes(count, **options)
     ways = list(run.ways(program, Sloped(boxes, [unit(j) for j in range(count)])))
     if len(ways) > 1:
-        raise NotSupported("slopes of a program that forks")
+        raise NotSupported(f"the program forks, ways={len(ways)}: no slopes. Try smaller boxes")
     return ways[0]

@@ -1,11 +1,12 @@
-"""Homogeneity divided out: scalings and shifts of a box's coordinates that keep a claim unchanged.
+"""Homogeneity: scalings and shifts of a box's coordinates that keep a claim unchanged.
 
-Follow a flow x_j -> e^(w_j t) x_j (or x_j + w_j t). An entry of a program may only be multiplied by
-e^(a t), or grow by b t. The effect of each primitive on such laws is known, and gives linear
-equations for w. Suppose the flow multiplies the margin and changes no hypothesis. Then the claim
-holds at a point if and only if it holds all along its orbit. Both are defined or neither is. A
-point of the box that follows the flow leaves the box through a face into which the flow points. So
-the claim is proved on those faces, and where nothing moves.
+A flow moves each coordinate x_j to e^(w_j t) x_j (or to x_j + w_j t) at time t; w are its weights.
+The flow must multiply each entry of a program by e^(a t), or shift it by b t: this is the law of
+the entry. Each primitive acts on laws in a known way, which gives linear equations for w. Suppose
+the flow multiplies the margin and changes no hypothesis. Then the claim holds at a point if and
+only if it holds on the whole orbit of the point. The margin is defined on the whole orbit or
+nowhere on it. A point of the box that follows the flow leaves the box through a face that the flow
+crosses outward. So a proof on these faces, and where nothing moves, suffices.
 """
 
 import itertools
@@ -22,15 +23,15 @@ from jaxbounds.programs.balls.scalars import Scalars
 from jaxbounds.programs.balls.values import OPEN, NotSupported, Reading, Undecided, reals
 
 Form = tuple[Fraction, ...]
-"""A linear form of the weights."""
+"""A linear form of the weights, by its coefficients."""
 
 
 class Law(NamedTuple):
     """The law of an entry along the flow: times e^(degree t), or plus shift t; never both.
 
     Attributes:
-        degree: a form of the weights.
-        shift: a form of the weights.
+        degree: the degree, a linear form of the weights.
+        shift: the shift, a linear form of the weights.
         value: the ball of a constant, which does not move.
         finite: whether the entry is certainly a finite number.
     """
@@ -45,7 +46,7 @@ class Laws:
     """The algebra of laws; it collects the equations that the weights satisfy.
 
     Attributes:
-        equations: forms that have to be zero.
+        equations: linear forms of the weights that have to be zero.
     """
 
     def __init__(self, count: int) -> None:
@@ -61,9 +62,9 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """Return the law that two entries share, of which one is taken.
+        """Return the law that two entries must share, because the program takes one of them.
 
-        Zero is of every degree, and an infinity follows every law.
+        Zero has every degree, and an infinity follows every law.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -76,7 +77,7 @@ class Laws:
         return Law(a.degree, a.shift, finite=a.finite and b.finite)
 
     def lift(self, ball: arb) -> Law:
-        """Return a constant."""
+        """Return a ball as a constant, which does not move."""
         return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
 
     def _added(self, a: Law, b: Law, sign: int) -> Law:
@@ -96,7 +97,7 @@ class Laws:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """Return a whole power."""
+        """Return x to the whole power n."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
@@ -153,7 +154,7 @@ class Laws:
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """Return the larger of two that follow one law; beside minus infinity the other one."""
+        """Return the larger of two entries, which must share a law unless one is minus infinity."""
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):
                 return other
@@ -162,21 +163,21 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return one of several that follow one law."""
+        """Return the law that two cases of a choice must share."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
-        """Return 1 (certain) or open, unchanged along the flow."""
+        """Return 1 if the entry is certainly finite along the whole flow, else open (2)."""
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
         """Return the ball of a constant; other values are unknown.
 
         Raises:
-            NotSupported: unless it is a constant.
+            NotSupported: if the entry is no constant.
         """
         if x.value is None:
-            raise NotSupported("a step of what moves")
+            raise NotSupported(f"a step function needs a constant, got law={x}. Try a constant")
         return x.value
 
 
@@ -215,7 +216,7 @@ def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
 
 
 class Flow(NamedTuple):
-    """The scaled coordinates (the others are shifted), with their weights."""
+    """A flow: whether it scales (or else shifts) each coordinate, and the weights."""
 
     scaled: tuple[bool, ...]
     weights: tuple[Fraction, ...]
@@ -245,9 +246,9 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """Return the faces through which moving points leave, and the box where nothing moves.
+    """Return the faces through which moving points leave, and the part of the box that rests.
 
-    The result is None where some points would stay for ever.
+    The result is None if the flow would keep some moving point in the box for ever.
     """
     lower, upper = list(box.lower), list(box.upper)
     faces: list[tuple[int, float]] = []
@@ -255,13 +256,13 @@ def _outward(box: Box, flow: Flow) -> list[Box] | None:
     for j, (w, scaled) in enumerate(zip(flow.weights, flow.scaled)):
         if not w or lower[j] == upper[j]:
             if w and (not scaled or lower[j] != 0):
-                return None  # it would leave the box at once
+                return None  # every point would leave the box at once
             continue
         if not scaled:
             faces.append((j, upper[j] if w > 0 else lower[j]))
             continue
         if w < 0 and lower[j] <= 0 <= upper[j]:
-            return None  # it tends to zero, and may do so for ever
+            return None  # the coordinate tends to zero, and may stay in the box for ever
         if w > 0:
             faces += [(j, end) for end, out in ((upper[j], upper[j] > 0), (lower[j], lower[j] < 0))
                       if out]  # fmt: skip
@@ -273,7 +274,7 @@ def _outward(box: Box, flow: Flow) -> list[Box] | None:
     if not movers:
         return None
     out = [_fixed(box, {j: end}) for j, end in faces]
-    if len(still) == len(movers):  # all of them may be zero, where nothing moves
+    if len(still) == len(movers):  # a point rests where all moving coordinates are zero
         out.append(_fixed(box, dict.fromkeys(still, 0.0)))
     return out
 
@@ -284,7 +285,7 @@ def _fixed(box: Box, values: dict[int, float]) -> Box:
 
 
 def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
-    """Yield flows to try: small combinations, growing ones first."""
+    """Yield weights to try: small combinations of the basis, the fewest negative weights first."""
     found = set()
     for factors in itertools.product((0, 1, -1, 2, -2), repeat=len(basis)):
         weights = [sum((f * b[j] for f, b in zip(factors, basis)), Fraction(0))
@@ -300,7 +301,7 @@ def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> li
     Args:
         program: the program from a point to the margin and whether the hypotheses are met.
         box: the box of the coordinates.
-        reading: the reading of constants.
+        reading: how floats in the program are read (see `values.Reading`).
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)

@@ -1,13 +1,13 @@
 """Enclosed values of a program: balls for floats, three-valued flags for booleans.
 
-An array of floats becomes a NumPy array of `flint.arb`. Two promises are kept by every rule:
+An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two promises:
 
 - A ball that is not NaN contains the real number that the entry stands for, and that number is
   certainly defined. NaN says that nothing is known: the entry may be any number, or undefined.
 - A number that may be infinite is an infinity or NaN, and never inside of a finite ball.
 
-Integers stay what they are. A boolean that hangs on balls that overlap is neither true nor false
-but open.
+Integers stay machine integers. A boolean that depends on overlapping balls is neither true nor
+false but open.
 """
 
 import math
@@ -24,17 +24,17 @@ from jaxbounds.ground.exceptions import Undecided as Undecided
 from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
-"""The meaning of a float in a program: the number itself, or every real that rounds to it (see
-`constant`)."""
+"""The way to read a float in a program: "exact" takes the number itself, "ulp" every real that may
+have rounded to the float (see `constant`)."""
 
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
 OPEN = 2
-"""The flag of an open boolean; a larger number would be another flag's bits."""
+"""The entry of `Flags` for an open boolean, beside 0 and 1; no larger number is an entry."""
 
 
 class Flags(np.ndarray):
-    """Booleans of which some may be open: 0 no, 1 yes, 2 open."""
+    """Booleans of which some may be open: 0 means no, 1 yes, 2 open."""
 
 
 class Nonnegative(arb):
@@ -45,12 +45,12 @@ class Nonnegative(arb):
 
 
 def nonnegative(x: arb, /) -> bool:
-    """Tell whether all meant numbers of the ball are not negative."""
+    """Tell whether the number for which the ball stands is certainly not negative."""
     return type(x) is Nonnegative or x >= 0
 
 
 def known_nonnegative(x: arb, /) -> arb:
-    """Return the ball, with the knowledge that its numbers are not negative."""
+    """Return the ball, marked as the ball of a number that is not negative."""
     return x if not x.is_finite() or x >= 0 else Nonnegative(x)
 
 
@@ -80,18 +80,18 @@ def is_narrow(dtype: Any, /) -> bool:
 
 
 def flags(values: Any, /) -> Any:
-    """Return plain booleans where all are decided, else `Flags`."""
+    """Return plain booleans if every entry is decided, else `Flags`."""
     plain = np.asarray(values, dtype=np.int8)
     return plain.view(Flags) if (plain == OPEN).any() else plain.astype(bool)
 
 
 def as_flags(x: Any, /) -> np.ndarray:
-    """Return the entries 0, 1, 2 of plain booleans or `Flags`, as integers."""
+    """Return the entries 0, 1 and 2 of plain booleans or `Flags`, as integers."""
     return np.asarray(x).view(np.ndarray).astype(np.int8)
 
 
 def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
-    """Return the entries 0 and 1; the program forks for each open flag."""
+    """Return the booleans as 0 and 1; the program forks for each open one."""
     out = as_flags(x)
     for index in np.argwhere(out == OPEN):
         out[tuple(index)] = run.fork(2, what)
@@ -99,8 +99,8 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
-    """Return an array of that shape from its balls (or other entries) in order."""
-    return np.fromiter(balls, object).reshape(shape)  # as many as the shape has, or it raises
+    """Return an array of a shape from its balls (or other entries) in order."""
+    return np.fromiter(balls, object).reshape(shape)  # raises if the shape has another size
 
 
 def is_reals(x: Any, /) -> bool:
@@ -114,13 +114,13 @@ def is_soft(x: Any, /) -> bool:
 
 
 UNITS = {53: 2**10}
-"""Units in the last place by which a constant may be off, by its binary digits. Python's own floats
-may lose the error of a short computation (1 - .99, 100.2 - 100.1). Narrower types, in which no
-person computes by hand, lose two units.
+"""Units in the last place by which a constant may be wrong, by the binary digits of its type. A
+short computation with Python's own floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. Nobody
+computes by hand in a narrower type, so its constants may be wrong by two units.
 """
 RESIDUE = 2.0**-26
-"""Size below which a constant may be the rest of a cancellation (.1 + .2 - .3), and stand for zero.
-A larger size reads more constants as zero.
+"""Size below which a constant may be the rest of a cancellation (.1 + .2 - .3) and may stand for
+zero. A larger size reads more constants as zero.
 """
 
 
@@ -156,12 +156,13 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
     """Return a float of the program as a ball.
 
     Under "ulp" a constant that is not short stands for all reals within some units in the last
-    place of its type. A constant below 2^-26 also stands for zero, and for the numbers between.
+    place of its type. If it is smaller than 2^-26, it also stands for zero, and for every number
+    between zero and itself.
     """
     if reading == "exact" or is_short(x, digits):
         return arb(x)
     if has_few_digits(x, 2 * SINGLE):
-        digits = min(digits, SINGLE)  # pi in float32, widened
+        digits = min(digits, SINGLE)  # such as pi in float32, converted to float64
     unit = math.ldexp(1.0, max(math.frexp(x)[1] - digits, -1074))
     ball = arb(x, UNITS.get(digits, 2) * unit)
     if abs(x) >= RESIDUE:
@@ -170,9 +171,9 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
 
 
 def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
-    """Return a concrete array as a value: floats as balls.
+    """Return a concrete array as a value: floats become balls.
 
-    Integers, booleans and keys unchanged.
+    Integers, booleans and keys stay unchanged.
     """
     if is_soft(x):
         return x
@@ -187,7 +188,7 @@ def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
 
 
 def as_reals(x: Any, /) -> np.ndarray:
-    """Return balls from a rule's operand: integers exactly, open flags as [0, 1]."""
+    """Return the balls of a rule's operand: exact balls for integers, [0, 1] for open booleans."""
     if is_reals(x):
         return x
     if isinstance(x, Flags):
@@ -207,7 +208,7 @@ def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
 
 
 def hull(a: arb, b: arb, /) -> arb:
-    """Return a ball that contains both; NaN where one is not finite and they differ."""
+    """Return a ball that contains both; NaN if one is not finite and they differ."""
     if a.is_finite() and b.is_finite():
         both = a.union(b)
         return known_nonnegative(both) if nonnegative(a) and nonnegative(b) else both
@@ -215,6 +216,6 @@ def hull(a: arb, b: arb, /) -> arb:
 
 
 def midpoints(x: np.ndarray, /) -> np.ndarray:
-    """Return the middles, rounded to floats; for pivots and signs, never for a claim."""
+    """Return the balls' midpoints as floats, to choose pivots and signs; they prove nothing."""
     finite = (float(v.mid()) if v.is_finite() else math.nan for v in x.ravel())
     return np.fromiter(finite, float, x.size).reshape(x.shape)

@@ -25,15 +25,15 @@ def places(
     holes: Sequence[int],
     apart: Sequence[int],
 ) -> np.ndarray:
-    """Return positions in the flat array that each window sees, -1 for padding and for holes.
+    """Return the positions in the flat array that each window covers, -1 for padding and holes.
 
     Args:
         shape: the shape of the array.
         window: the shape of a window.
-        strides: the distances between windows.
-        padding: entries before and after the array with holes; may be negative.
-        holes: the distance at which entries are put; 1 leaves no holes.
-        apart: the distance of the entries of a window.
+        strides: the distance between neighbouring windows along each axis.
+        padding: the number of entries before and after the dilated array; it may be negative.
+        holes: the base dilation: the distance between entries of the array; 1 leaves no holes.
+        apart: the window dilation: the distance between entries of a window.
 
     Returns:
         An array of shape (windows.., entries of a window).
@@ -84,21 +84,25 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `reduce_window` of one array by a sum, product, maximum or minimum, from a start.
 
     Raises:
-        NotSupported: if it folds by another function, whose order would matter. Also if it is open
-            whether padding counts: by the language's definition it counts, while programs leave it
-            out.
+        NotSupported: if the windows are folded by another function, whose order would matter. Also
+            if padding meets a start that changes the result: XLA's definition counts the padding,
+            while compiled programs leave it out.
     """
     inner = eqn.params["jaxpr"]
     program = getattr(inner, "jaxpr", inner)
     name = program.eqns[0].primitive.name if len(program.eqns) == 1 else ""
     if name not in _FOLDS or len(xs) != 2:
-        raise NotSupported("reduce_window by another function than add, mul, max, min")
+        raise NotSupported(
+            f"reduce_window by function={name!r}, expected add, mul, max or min. Try one of these"
+        )
     start, function = as_reals(xs[1]).item(), _FOLDS[name]
     x = as_reals(xs[0])
     seen, flat = _of(eqn.params, x), x.ravel()
-    neutral = {"add": ZERO, "mul": ONE}.get(name, start)  # an extremum is the same of one or two
+    neutral = {"add": ZERO, "mul": ONE}.get(name, start)  # a repeated start changes no extremum
     if (seen < 0).any() and neutral is not start and not start == neutral:
-        raise NotSupported("reduce_window with padding from a start that changes the result")
+        raise NotSupported(
+            f"reduce_window with padding needs a neutral start, got start={start}. Try no padding"
+        )
     rows = seen.reshape(-1, seen.shape[-1])
     entries = lambda row: (flat[i] for i in row if i >= 0)
     return [
@@ -123,7 +127,7 @@ def convolved(a: np.ndarray, b: np.ndarray, p: Any, /) -> np.ndarray:
         first, layer = (part * rows, 0) if splits > 1 else (0, part * depth)
         taken = x[first : first + rows, layer : layer + depth].reshape(rows, depth, -1)
         padded = np.concatenate([taken, reals((rows, depth, 1), [ZERO] * (rows * depth))], axis=2)
-        patches = padded[:, :, where]  # -1 is the last: what is outside
+        patches = padded[:, :, where]  # -1 picks the last entry, the zero of the padding
         own = slice(part * share, (part + 1) * share)
         weights = kernel[own].reshape(share, depth, -1)
         found = contracted(patches, weights, (((1, 3), (1, 2)), ((), ())))
@@ -138,7 +142,7 @@ def convolution(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _log_sum_exp(row: list[arb]) -> arb:
-    """Return the log of a sum of exponentials of exact numbers, or of minus infinity."""
+    """Return log sum exp of exact numbers, some of which may be minus infinity."""
     finite = [v for v in row if v.is_finite()]
     if not finite:
         return -INF
@@ -147,7 +151,7 @@ def _log_sum_exp(row: list[arb]) -> arb:
 
 
 def running_log_sum_exp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cumlogsumexp` to the ends of the balls, since it grows with each entry."""
+    """Apply `cumlogsumexp` to the ends of the balls, since it increases with each entry."""
     axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     x = as_reals(xs[0])
     x = np.moveaxis(np.flip(x, axis) if reverse else x, axis, -1)

@@ -1,8 +1,8 @@
 """Traced programs run in NumPy: no program is compiled for a single run.
 
 NumPy runs the equations that XLA would compile, in the same types. Results agree up to the rounding
-of elementary functions and of sums. A program with an equation without a rule is left to the
-compiler.
+of elementary functions and of sums. If an equation has no rule, the caller must compile the program
+instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ COVERED = frozenset(map(np.dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
     "float64",
 )))  # fmt: skip
-"""The types of arrays on which each rule was compared with the compiler."""
+"""The types of arrays on which the tests compare each rule with the compiler."""
 
 
 def _is_key(dtype: Any) -> bool:
@@ -75,22 +75,22 @@ def refuse(program: ClosedJaxpr, /) -> None:
     for eqn in equations(program.jaxpr):
         name = eqn.primitive.name
         if not has_rule(name):
-            raise NotInterpreted(f"no rule for {name}")
+            raise NotInterpreted(f"NumPy has no rule for {name}")
         if unknown := unknown_parameters(eqn):
             raise NotInterpreted(unknown)
         for kind in (getattr(v.aval, "dtype", None) for v in (*eqn.invars, *eqn.outvars)):
             if _is_key(kind) and not draws.is_threefry(kind):
-                raise NotInterpreted(f"keys of {kind}")
+                raise NotInterpreted(f"NumPy has no rule for keys of {kind}")
             if not _is_key(kind) and np.dtype(kind) not in COVERED:
-                raise NotInterpreted(f"{name} of {kind}")
+                raise NotInterpreted(f"NumPy has no rule for {name} of {kind}")
 
 
 def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
     """Return a function that runs a program in NumPy.
 
     Raises:
-        NotInterpreted: here, if there is no rule for one of its primitives; in a call, where NumPy
-            may give another result than a compiled program.
+        NotInterpreted: at once, if NumPy has no rule for a primitive. The returned function raises
+            it where NumPy may give another result than the compiled program.
     """
     refuse(program)
 
@@ -108,14 +108,14 @@ def once(
     *,
     seen: Callable[[ClosedJaxpr], Any] = lambda traced: None,
 ) -> Callable:
-    """Make a function for a call or two: NumPy runs it, or `otherwise` is called.
+    """Make a function for one or two calls: NumPy runs it, or else `otherwise` does.
 
     Args:
         function: a function that JAX can trace.
-        otherwise: a function with the same results, called where NumPy has no rule.
-        seen: a function that gets the trace.
+        otherwise: a function with equal results, called if NumPy has no rule.
+        seen: a function that each call gives the trace, before NumPy runs it.
     """
-    trace = jax.jit(function).trace  # remembers what it traced
+    trace = jax.jit(function).trace  # keeps its traces, by the shapes and types of arguments
 
     def run(*arguments: Any) -> Any:
         traced = trace(*arguments)
@@ -130,7 +130,7 @@ def once(
 
 
 def as_value(x: Any, /) -> Any:
-    """Return an argument or constant as NumPy's array, a key as its numbers."""
+    """Return an argument or constant as an array of NumPy; each key becomes one integer."""
     return draws.as_numbers(x) if _is_key(getattr(x, "dtype", np.dtype(float))) else np.asarray(x)
 
 
@@ -193,7 +193,7 @@ class Runner:
     def _scanned(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         loop = scan_of(eqn)
         if not loop.length:
-            raise NotInterpreted("a loop of no steps")
+            raise NotInterpreted("NumPy runs no loop of zero steps")
         consts, rest = values[: loop.consts], values[loop.consts :]
         carry, along = rest[: loop.carry], rest[loop.carry :]
         rows: list[Any] = [None] * loop.length
@@ -209,7 +209,7 @@ class Runner:
         goes = lambda: np.asarray(self.closed(loop.condition, [*of_cond, *carry])[0])
         while np.any(going := goes()):
             new = self.closed(loop.body, [*of_body, *carry])
-            # Members of a batch (`going` is one then) that have ended stay as they are.
+            # In a batch, `going` is an array: members that have ended stay as they are.
             along = lambda x, going=going: going.reshape(
                 going.shape + (1,) * (np.ndim(x) - going.ndim)
             )
@@ -228,7 +228,7 @@ def as_said(out: Any, said: Any, name: str) -> np.ndarray:
         NotInterpreted: if the result has another shape.
     """
     if np.shape(out) != said.shape:
-        raise NotInterpreted(f"{name}: shape {np.shape(out)} for {said.shape}")
+        raise NotInterpreted(f"{name} gave shape {np.shape(out)}, the program says {said.shape}")
     return np.asarray(out, np.uint64 if _is_key(said.dtype) else said.dtype)
 
 
@@ -236,7 +236,7 @@ def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
     """Return the results of `ruled`, in the types that the program declares.
 
     Raises:
-        NotInterpreted: as `ruled` and `as_said`.
+        NotInterpreted: as `ruled` and `as_said` do.
     """
     said: Any = [v.aval for v in eqn.outvars]
     name = eqn.primitive.name
@@ -247,13 +247,13 @@ def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
     """Return the results of one equation that holds no program, by its rule.
 
     Raises:
-        NotInterpreted: if the rule does not know such parameters.
+        NotInterpreted: if the rule cannot take the equation's parameters or operands.
     """
     name = eqn.primitive.name
     try:
         found = _RULES[name](*values, **eqn.params)
     except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:
-        raise NotInterpreted(f"{name} with such parameters") from unforeseen
+        raise NotInterpreted(f"NumPy's rule for {name} fails: {unforeseen}") from unforeseen
     return list(found) if eqn.primitive.multiple_results else [found]
 
 

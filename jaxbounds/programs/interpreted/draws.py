@@ -1,7 +1,7 @@
 """Random bits from keys, in NumPy: Threefry-2x32 as `jax.random` counts and folds it.
 
-A key is one number of 64 bits, so that a rule which moves entries also moves keys. Salmon et al.,
-"Parallel random numbers: as easy as 1, 2, 3", 2011.
+A key is one number of 64 bits, so that a rule which moves entries also moves keys. The source is
+Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
 """
 
 import math
@@ -17,23 +17,23 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""Numbers mixed at once, which stay in the processor's cache; a larger number leaves the cache."""
+"""Numbers that one step mixes; a larger number of them does not fit into the processor's cache."""
 
 
 def as_numbers(keys: Any, /) -> np.ndarray:
-    """Return keys, each as one number."""
+    """Return JAX's keys as integers of 64 bits, one for each key."""
     words = np.asarray(jax.random.key_data(keys)).astype(np.uint64)
     return (words[..., 0] << HALF) | words[..., 1]
 
 
 def is_threefry(dtype: Any, /) -> bool:
-    """Tell whether keys of a type are Threefry's, with counts independent of the shape."""
+    """Tell whether keys of a type are Threefry's, and JAX's draws are partitionable."""
     config: Any = jax.config
     return str(dtype) == "key<fry>" and bool(config.jax_threefry_partitionable)
 
 
 def threefry(keys: np.ndarray, counts: np.ndarray, /) -> np.ndarray:
-    """Apply Threefry-2x32 with 20 rounds to keys and counts, as numbers of 64 bits."""
+    """Apply Threefry-2x32 with 20 rounds to keys and counts, both integers of 64 bits."""
     flags: Any = ("external_loop", "buffered", "zerosize_ok")
     sides: Any = (["readonly"], ["readonly"], ["writeonly", "allocate"])
     with np.nditer([keys, counts, None], flags, sides, buffersize=BLOCK, order="C") as blocks:
@@ -62,7 +62,7 @@ def _mixed(keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _of_shape(keys: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return numbers of that shape for each key."""
+    """Return random integers of 64 bits, an array of the given shape for each key."""
     keys = np.asarray(keys)
     counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
     return threefry(keys.reshape(keys.shape + (1,) * len(shape)), counts)
@@ -79,7 +79,7 @@ def _bits(keys: Any, *, bit_width: int, shape: Any, **_: Any) -> Any:
 def _folded_in(keys: Any, data: Any, **_: Any) -> Any:
     keys, data = np.asarray(keys), np.asarray(data)
     if np.issubdtype(data.dtype, np.signedinteger) and np.any(data < 0):
-        raise NotInterpreted("a negative number folded into a key")
+        raise NotInterpreted("NumPy folds no negative number into a key")
     return threefry(*np.broadcast_arrays(keys, data.astype(np.uint64) & LOW))
 
 

@@ -1,4 +1,4 @@
-"""Entry by entry, in NumPy: `exp`, `div`, `select_n`, `convert_element_type`, ..."""
+"""NumPy's rules that act entry by entry: `exp`, `div`, `select_n`, `convert_element_type`, ..."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def _whole(*xs: Any) -> bool:
 
 def _refuse_zero(x: Any) -> None:
     if np.any(np.asarray(x) == 0):
-        raise NotInterpreted("an integer divided by zero")
+        raise NotInterpreted("an integer is divided by zero")
 
 
 def _div(x: Any, y: Any, **_: Any) -> Any:
@@ -35,7 +35,7 @@ def _converted(x: Any, *, new_dtype: Any, **_: Any) -> Any:
     if np.issubdtype(x.dtype, np.floating) and np.issubdtype(new_dtype, np.integer):
         limits = np.iinfo(new_dtype)
         if not np.all((x >= limits.min) & (x < float(limits.max))):
-            raise NotInterpreted("a float that no integer is near")
+            raise NotInterpreted("a float is converted that no integer is near")
     return x.astype(new_dtype)
 
 
@@ -43,7 +43,7 @@ def _shifted(by: Any) -> Rule:
     def rule(x: Any, y: Any, **_: Any) -> Any:
         x, y = np.asarray(x), np.asarray(y)
         if np.any((y < 0) | (y >= 8 * x.dtype.itemsize)):
-            raise NotInterpreted("a shift by more bits than there are")
+            raise NotInterpreted("an integer is shifted by more bits than there are")
         bits = x.view(f"u{x.dtype.itemsize}")
         return by(bits, y.astype(bits.dtype)).view(x.dtype)
 
@@ -52,7 +52,7 @@ def _shifted(by: Any) -> Rule:
 
 def _shifted_with_sign(x: Any, y: Any, **_: Any) -> Any:
     if np.any((y < 0) | (y >= 8 * np.asarray(x).dtype.itemsize)):
-        raise NotInterpreted("a shift by more bits than there are")
+        raise NotInterpreted("an integer is shifted by more bits than there are")
     return np.right_shift(x, y)
 
 
@@ -88,13 +88,13 @@ def _rounded(x: Any, *, rounding_method: Any, **_: Any) -> Any:
 
 def _log_gamma(x: Any, **_: Any) -> Any:
     if np.any(np.isneginf(x)):
-        raise NotInterpreted("the gamma function at minus infinity")
+        raise NotInterpreted("the gamma function is taken at minus infinity")
     return special.gammaln(x)
 
 
 def _digamma(x: Any, **_: Any) -> Any:
     if np.any((x <= 0) & (x == np.floor(x))):
-        raise NotInterpreted("the digamma function at a pole")
+        raise NotInterpreted("the digamma function is taken at a pole")
     return special.digamma(x)
 
 
@@ -111,7 +111,7 @@ def _same(x: Any, **_: Any) -> Any:
 
 
 def _ordered(x: Any) -> Any:
-    """Return integers in the total order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    """Map floats to integers in their total order: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     x = np.asarray(x)
     if not np.issubdtype(x.dtype, np.floating):
         return x

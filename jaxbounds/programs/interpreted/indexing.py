@@ -1,4 +1,4 @@
-"""Gathered and scattered slices, in NumPy, by the places of all their entries."""
+"""NumPy's rules for gathers, scatters and dynamic slices, by the places of all their entries."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,10 +14,10 @@ class _Layout(NamedTuple):
 
     Attributes:
         window: axes of the result along which slices lie.
-        dropped: axes of the operand along which slices are one entry that is not kept.
+        dropped: axes of the operand that a slice loses, because it has one entry along them.
         mapped: axes of the operand whose starts an index vector gives, in its order.
-        batching: axes of the operand that go along with axes of the indices.
-        along: the axes of the indices that go along.
+        batching: axes of the operand that are paired with batch axes of the indices.
+        along: the axes of the indices that are paired with `batching`.
     """
 
     window: Sequence[int]
@@ -30,7 +30,7 @@ class _Layout(NamedTuple):
 def _places(
     shape: Sequence[int], indices: Any, sizes: Sequence[int], layout: _Layout, mode: Any
 ) -> tuple[tuple[Any, ...], Any]:
-    """Return an index array for each axis of an operand, and which slices lie inside."""
+    """Return an index array for each axis of an operand, and a mask of the slices inside of it."""
     many = np.shape(indices)[:-1]
     kept = [a for a in range(len(shape)) if a not in (*layout.dropped, *layout.batching)]
     ndim = len(many) + len(kept)
@@ -55,7 +55,7 @@ def _places(
     for axis, where in zip(kept, layout.window):
         places[axis] = places[axis] + laid(np.arange(sizes[axis]), [where])
     if mode not in (Mode.CLIP, Mode.FILL_OR_DROP) and not np.all(inside):
-        raise NotInterpreted("an index outside")
+        raise NotInterpreted("an index lies outside of the operand")
     return tuple(places), inside
 
 
@@ -72,7 +72,7 @@ def _gather(
     if np.all(inside):
         return x[places]
     if fill_value is None:
-        raise NotInterpreted("an index outside")
+        raise NotInterpreted("an index lies outside of the operand")
     held = tuple(np.where(inside, place, 0) for place in places)
     return np.where(inside, x[held], fill_value)
 

@@ -1,4 +1,4 @@
-"""Decompositions and triangular systems, in NumPy: `eigh`, `svd`, `qr`, `triangular_solve`."""
+"""NumPy's rules for decompositions and triangular systems: `eigh`, `svd`, `qr`, ..."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 
 def _finite(a: Any) -> Any:
-    """Refuse infinite entries, at which NumPy stops and a compiled program gives NaN."""
+    """Refuse infinite entries, for which NumPy raises and a compiled program gives NaN."""
     if not np.all(np.isfinite(a)):
-        raise NotInterpreted("a matrix with infinite entries")
+        raise NotInterpreted("a matrix has infinite entries")
     return a
 
 
@@ -21,7 +21,7 @@ def _eigh(a: Any, *, lower: bool, **_: Any) -> list[Any]:
 
 def _svd(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any]:
     if not compute_uv:
-        # A compiled program gives NaN for a matrix that is not finite, and LAPACK complains.
+        # A compiled program gives NaN for a matrix that is not finite; LAPACK prints a warning.
         finite = np.all(np.isfinite(a), axis=(-1, -2))
         values = np.linalg.svd(np.where(finite[..., None, None], a, 0), compute_uv=False)
         return [np.where(finite[..., None], values, np.asarray(np.nan, a.dtype))]
@@ -31,7 +31,7 @@ def _svd(a: Any, *, full_matrices: bool, compute_uv: bool, **_: Any) -> list[Any
 
 def _qr(a: Any, *, pivoting: bool, full_matrices: bool, **_: Any) -> list[Any]:
     if pivoting:
-        raise NotInterpreted("a decomposition with pivots")
+        raise NotInterpreted("NumPy has no qr with pivots")
     return list(np.linalg.qr(_finite(a), "complete" if full_matrices else "reduced"))
 
 
@@ -40,13 +40,13 @@ def _solved(
     conjugate_a: bool, **_: Any,
 ) -> Any:  # fmt: skip
     if np.iscomplexobj(a):
-        raise NotInterpreted("a complex system")
+        raise NotInterpreted("a triangular system is complex")
     a = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         one = np.eye(a.shape[-1], dtype=bool)
         a = np.where(one, np.asarray(1, a.dtype), a)
     if np.any(np.diagonal(a, axis1=-2, axis2=-1) == 0):
-        raise NotInterpreted("a singular system")
+        raise NotInterpreted("a triangular matrix makes a singular system")
     a = np.swapaxes(a, -1, -2) if transpose_a else a
     if left_side:
         return np.linalg.solve(a, b)

@@ -1,4 +1,4 @@
-"""Arrays moved, folded and multiplied, in NumPy: `reshape`, `reduce_sum`, `sort`, `dot_general`."""
+"""NumPy's rules that move, fold, sort and multiply arrays: `reshape`, `reduce_sum`, ..."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def _slice(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any, **_:
 
 def _pad(x: Any, value: Any, *, padding_config: Any, **_: Any) -> Any:
     if any(low < 0 or high < 0 or between for low, high, between in padding_config):
-        raise NotInterpreted("padding that takes away, or between")
+        raise NotInterpreted("NumPy pads neither by negative amounts nor between entries")
     around = [(low, high) for low, high, _ in padding_config]
     return np.pad(x, around, constant_values=np.asarray(value).item())
 
@@ -70,15 +70,15 @@ def _sort(*xs: Any, dimension: int, num_keys: int, **_: Any) -> list[Any]:
 
 def _top_k(x: Any, *, k: int, axis: int = -1, **_: Any) -> list[Any]:
     if np.any(x != x):
-        raise NotInterpreted("the largest of numbers among which is NaN")
-    # Sorted from the end, so that the first of equal entries comes first when read backwards.
+        raise NotInterpreted("one of the numbers to rank is NaN")
+    # The sort starts from the end, so that equal entries keep their order when read backwards.
     ascending = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
     order = np.shape(x)[axis] - 1 - np.take(np.flip(ascending, axis), range(k), axis)
     return [np.take_along_axis(x, order, axis), order]
 
 
 def _platform(*, platforms: Any, **_: Any) -> Any:
-    """Return the number of the processor's program among several."""
+    """Return the index of the program for the CPU among the programs for several platforms."""
     return np.int32(next(i for i, p in enumerate(platforms) if p is None or "cpu" in p))
 
 

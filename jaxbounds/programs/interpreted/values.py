@@ -1,4 +1,4 @@
-"""Helpers that rules share."""
+"""The type of NumPy's rules, and their exception."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,7 @@
-"""Programs run with true integers, to find operations that wrap, and their exact results.
+"""Programs run with integers of any length, to find operations that wrap, and their exact results.
 
-NumPy runs the program in its own types. If a result leaves its type, the run goes on in Python's
-integers, so that the results are those of mathematics.
+NumPy runs the program in its own types. If a result leaves its type, the run goes on with Python's
+integers, so that the results are mathematically right.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * 
 
 def _towards_zero(x: Any, y: Any) -> Any:
     if np.any(y == 0):
-        raise NotInterpreted("an integer divided by zero")
+        raise NotInterpreted("an integer is divided by zero")
     quotient = np.abs(x) // np.abs(y)
     return np.where((x < 0) == (y < 0), quotient, -quotient)
 
@@ -55,7 +55,8 @@ _WRAPPING: dict[str, Rule] = {
     ),
     **{name: structure.RULES[name] for name in ("reduce_sum", "reduce_prod", "cumsum", "cumprod")},
 }
-"""Rules for floats and Python's integers alike, of operations that may leave their operands' type.
+"""Rules of operations whose results may leave the operands' type. They take floats and Python's
+integers alike.
 """
 _MOVED = (
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "split",
@@ -76,14 +77,14 @@ _EXACT: dict[str, Rule] = {
         ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
     )},
 }  # fmt: skip
-"""Rules for Python's integers; another primitive gets the nearest integers of the type."""
+"""Rules for Python's integers; any other primitive gets the nearest integers of its type."""
 
 
 class Whole(NamedTuple):
-    """The results of a program whose integers have no end.
+    """The results of a program that ran with integers of any length.
 
     Attributes:
-        values: its results: floats and booleans, integers as Python's where they leave their type.
+        values: the results; integers beyond their type are Python's integers.
         wraps: the primitives whose results leave their type, in order.
     """
 
@@ -96,7 +97,7 @@ def _is_whole(dtype: Any) -> bool:
 
 
 def may_wrap(eqn: JaxprEqn, /) -> bool:
-    """Tell whether the resulting integers may have left their type."""
+    """Tell whether an equation gives integers that may have left their type."""
     signed = np.issubdtype(_dtype(eqn), np.signedinteger)
     named = eqn.primitive.name in _WRAPPING and _is_whole(_dtype(eqn))
     return named and (signed or eqn.primitive.name != "shift_left")
@@ -130,7 +131,7 @@ class _Exactly:
     def __call__(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         self._left -= 1
         if self._left < 0:
-            raise NotInterpreted("a program that runs too long in NumPy")
+            raise NotInterpreted("the program runs too long in NumPy")
         name = eqn.primitive.name
         given = [np.asarray(x) for x in values]
         if not any(x.dtype == object for x in given):
@@ -142,15 +143,15 @@ class _Exactly:
         try:
             found = _EXACT[name](*map(whole, given), **eqn.params)
         except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:
-            raise NotInterpreted(f"{name} of integers beyond their type") from unforeseen
+            raise NotInterpreted(f"{name} fails for integers beyond their type") from unforeseen
         outs = found if eqn.primitive.multiple_results else [found]
         return [self._taken(name, out, v.aval) for out, v in zip(outs, eqn.outvars, strict=True)]
 
     def _taken(self, name: str, out: Any, said: Any) -> Any:
-        """Return a result in its type, or in Python's integers where the type is too narrow."""
+        """Return a result in its type, or in Python's integers if the type is too narrow."""
         out = np.asarray(out, object)
         if out.shape != said.shape:
-            raise NotInterpreted(f"{name}: shape {out.shape} for {said.shape}")
+            raise NotInterpreted(f"{name} gave shape {out.shape}, the program says {said.shape}")
         if not _is_whole(said.dtype):
             return np.asarray(out if said.dtype == bool else _as_floats(out), said.dtype)
         ends = np.iinfo(said.dtype)
@@ -174,7 +175,7 @@ def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Who
     """Run a program with integers of any length.
 
     Raises:
-        NotInterpreted: if NumPy does not run the program, or would take long.
+        NotInterpreted: if NumPy has no rule for an equation, or would run more than `STEPS`.
     """
     refuse(program)
     exactly = _Exactly()

@@ -1,1 +1,1 @@
-"""JAX programs as scalar operations that the kernel of Rocq checks: ledger, rules, scripts."""
+"""JAX programs as scalar operations that the kernel of Rocq, a proof assistant, checks."""

@@ -19,9 +19,9 @@ from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 TERMS = 8
 """Terms of a sum that one lemma proves; a larger number slows the tactic out of proportion."""
 MOST = 100_000
-"""Definitions of a program at most; a larger number takes more memory."""
+"""Most definitions of one program; a larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""Names of lemmas that end in a number."""
+"""Names of lemmas, which end in a number; no definition may take such a name."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -30,7 +30,7 @@ class Ledger:
     """The recorded definitions, choices and facts, in order.
 
     Attributes:
-        digits: decimal digits of bounds.
+        digits: decimal digits of the bounds of a number.
         reals: the definitions, and the variables that stand for constants of the program.
         choices: comparisons on which the program's path rests.
         place: the line of the program that is being translated.
@@ -50,7 +50,7 @@ class Ledger:
 
     @property
     def now(self) -> int:
-        """Return the number of the last record."""
+        """Return the number of the last record; records are counted from 1."""
         return self._clock
 
     def _tick(self) -> int:
@@ -58,7 +58,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin the numbers of another equation of the program."""
+        """Begin another equation of the program, whose name later definitions get."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -73,16 +73,16 @@ class Ledger:
     # Numbers
 
     def literal(self, x: Fraction | int) -> Real:
-        """Return a number that is written as a literal."""
+        """Return a number that the file writes as a literal."""
         x = Fraction(x)
         return self.known(("literal", x), lambda: Real(exact_ball(x), x))
 
     def infinite(self, x: arb) -> Real:
-        """Return an infinity, which only a comparison may read."""
+        """Return an infinity, which no definition may use; a comparison may."""
         return self.known(("infinite", bool(x > 0)), lambda: Real(x))
 
     def undefined(self, why: str) -> Real:
-        """Return an undefined or unknown number, which only a choice may pass by."""
+        """Return an undefined or unknown number; `why` is the operation that made it so."""
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
@@ -100,10 +100,10 @@ class Ledger:
     def parameter(
         self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
     ) -> Real:
-        """Record a number that lies between two others, and of which no more is known.
+        """Record a variable of which only two bounds are known.
 
-        The translation takes a comparison that all samples agree on for true; the kernel then
-        checks it.
+        If a comparison has the same answer at all samples, the translation takes this answer. The
+        kernel then checks it for every value between the bounds.
         """
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
@@ -157,7 +157,7 @@ class Ledger:
             return self.literal(as_fraction(value))
         if not value.is_nan() and not value.is_finite():
             return self.infinite(value)
-        return self.undefined(f"{name} of what is infinite")
+        return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
         """Record a function of two numbers; literal zeros and ones may make it trivial."""
@@ -200,7 +200,7 @@ class Ledger:
         if name == "pow" and a.exact == 0 and b.ball > 0:
             return self.literal(ZERO)
         if name == "pow" and not a.ball > 0:
-            return self.undefined("a power of what may not be positive")
+            return self.undefined("a power whose base may not be positive")
         return None
 
     def _with_infinity(self, name: str, a: Real, b: Real) -> Real:
@@ -212,7 +212,7 @@ class Ledger:
             return self.infinite(value)
         if value.is_exact() and value.is_finite():
             return self.literal(as_fraction(value))
-        return self.undefined(f"{name} of what is infinite")
+        return self.undefined(f"{name} of an infinite number")
 
     def power(self, a: Real, n: int, index: Sequence[int] = ()) -> Real:
         """Record the n-th power."""
@@ -225,7 +225,7 @@ class Ledger:
         return self.apply(power(n) if n != 2 else UNARY["square"], ((a,),), index)
 
     def total(self, terms: Sequence[tuple[Real, ...]], index: Sequence[int] = ()) -> Real:
-        """Record a sum of products; a long sum in steps."""
+        """Record a sum of products; a sum of more than `TERMS` terms takes several definitions."""
         kept = []
         for term in terms:
             for x in term:
@@ -260,7 +260,14 @@ class Ledger:
         index: Sequence[int] = (),
         exact: Fraction | None = None,
     ) -> Real:
-        """Define the result of an operation, or find it; `exact` is its known value."""
+        """Return the definition of an operation's result, a new one if it has none yet.
+
+        Args:
+            operation: an `Operation` or a `Sum`.
+            terms: the operands; for a sum, each term holds its factors.
+            index: the index of the result in its array, for its name.
+            exact: the exact result, if the caller knows it.
+        """
         key = (operation.name, operation.written(terms))
         found = self._known.get(key)
         if found is not None:
@@ -268,7 +275,7 @@ class Ledger:
         flat = isinstance(operation, Operation)
         for x in (x for term in terms for x in term):
             if x.why or not x.ball.is_finite():
-                return x if x.why else self.undefined(f"{operation.name} of what is infinite")
+                return x if x.why else self.undefined(f"{operation.name} of an infinite number")
         fractions = [tuple(x.exact for x in term) for term in terms]
         if exact is not None:
             pass
@@ -297,7 +304,7 @@ class Ledger:
                 )
                 ball = ball if ball.is_finite() else UNKNOWN
             if not all(v.is_finite() for v in (ball, *real.samples)):
-                return self.undefined(f"{operation.name} where it may be undefined or infinite")
+                return self.undefined(f"{operation.name}, perhaps undefined or infinite")
             real.bounds = None if self._points else outward(ball, self.digits)
             real.ball = ball_between(*real.bounds) if real.bounds else ball
         real.name = self._free(self._named(index))
@@ -313,7 +320,7 @@ class Ledger:
         bounds: tuple[Decimal, Decimal],
         index: Sequence[int],
     ) -> Real:
-        """Record a number with known bounds."""
+        """Record a number whose bounds the caller knows."""
         real = Real(
             ball, None, self._free(self._named(index)), operation, arguments, bounds,
             order=self._tick(), place=self.place,
@@ -323,7 +330,9 @@ class Ledger:
 
     def _refuse_more(self) -> None:
         if len(self.reals) > MOST:
-            raise NotSupported(f"its program has more than {MOST} operations")
+            raise NotSupported(
+                f"operations={len(self.reals)} of the program exceed {MOST}. Try a smaller size"
+            )
 
     def _remember(self, key: Any, real: Real) -> Real:
         self._known[key] = real
@@ -339,10 +348,13 @@ class Ledger:
         """Decide whether a comparison is true.
 
         Raises:
-            Undecided: if the bounds leave it open.
+            NotSupported: if a compared number may be undefined.
+            Undecided: if the bounds of the two numbers overlap.
         """
         if a.why or b.why:
-            raise NotSupported(f"a comparison with what is none: {a.why or b.why}")
+            raise NotSupported(
+                f"a compared number is unknown: cause={a.why or b.why!r}. Try another instance"
+            )
         if a.exact is not None and b.exact is not None:
             truth = _TRUE[sign](a.exact, b.exact)
         elif a is b:
@@ -365,7 +377,7 @@ class Ledger:
         answers = {compare(u, v) for u, v in pairs}
         known = answers.pop()
         if answers or known not in (0, 1):
-            raise Undecided("a comparison of numbers whose bounds overlap")
+            raise Undecided("the bounds of two compared numbers overlap")
         return bool(known)
 
     def choose(self, fact: Fact) -> None:

@@ -1,4 +1,4 @@
-"""Names that Rocq takes: of entries of an instance, of functions, of hypotheses; and comments."""
+"""Names and comments that Rocq accepts."""
 
 import re
 import textwrap
@@ -23,7 +23,7 @@ def usable(text: str, /) -> str:
 
 
 def comment(text: str, /, indent: str = "   ") -> str:
-    """Return a comment, whatever the text holds."""
+    """Return a text as a comment of Rocq; quotes and comment signs inside it are changed."""
     safe = text.replace('"', "''").replace("(*", "( *").replace("*)", "* )")
     lines: list[str] = []
     for paragraph in safe.split("\n"):

@@ -30,8 +30,10 @@ def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
         near = Decimal(x.numerator) / Decimal(x.denominator)
         far = near.next_minus(context) if rounding == ROUND_FLOOR else near.next_plus(context)
     if far.adjusted() > LARGEST:
-        raise NotSupported(f"a number beyond 10^{LARGEST}")
-    if far.adjusted() < -SMALLEST:  # in full it would be as many digits
+        raise NotSupported(
+            f"a number of size 10^{far.adjusted()} exceeds limit=10^{LARGEST}. Try smaller numbers"
+        )
+    if far.adjusted() < -SMALLEST:  # its decimals would fill as many digits
         least = Decimal(1).scaleb(-SMALLEST)
         inwards = (rounding == ROUND_FLOOR) == (x > 0)
         return Decimal(0) if inwards else least.copy_sign(far)
@@ -42,10 +44,10 @@ def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
     """Return two decimal numbers of `digits` digits around a ball.
 
     Raises:
-        NotSupported: if it is not finite, or too large to be written.
+        NotSupported: if the ball is not finite, or its numbers are too large to be written.
     """
     if not x.is_finite():
-        raise NotSupported("a number that may be infinite or undefined")
+        raise NotSupported(f"ball={x} may be infinite or undefined. Try another instance")
     low = _rounded(as_fraction(x.lower()), digits, ROUND_FLOOR)
     high = _rounded(as_fraction(x.upper()), digits, ROUND_CEILING)
     return (max(low, Decimal(0)) if nonnegative(x) else low), high
@@ -58,7 +60,7 @@ def ball_between(low: Decimal, high: Decimal, /) -> arb:
 
 
 def decimal_text(x: Decimal, /) -> str:
-    """Return a decimal number as text; plain where that is short."""
+    """Return a decimal number as text, without an exponent if the plain text is short."""
     if x == 0:
         return "0"
     plain = format(x, "f")
@@ -74,7 +76,7 @@ def fraction_text(x: Fraction, /) -> str:
 
 
 def root_of(x: Fraction, /) -> Fraction | None:
-    """Return the root, if it is a fraction; else None."""
+    """Return the square root if it is a fraction; else None."""
     if x < 0:
         return None
     a, b = math.isqrt(x.numerator), math.isqrt(x.denominator)

@@ -1,7 +1,7 @@
 """Scalar operations: the text in Rocq, the function on balls, and the function on exact fractions.
 
-Functions that Rocq's library or the tactic `interval` lacks are written out (log1p, tanh, ...), so
-that the argument stands in the text once and its enclosure stays tight.
+The text writes out each function that Rocq's library or the tactic `interval` lacks (log1p, tanh,
+...). The argument stands in the text once, so that its enclosure stays tight.
 """
 
 from collections.abc import Callable
@@ -31,10 +31,10 @@ class Operation(NamedTuple):
         level: the precedence of the text.
         inner: the precedence that each argument needs.
         ball: the function on balls.
-        exact: the function on fractions; None where the result is no fraction.
+        exact: the function on fractions; it returns None if the result is no fraction.
         tactic: the tactic that proves the bounds of the result.
         exactly: the tactic that proves the exact fraction.
-        cost: the number of scalar operations for which it counts.
+        cost: the number of scalar operations as which it counts against the limit.
     """
 
     name: str
@@ -146,7 +146,7 @@ HALF_FACTORIAL = Operation(
 
 
 def whole(name: str, text: str, exact: Exact, tactic: str) -> Operation:
-    """Return the operation of an integer-valued function, where the result is one integer."""
+    """Return the operation of an integer-valued function, whose result must be a known integer."""
     return Operation(name, text, APPLIED, (ATOM,), lambda x: ONE, exact, exactly=tactic, cost=2)
 
 

@@ -54,7 +54,7 @@ def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
                 return one(arb(v))
             return ledger.literal(Fraction(v))
         if v.is_nan() or (v.is_finite() and not v.is_exact()):
-            return ledger.undefined("a number of the program that is none, or not exact")
+            return ledger.undefined("a number of the program that is undefined or not exact")
         if not v.is_finite():
             return ledger.infinite(v)
         return ledger.literal(as_fraction(v))
@@ -63,7 +63,7 @@ def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
 
 
 def as_number(x: Any, ledger: Ledger) -> Real:
-    """Return a number, also for a fact."""
+    """Return a fact as the number 0 or 1; a number stays as it is."""
     return ledger.literal(int(bool(x))) if isinstance(x, Fact) else x
 
 
@@ -112,7 +112,7 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
     """Record log Gamma: at n the log of (n-1)!, at n + 1/2 the log of (2n)! sqrt(pi) / (4^n n!)."""
     if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
-        return ledger.undefined("lgamma of what is no half of a whole number from 1/2 to 1000")
+        return ledger.undefined("lgamma of a number other than 1/2, 1, 3/2, ..., 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))
     n = math.floor(a.exact)
     if a.exact == n:
@@ -127,7 +127,7 @@ def _whole(operation: Operation) -> Callable[[Ledger, Real, Any], Real]:
             return ledger.apply(operation, ((a,),), index)
         ends = [operation.exact(as_fraction(end)) for end in (a.ball.lower(), a.ball.upper())]
         if ends[0] != ends[1]:
-            raise Undecided(f"{operation.name} of a number next to a jump")
+            raise Undecided(f"the bounds of an argument of {operation.name} contain a jump")
         return ledger.apply(operation, ((a,),), index, ends[0])
 
     return function
@@ -146,7 +146,7 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Round to the nearest integer, halves to the even one.
 
     Raises:
-        NotSupported: for the other rule of halves.
+        NotSupported: if the program rounds halves away from zero.
     """
     if eqn.params["rounding_method"] != RoundingMethod.TO_NEAREST_EVEN:
         raise NotSupported(
@@ -172,7 +172,9 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
             same = u.truth == v.truth
             truth = {"eq": same, "ne": not same}.get(name)
             if truth is None:
-                raise NotSupported(f"{name} of booleans")
+                raise NotSupported(
+                    f"primitive={name!r} orders booleans, which has no translation. Try & or |"
+                )
             return Fact(truth, u.because + v.because, ledger)
         return ledger.compare(as_number(u, ledger), _SIGNS[name], as_number(v, ledger))
 
@@ -186,7 +188,7 @@ def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction (where no is decisive) or disjunction of facts."""
+    """Return the conjunction of facts if `decisive` is False, their disjunction if it is True."""
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:
@@ -198,7 +200,10 @@ def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
 def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if dtype_of(eqn.outvars[0]) != np.bool_:
-            raise NotSupported(f"{eqn.primitive.name} of the digits of integers")
+            raise NotSupported(
+                f"primitive={eqn.primitive.name!r} reads bits of integers, for which there is no "
+                "translation. Try booleans"
+            )
         a, b = (_facts(x, run) for x in xs)
         return [_entrywise(lambda i, u, v: _joined((u, v), decisive, run.ledger), a, b)]
 
@@ -211,7 +216,7 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`; note the deciding fact where the cases differ."""
+    """Apply `select_n`; record the deciding fact if the cases differ."""
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
 
@@ -226,7 +231,7 @@ def _integer(x: Any) -> int:
     if isinstance(x, Fact):
         return int(x)
     if x.exact is None or x.exact.denominator != 1:
-        raise Undecided("an index that is not exact")
+        raise Undecided("an index is not exact")
     return int(x.exact)
 
 
@@ -255,7 +260,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         return [_facts(x, run)]
     numbers = objects(x.shape, (as_number(v, ledger) for v in x.ravel()))
     if issubdtype(new, np.floating) and np.dtype(new).itemsize < 8 and old != np.bool_:
-        raise NotSupported(f"a conversion to {np.dtype(new).name}, which rounds")
+        raise NotSupported(f"a conversion to dtype={np.dtype(new).name} rounds. Try float64")
     if issubdtype(new, np.integer) and issubdtype(old, np.floating):
         zero = ledger.literal(0)
         towards = lambda a: FLOOR if ledger.compare(a, ">=", zero) else CEIL
@@ -269,7 +274,7 @@ def _is_whole(a: Real) -> bool:
 
 
 def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape that stays, and the folded entries as rows."""
+    """Return the shape without the folded axes, and the entries to fold as rows."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     width = math.prod(x.shape[i] for i in axes)
@@ -290,7 +295,9 @@ def _fold(name: str, empty: float) -> Callable[[JaxprEqn, Values, Any], Values]:
         x = lifted(xs[0], run.ledger)
         shape, rows = rows_of(x, axes_of(eqn))
         if not rows.shape[1]:
-            raise NotSupported(f"{eqn.primitive.name} of nothing")
+            raise NotSupported(
+                f"{eqn.primitive.name} of nothing, got shape={x.shape}. Try a nonempty axis"
+            )
         if any(isinstance(v, Fact) for v in x.ravel()):
             decisive = name == "max"
             return [objects(shape, (_joined(row, decisive, run.ledger) for row in rows))]
@@ -317,7 +324,8 @@ def _facts_along(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 def _position(sign: str) -> Callable[[JaxprEqn, Values, Any], Values]:
     """Return the rule for the first best entry.
 
-    The entry is proved better than those before, and no worse than the others.
+    Comparisons prove that the entry is better than all earlier entries, and no worse than the later
+    entries.
     """
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -362,14 +370,14 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add each update at the primitive's own place.
+    """Add each update to the entry that the primitive would update.
 
     Raises:
         Undecided: if an index is not exact.
     """
     operand, index, updates = _numbers(xs[0], run), xs[1], _numbers(xs[2], run)
     if is_soft(index):
-        raise Undecided("an index of scatter-add")
+        raise Undecided("an index of scatter-add is not certain")
     out, dtype = operand.ravel().copy(), dtype_of(eqn.invars[0])
     for position, update in enumerate(updates.ravel()):
         one = np.zeros(updates.size, dtype)
@@ -382,13 +390,16 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record singular values, by witnesses; no vectors.
+    """Record the singular values by witnesses; singular vectors have no translation.
 
     Raises:
         NotSupported: if the program uses the vectors.
     """
     if any(map(run.used, eqn.outvars[1:])):
-        raise NotSupported("the vectors of svd have no translation")
+        raise NotSupported(
+            f"vectors of svd have no translation, compute_uv={eqn.params['compute_uv']}. "
+            "Try compute_uv=False"
+        )
     a = _numbers(xs[0], run)
     batch = a.shape[:-2]
     found = [v for i in np.ndindex(*batch) for v in singular_values(a[i], run.ledger, i)]
@@ -417,7 +428,7 @@ INTEGERS = frozenset(
         *("clamp", "square", *_SIGNS, *movement.RULES),
     }
 )
-"""Primitives that act alike on integers and on reals; other primitives get plain integers."""
+"""Primitives that act alike on integers and on reals; other primitives get integers of NumPy."""
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     **movement.RULES,
     **loops.RULES,

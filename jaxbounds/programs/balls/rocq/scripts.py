@@ -1,4 +1,4 @@
-"""The proof of each line of a file, from the facts about the numbers in the line."""
+"""The proof of each lemma of a file, from the lemmas about the numbers in it."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ def known_as(x: Real, /) -> str:
 
 
 def prepared(parts: Iterable[Real], *unfolded: str) -> str:
-    """Unfold given numbers, rewrite exact ones, and generalise those between bounds."""
+    """Return tactics that unfold given numbers, rewrite exact ones and generalise bounded ones."""
     parts = list({id(x): x for x in parts if x.name}.values())
     given = [x.name for x in parts if x.operation is None]
     exact = [known_as(x) for x in parts if x.operation is not None and x.exact is not None]
@@ -40,7 +40,7 @@ def lemma_of(x: Real, /) -> str:
     if x.exact is not None:
         value = fraction_text(x.exact)
         tactic = x.operation.exactly
-        # A number that is multiplied by zero needs no lemma.
+        # Exact parts suffice for `lra`, since zero multiplies each part without an exact value.
         parts = [p for p in x.parts() if p.exact is not None or tactic != "lra"]
         claim = f"{x.name} = {value}"
     else:

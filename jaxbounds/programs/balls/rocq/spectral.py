@@ -1,8 +1,8 @@
 """The largest singular value of a matrix, by witnesses: a vector below, a factorisation above.
 
-In the file it is a variable with its definition as a hypothesis: no vector is stretched by more,
-and some vector is stretched by as much. The lower end is the stretch of one vector. The upper end u
-makes all pivots of u^2 I - A^T A positive: u^2 |t|^2 - |A t|^2 is then a sum of squares.
+The file holds the singular value as a variable, with its definition as a hypothesis: A stretches no
+vector by more, and some vector by as much. The lower end is the stretch of one vector. The upper
+end u makes all pivots of u^2 I - A^T A positive. So u^2 |t|^2 - |A t|^2 is a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from jaxbounds.programs.balls.rocq.terms import ATOM, MINUS, PLUS, TIMES, Real
 from jaxbounds.programs.balls.values import Undecided, midpoints
 
 LARGEST = 8
-"""Columns of the smaller side at most; a larger number writes larger proofs."""
+"""Most rows or columns (the fewer of the two) of a matrix; a larger number writes larger proofs."""
 LEMMAS = """Lemma lower_end s l q n :
   0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
 Proof.
@@ -50,7 +50,7 @@ SCHUR = Operation(
     "schur", "{0} - {1} * {2} / {3}", PLUS, (PLUS, TIMES, MINUS, MINUS),
     lambda r, a, b, p: r - a * b / p, _schur, cost=3,
 )  # fmt: skip
-"""An entry of the matrix that remains after the elimination of a row."""
+"""An entry of the Schur complement, the matrix that remains after the elimination of a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class Spectral:
     """The largest singular value of a matrix, as an operation.
 
     Attributes:
-        rows: the entries; transposed where the matrix was wide.
+        rows: the rows of the matrix, or of its transpose if it was wide.
         vector: the vector that shows the lower end.
-        bounds: both ends.
+        bounds: the lower and the upper bound of the singular value.
         squares: the matrix of each step of the elimination.
         transposed: whether the matrix was transposed.
     """
@@ -79,7 +79,7 @@ class Spectral:
 
 
 class Smaller(NamedTuple):
-    """A singular value of which only the place in the order is known."""
+    """A singular value of which only the place in the descending order is known."""
 
     largest: Real
     place: int
@@ -94,7 +94,7 @@ def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list
     count = min(a.shape)
     for x in a.ravel():
         if x.why or not x.ball.is_finite():
-            return [ledger.undefined(x.why or "a singular value of what is infinite")] * count
+            return [ledger.undefined(x.why or "a singular value of an infinite matrix")] * count
     if all(x.exact == 0 for x in a.ravel()):
         return [ledger.literal(0)] * count
     if count > LARGEST:
@@ -110,7 +110,7 @@ def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list
     return [largest, *others]
 
 
-WHY = "of the singular values only the largest has a witness"
+WHY = "a singular value below the largest, which has no witness"
 
 
 def _largest(tall: np.ndarray, transposed: bool, ledger: Ledger, index: Sequence[int]) -> Real:
@@ -145,7 +145,7 @@ def objects_of_balls(x: np.ndarray) -> np.ndarray:
 
 
 def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[list[Real]]]:
-    """Return u^2 I - A^T A, then the remaining matrix after each row; all pivots are positive."""
+    """Return u^2 I - A^T A, and the matrix that remains after each eliminated row (pivots > 0)."""
     n = tall.shape[1]
     above = ledger.literal(high**2)
     first: list[list[Real]] = [[above] * n for _ in range(n)]
@@ -203,7 +203,7 @@ def _defined(matrix: list[list[Real]]) -> list[Real]:
 
 
 def lines_of(x: Real, /) -> Iterator[str]:
-    """Yield the variable, its definition, both witnesses, and its bounds."""
+    """Yield the lines for the singular value: variable, definition, both witnesses, and bounds."""
     what: Spectral = x.operation
     n, name = len(what.vector), x.name
     t = [f"t{i}" for i in range(n)]

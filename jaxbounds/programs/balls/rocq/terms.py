@@ -20,17 +20,17 @@ class Real:
 
     Attributes:
         ball: a ball that encloses it; for a definition the ball of its decimal bounds.
-        exact: its exact fraction, where that is known.
+        exact: its exact fraction; None if it is unknown.
         name: the name of the definition; empty for a literal.
         operation: the operation on its arguments; None for literals, instances and variables.
-        arguments: its terms, each the factors of a product; other operations have one for each
-            argument.
-        bounds: decimal bounds, where it is not exact.
+        arguments: for a sum, its terms, each a tuple of factors; for another operation, a tuple of
+            one number for each argument.
+        bounds: decimal bounds; None if it is exact.
         order: its place in the record.
         place: its line of the program.
-        why: the reason why it is undefined, or may be infinite; no result may rest on it then.
+        why: the operation that makes it undefined or infinite; no proof may rest on it then.
         below: a number that it is known not to exceed.
-        samples: its values at some points of the parameters, where there are parameters.
+        samples: its values at the sample points of the ledger's parameters; empty without any.
     """
 
     ball: arb
@@ -51,7 +51,7 @@ class Real:
         return not self.name
 
     def parts(self) -> Iterator["Real"]:
-        """Yield the numbers of which it is made, each once, in order."""
+        """Yield the arguments of its operation, each once, in order."""
         yield from {id(x): x for term in self.arguments for x in term}.values()
 
     def shown(self, level: int = PLUS) -> str:

@@ -32,7 +32,7 @@ _DATA = movement.DATA | {"scatter-add": (0, 2)}
 
 
 def place_of(eqn: JaxprEqn, /) -> Place | None:
-    """Return the innermost line of a user's code behind an equation."""
+    """Return the innermost line of a user's code that made an equation; None if it is unknown."""
     found = _FRAME.fullmatch(jax_internals.place_of(eqn))
     if found is None:
         return None
@@ -56,7 +56,7 @@ class Translator(Interpreter):
         Raises:
             Undecided: always.
         """
-        raise Undecided(f"{what}: it is not decided")
+        raise Undecided(f"the bounds do not decide {what}")
 
     def _constant(self, x: Any) -> Any:
         value = super()._constant(x)
@@ -107,27 +107,31 @@ def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
 
 
 def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
-    """Return exactly known integers, of a variable's type.
+    """Return numbers and facts as integers of NumPy, in the type of the variable `like`.
 
     Raises:
-        Undecided: if a number is not exact.
+        Undecided: if a number is no exact integer.
     """
     entries = []
     for v in x.ravel():
         if isinstance(v, Fact):
             entries.append(int(v))
         elif v.exact is None or v.exact.denominator != 1:
-            raise Undecided("an integer that is not exact")
+            raise Undecided("an integer is not exact")
         else:
             entries.append(int(v.exact))
     return np.array(entries, dtype_of(like)).reshape(x.shape)
 
 
 def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
-    """Trace a function of an instance, whole or in its floats; return program, argument, and which.
+    """Trace a function of the whole instance, or else of its floats alone.
+
+    Returns:
+        The program, its argument (the instance, or a dict of its float leaves by number), and
+        whether the trace took the whole instance.
 
     Raises:
-        NotSupported: if it cannot be traced.
+        NotSupported: if JAX can trace neither function.
     """
     leaves, structure = jax.tree.flatten(instance)
     is_real = lambda x: jax.dtypes.issubdtype(x.dtype, np.floating)
@@ -143,10 +147,11 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
             continue
         try:
             return Program.of(traceable, argument), argument, refusal is None
-        except Exception as problem:  # whatever NumPy or Python say to a tracer
+        except Exception as problem:  # NumPy and Python may raise anything for a tracer
             refusal = problem
     raise NotSupported(
-        f"evaluate runs on the host: nothing of it can be traced ({type(refusal).__name__})"
+        f"evaluate runs on the host and JAX cannot trace it, error={type(refusal).__name__}. "
+        "Try jax.numpy in evaluate"
     )
 
 
@@ -158,11 +163,11 @@ def translated(
     Args:
         function: a function that JAX traces.
         instance: a tree of arrays.
-        names: the numbers of each recorded leaf.
+        names: the recorded numbers of a leaf, by the leaf's number.
         run: the translator.
 
     Raises:
-        NotSupported: if there is no translation, with the operation's name.
+        NotSupported: if an operation has no translation; the message names the operation.
         Undecided: if a comparison stays open.
     """
     program, argument, whole = program_of(function, instance)
