@@ -56,7 +56,7 @@ def test_a_file_is_read_with_line_breaks_as_spaces(tmp_path):
         ("survives =", "survive =", "top level, field 'survive' is unknown. Try one of survives"),
         ('main = "survive"\n', "", "erratum E1, field 'main' is missing. Try main ="),
         ('main = "survive"', 'mian = "survive"', "erratum E1, field 'mian' is unknown. Try one"),
-        ('main = "survive"', 'main = "?"', "E1: main must be 'survive...' or 'changed to ...'"),
+        ('main = "survive"', 'main = "?"', "E1 has main='?'. Try 'survive' or 'changed to ...'"),
         ('kind = "reading"', 'kind = "wrong"', "erratum E1, field 'kind' is 'wrong'. Try one of"),
         ('kind = "reading"', "kind = 3", "erratum E1, field 'kind' is of type int. Try a text"),
         ('kind = "reading"', 'kind = "gap"', "erratum E1: two readings are needed"),
@@ -66,7 +66,7 @@ def test_a_file_is_read_with_line_breaks_as_spaces(tmp_path):
         ('id = "E1"\n', "", "erratum number 1, field 'id' is missing. Try id ="),
         ('"Lemma 2" = "Attained."', '"Lemma 2" = []', "remarks, field 'Lemma 2' is of type list"),
         ("[[erratum]]", "[erratum]", "top level, field 'erratum' is no list. Try [[erratum]]"),
-        ("'x \\geq y'", '"x \\geq y"', "is no TOML in UTF-8"),
+        ("'x \\geq y'", '"x \\geq y"', "is not TOML in UTF-8"),
     ],
 )
 def test_a_fault_names_the_file_the_entry_and_the_field(old, new, message, tmp_path):

@@ -80,7 +80,7 @@ def test_what_was_enumerated_is_said():
     verdict = _verdict(2.0, equality="", enumerates="all non-zero bits", **options)
     assert (verdict.evidence, verdict.enumerates) == ("enumerated", "all non-zero bits")
     assert verdict.distinct == 3
-    with pytest.raises(ValueError, match="give cases, and no sample"):
+    with pytest.raises(ValueError, match=r"Try cases=\.\.\., and no sample"):
         _verdict(enumerates="everything")
 
 

@@ -375,15 +375,15 @@ def test_a_domain_from_sets_is_proved():
 
 
 @pytest.mark.parametrize("options, says", [
-    ({"relation": "->"}, "a limit is of kind 'limit'"),
-    ({"kind": "limit"}, "towards is needed"),
-    ({"kind": "limit", "towards": {"d": 5}}, "infinity or 0"),
+    ({"relation": "->"}, "kind 'limit' has relation '->'"),
+    ({"kind": "limit"}, "alone needs towards"),
+    ({"kind": "limit", "towards": {"d": 5}}, "to 0 or infinity"),
     ({"kind": "limit", "towards": {"m": math.inf}}, "must be a positive number in every size"),
     ({"kind": "limit", "towards": {"d": math.inf}}, "at least 3 values of 'd'"),
-    ({"relation": "=", "estimates": {"lhs": "below"}}, "declare <= and >= by themselves"),
+    ({"relation": "=", "estimates": {"lhs": "below"}}, "Try two inequalities"),
     ({"there_is": {"x": jb.Ball(1, "d")}}, "both name x"),
-    ({"there_is": {"y": jb.Ball(1, "d")}, "host": True}, "evaluate must be JAX's"),
-    ({"kind": "construction", "there_is": {"y": jb.Ball(1, "d")}}, "kind is 'construction'"),
+    ({"there_is": {"y": jb.Ball(1, "d")}, "host": True}, "needs gradients of evaluate"),
+    ({"kind": "construction", "there_is": {"y": jb.Ball(1, "d")}}, "kind='construction'"),
     ({"kind": "probability", "level": 0.1}, "a set has no law"),
 ])  # fmt: skip
 def test_what_cannot_be_meant_is_refused_where_it_is_declared(options, says):
