@@ -37,7 +37,7 @@ BAD = {
              "'bad.sets'", "over['x']=1 is not a set"),
     "claim": ("jb.claim('bad.claim', left, '<=', 2.0, over=BOX, tolerence=1)",
               "'bad.claim'", "'tolerence'"),
-    "side": ("jb.claim('bad.side', lambda y: y, '<=', 2.0, over=BOX)", "'bad.side'", "argument='y'"),
+    "side": ("jb.claim('bad.side', lambda y: y, '<=', 2.0, over=BOX)", "'bad.side'", "nt='y'"),
     "relation": ("jb.claim('bad.relation', left, '<', 2.0, over=BOX)", "'bad.relation'",
                  "relation='<': expected"),
     "id": ("jb.claim('No Id', left, '<=', 2.0, over=BOX)", "'No Id'", "expected lower case"),

@@ -62,8 +62,8 @@ class Erratum:
             )
         if (self.kind == "reading") != (len(self.readings) == 2):
             raise Refused(
-                f"erratum {self.id} has kind={self.kind!r}, readings={self.readings}, expected two "
-                "readings for kind 'reading' and none for others. Try readings=(false, true)"
+                f"erratum {self.id} has kind={self.kind!r}, readings={self.readings}: kind "
+                "'reading' alone needs two readings. Try readings=(false, true)"
             )
 
     @property
