@@ -45,7 +45,7 @@ def test_a_violation_is_more_than_the_stated_error(tmp_path, monkeypatch, unanno
         assert not within and within.ratio == pytest.approx(1 / 0.9)
     beyond = jb.find_violation(lambda x: x, 0.9, error=lambda x: 0.05 * x, **about)
     assert beyond and beyond.instance["x"] * 0.95 > 0.9
-    with pytest.raises(TypeError, match="error='0.1' is neither a function"):
+    with pytest.raises(TypeError, match=r"error='0\.1' is neither a function"):
         jb.find_violation(lambda x: x, 0.9, error="0.1", **about)
     with pytest.raises(ValueError, match="the error takes argument='y', which is neither"):
         jb.find_violation(lambda x: x, 0.9, error=lambda y: 0.1, **about)

@@ -90,7 +90,7 @@ def test_papers_refuse_strangers_and_repetitions(unannotated):
     statement = Statement(**GOOD)
     with pytest.raises(ValueError, match="more than one statement"):
         Paper(id="mine", title="", statements=(statement, statement))
-    with pytest.raises(ValueError, match="must start with it"):
+    with pytest.raises(ValueError, match="statements of another paper"):
         Paper(id="yours", title="", statements=(statement,))
     form = Form(name="printed", erratum="E1")
     given = {

@@ -119,7 +119,7 @@ def test_the_largest_stated_error_counts_and_no_error_is_none():
 @pytest.mark.parametrize("error", [balls(-1), balls(1, -1), balls(arb("nan")), balls(arb(0, 1))])
 @pytest.mark.parametrize("relation", ["<=", "="])
 def test_an_error_that_may_be_negative_decides_nothing(relation, error):
-    with pytest.raises(Undecided, match="error is negative"):
+    with pytest.raises(Undecided, match="error may be negative"):
         apart(relation, balls(4), balls(1), error)
 
 
@@ -131,9 +131,9 @@ def test_a_side_of_which_nothing_is_known_decides_nothing(relation, sides):
 
 
 def test_a_vector_is_no_side_of_a_bound():
-    with pytest.raises(NotSupported, match="scalars, got 2 entries"):
+    with pytest.raises(NotSupported, match="scalars, got entries=2"):
         apart("<=", balls(4, 4), balls(1, 1))
-    with pytest.raises(NotSupported, match="scalars, got 0 entries"):
+    with pytest.raises(NotSupported, match="scalars, got entries=0"):
         apart(">=", balls(), balls())
 
 
@@ -305,7 +305,7 @@ def test_one_hypothesis_that_the_host_computed_is_enough(
 
 @pytest.mark.parametrize("value", [np.array(1), np.array(1.0), balls(1)])
 def test_a_number_is_no_hypothesis(monkeypatch, value):
-    with pytest.raises(NotSupported, match="'mine' gives no boolean"):
+    with pytest.raises(NotSupported, match="'mine' returns dtype="):
         met_by(monkeypatch, ([{"mine": value}], False, True))
 
 
