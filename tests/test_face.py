@@ -250,7 +250,7 @@ def test_a_paper_at_hand_is_judged_here(claims):
     assert verdict.status == again.status == "holds"
     with pytest.raises(ValueError, match="exists in this process alone"):
         jb.verify(at_hand, jobs=2)
-    with pytest.raises(ValueError, match="is in no file"):
+    with pytest.raises(ValueError, match="was not loaded from a file"):
         jb.verify(at_hand, record=True)
 
 

@@ -239,7 +239,7 @@ def test_an_exponent_far_below_a_claim_at_most_is_noticed(power, status):
     options = {"kind": "rate", "sizes": sizes, "search": "none"}
     verdict = _verdict(_statement(evaluate, forms=(form,), **options))
     assert verdict.status == status and verdict.worst_ratio == pytest.approx(power)
-    with pytest.raises(ValueError, match="exponent is a band"):
+    with pytest.raises(ValueError, match="expected a band of a rate"):
         _statement(forms=(Form(name="printed", exponent=(0.0, 1.0)),))
 
 
@@ -248,7 +248,7 @@ def test_files_have_plain_names_of_their_own(tmp_path):
     verdict = _verdict(_statement(_named(form.name), forms=(form,)), store=tmp_path)
     assert verdict.worst_file == "worst/mine.cauchy.printed-l-0-1-2.npz"
     assert (tmp_path / verdict.worst_file).is_file()
-    with pytest.raises(ValueError, match="differ in their letters and digits"):
+    with pytest.raises(ValueError, match="must differ in letters and digits"):
         _statement(forms=(Form(name="printed <"), Form(name="printed >")))
 
 

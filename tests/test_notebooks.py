@@ -108,9 +108,7 @@ def test_the_command_keeps_small_pictures_and_the_digest_of_the_code():
     book = new.new_notebook(cells=[new.new_code_cell("a = 1", outputs=outputs)])
     OUTPUTS["keep"](book)
     text, picture = book.cells[0].outputs
-    assert text.text.startswith("held <f> FOLDER/b.pyx") and text.text.endswith(
-        "more characters\n"
-    )
+    assert text.text.startswith("held <f> FOLDER/b.pyx") and text.text.endswith("more characters\n")
     assert list(picture.data) == ["image/png"] and "stderr" not in str(book)
     small = base64.b64decode(picture.data["image/png"])
     assert len(small) <= 60_000 and image.open(io.BytesIO(small)).width == 1200

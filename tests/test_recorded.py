@@ -95,7 +95,7 @@ def test_a_ratio_to_a_side_that_vanishes_keeps_what_is_finite(tmp_path):
 
 
 def test_a_paper_in_no_file_has_no_records():
-    with pytest.raises(ValueError, match="is in no file"):
+    with pytest.raises(ValueError, match="was not loaded from a file"):
         drift.record([VERDICT], [dataclasses.replace(load_paper("qstr"), folder=None)], others=True)
 
 

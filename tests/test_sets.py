@@ -218,7 +218,7 @@ def test_candidates_are_in_the_set(chosen):
 )  # fmt: skip
 def test_coordinates_stay_in_the_set_and_reach_it(chosen):
     if isinstance(chosen, jb.Ball) and chosen.p in (1, 3):
-        with pytest.raises(ValueError, match="no coordinates are known"):
+        with pytest.raises(ValueError, match="has no known coordinates"):
             chosen.charts(SIZE)
         return
     rng, charts = np.random.default_rng(0), chosen.charts(SIZE)
@@ -253,7 +253,7 @@ def test_stacks_of_a_finite_set_are_enumerated():
     assert jb.Each(jb.Ball(1, 2), 2).every(SIZE) is None
     words = jb.Each(jb.Sphere(1, 2), 2).meets(np.array([[1.0, 0.0], [0.0, 2.0]]), {}, "w")
     assert words == {"|each w_i|_2 = 1": False}
-    with pytest.raises(TypeError, match="Each is of one set"):
+    with pytest.raises(TypeError, match="Each got one="):
         jb.Each("Ball", 2)
     with pytest.raises(ValueError, match="expected a size or a whole number"):
         jb.Each(jb.Ball(1, 2), 2.5)
@@ -320,14 +320,14 @@ def test_expressions_of_sizes(what, found):
 
 
 @pytest.mark.parametrize("make, says", [
-    (lambda: jb.Ball("d.real", "d"), "is no expression of sizes"),
-    (lambda: jb.Ball("__import__('os')", "d"), "is no expression of sizes"),
-    (lambda: jb.Ball("2 +", "d"), "is no expression of sizes"),
-    (lambda: jb.Ball(1, "d", p=0.5), "p must be at least 1"),
-    (lambda: jb.Ball(1, "m").shape_at(SIZE), "no size 'm' for 'm': the sizes give d, n, R"),
-    (lambda: jb.Ball(1, "d/2").shape_at(SIZE), "an axis is a whole number from 0 on"),
-    (lambda: jb.Ball(-1, "d").draw(jax.random.key(0), SIZE), "radius must be positive"),
-    (lambda: jb.Box(1, 1).draw(jax.random.key(0), SIZE), "lower end must be below"),
+    (lambda: jb.Ball("d.real", "d"), "holds more than names and numbers"),
+    (lambda: jb.Ball("__import__('os')", "d"), "holds more than names and numbers"),
+    (lambda: jb.Ball("2 +", "d"), "cannot be parsed"),
+    (lambda: jb.Ball(1, "d", p=0.5), "p=0.5, expected p >= 1"),
+    (lambda: jb.Ball(1, "m").shape_at(SIZE), "names no size='m'. Try one of: d, n, R"),
+    (lambda: jb.Ball(1, "d/2").shape_at(SIZE), "expected a whole number"),
+    (lambda: jb.Ball(-1, "d").draw(jax.random.key(0), SIZE), "radius=-1, expected a positive"),
+    (lambda: jb.Box(1, 1).draw(jax.random.key(0), SIZE), "Try lo < hi"),
     (lambda: jb.OneOf(), "OneOf lists values"),
     (lambda: jb.OneOf([1.0], [1.0, 2.0]), "OneOf lists values=.* expected one shape"),
 ])  # fmt: skip
@@ -338,12 +338,12 @@ def test_what_is_no_set_is_one_sentence(make, says):
 
 
 def test_over_takes_sets_only():
-    with pytest.raises(TypeError, match="over names no set"):
+    with pytest.raises(TypeError, match=r"over=\{\} names no set"):
         Over({})
 
 
 @pytest.mark.parametrize("text", ["9**9**9", "d**d**d**d", "(0-9)**9999", "2**(10**300)"])
 def test_a_power_that_no_float_holds_is_refused_at_once(text):
-    with pytest.raises(ValueError, match="is larger than"):
+    with pytest.raises(ValueError, match="exceeds 1e"):
         number_of(text, {"d": 9})
     assert number_of("d**2", {"d": 9}) == 81 and number_of("2**(0-d)", {"d": 9}) == 2**-9

@@ -343,13 +343,13 @@ def test_an_error_that_is_none_decides_nothing():
 
 @pytest.mark.parametrize("tolerance", [0.1, -1.0, math.nan])
 def test_a_tolerance_is_for_rounding(tolerance):
-    with pytest.raises(ValueError, match="tolerance is relative"):
+    with pytest.raises(ValueError, match="expected a relative rounding error"):
         claim(DOT, NORMS, sample=VECTORS, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("level", [0.0, -1.0, 1.0, 2.0])
 def test_a_level_is_a_probability(level):
-    with pytest.raises(ValueError, match="level is the probability"):
+    with pytest.raises(ValueError, match="expected a probability of failure"):
         claim(X, NONE, kind="probability", level=level)
 
 

@@ -1,8 +1,8 @@
 """The crosscheck of verdicts: float64 measurements beside ball arithmetic, on draws.
 
-The crosscheck tests every form that holds. A stated error must contain the truth. No instance that
-counts may certainly miss a hypothesis. No inequality may be violated. The two sides of an identity
-must enclose zero.
+The crosscheck tests every form that is expected to hold, on a few draws. The true difference of the
+sides must lie within the stated error. A draw that counts must not certainly miss a hypothesis, and
+must not violate an inequality. The enclosures of both sides of an identity must overlap.
 """
 
 import time
@@ -30,11 +30,11 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""Error relative to the larger side on which no verdict rests; a larger value reports fewer errors.
-The statement's tolerance is the allowed error if it states no error.
+"""Error relative to the larger side that the check always allows; a larger value reports fewer
+errors. A statement that states no error allows its tolerance, too.
 """
 BITS = 160
-"""Precision of the balls in bits; a larger number gives sharper bounds, for longer."""
+"""Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +42,13 @@ class Crosscheck:
     """The crosscheck of one form of a statement on one draw.
 
     Attributes:
-        id: the statement.
-        form: its form; empty where no part of the statement could be run.
-        finding: the finding. "agrees": no contradiction. "violated" and "hypothesis missed": ball
-            arithmetic contradicts a verdict. "error too small": the float sides are further from
-            the true sides than stated. "apart": the sides of an identity differ for certain, by
-            `amount`. "not run": `reason` says why.
-        amount: the amount of the finding, relative to the larger side.
+        id: the id of the statement.
+        form: the name of the form; empty if no part of the statement could run.
+        finding: the result. "agrees": no contradiction. "violated" and "hypothesis missed": ball
+            arithmetic contradicts a verdict. "error too small": the difference of the float sides
+            is farther from the true difference than the stated error. "apart": the sides of an
+            identity certainly differ, by `amount`. "not run": see `reason`.
+        amount: the size of the contradiction, relative to the larger side.
         reason: the reason, in one sentence.
         seconds: the time that the check took, in seconds.
     """
@@ -77,8 +77,8 @@ def crosscheck(
     """Check every form that is recorded to hold, on draws of the smallest size.
 
     Args:
-        statement: a statement of any kind; on the host only where it can be traced.
-        draws: the number of draws from each sampler, and of cases.
+        statement: a statement of any kind; JAX must be able to trace its `evaluate`.
+        draws: the number of draws from each sampler, and the number of cases.
         seed: the seed of the draws.
         seconds: the time after which the check of the statement ends.
     """
@@ -114,7 +114,7 @@ def _compare(
     counted = measure(statement, size)(instance)
     column = counted.column([f.name for f in statement.forms].index(form.name))
     if not bool(column.counted):
-        return "agrees", 0.0, "this draw does not count"
+        return "agrees", 0.0, "the draw misses a hypothesis, so it does not count"
     missed = [
         name
         for name, word in hypotheses_of(statement, form, instance, size)(**options).words.items()
@@ -126,7 +126,7 @@ def _compare(
     sides = sides_of(statement, form, size)
     *near, stated = (np.asarray(part, float).ravel() for part in sides(instance))
     error = float(np.max(stated))
-    # "error too small" concerns the whole difference, so no part is subtracted here.
+    # "error too small" is about the whole difference, so the stated error is not subtracted here.
     ways = [way[:2] for way in enclosures(sides, instance, reading="ulp", **options).ways]
     with precision(BITS):
         gap = min(apart(statement.relation, *way).amount for way in ways)
@@ -137,15 +137,15 @@ def _compare(
         if gap > tolerance:
             return "apart", float(gap), "the sides of an identity differ"
     elif gap > MARGIN and statement.kind in ("inequality", "construction"):
-        return "violated", float(gap), "the claim is false on a draw that counts"
+        return "violated", float(gap), "the draw meets all hypotheses and violates the claim"
     allowed = error if error > 0 else statement.tolerance * scale
     if off > max(allowed, ROUNDING * scale):
-        return "error too small", off / scale, f"off by {off:.2g}, stated {error:.2g}"
+        return "error too small", off / scale, f"off by {off:.2g}, and error={error:.2g}"
     return "agrees", float(gap), ""
 
 
 def _off(near: list[np.ndarray], way: Any) -> float:
-    """Measure how far the float difference of the sides is from the true difference, at least."""
+    """Return a lower bound on the error of the float difference of the sides."""
     left, right = (as_reals(side).ravel() for side in way)
     pairs = zip(*np.broadcast_arrays(*near), *np.broadcast_arrays(left, right))
     off = [abs((l - r) - (arb(float(a)) - arb(float(b)))).lower() for a, b, l, r in pairs

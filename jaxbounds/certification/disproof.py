@@ -1,8 +1,9 @@
-"""The disproof of a false claim: both sides enclosed on one instance, all hypotheses certain.
+"""Disproof of a false claim: balls enclose both sides on one instance that meets all hypotheses.
 
 The certificate is about the JAX program of the statement, read in real arithmetic. It trusts FLINT,
-`jax.make_jaxpr`, and the rules of this package. A float64 measurement, which uses no part of these,
-is made as well. If the two contradict each other, the certificate claims nothing.
+`jax.make_jaxpr`, and the rules of this package. The module also measures the instance in float64,
+without FLINT and these rules. If the measurement contradicts the enclosures, the certificate claims
+nothing.
 """
 
 import contextlib
@@ -52,15 +53,15 @@ from jaxbounds.programs.interpreted.whole import with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""Relative difference of the sides of an identity up to which they count as equal; a larger value
-calls more identities true on an instance.
+"""Relative difference up to which the sides of an identity count as equal; a larger value calls
+more identities true on an instance.
 """
 NEARBY = 1e-6
-"""Share of the largest entry below which a difference of two sides may come from floats that meet
-the hypotheses up to a tolerance. A larger share asks more often for the exact point of the set.
+"""Share of the instance's largest entry. A smaller difference of the sides may come from floats
+that meet the hypotheses only up to a tolerance. A larger share asks more often for an exact point.
 """
 BITS = (192, 448)
-"""Precisions of the balls in bits, tried in turn."""
+"""Precisions of the balls in bits; a disproof tries each in turn."""
 
 
 def _is_float(x: Any) -> bool:
@@ -68,10 +69,11 @@ def _is_float(x: Any) -> bool:
 
 
 class Enclosing:
-    """`enclose` for the functions of a statement, traced once, also for host statements.
+    """Encloses a function of a statement in ball arithmetic; it traces the function only once.
 
-    The whole instance is traced. If the trace fails, the floats alone are traced. If that trace
-    fails as well, the function runs untraced, and only whole numbers in its result are taken.
+    The class traces the function of the whole instance. If this trace fails, it traces the function
+    of the floats alone. If that trace fails too, it runs the function on the host, and accepts only
+    whole numbers as the result.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -92,7 +94,7 @@ class Enclosing:
         for traceable, argument in (whole, (self._of_floats, floats)) if floats else (whole,):
             try:
                 return Program.of(traceable, argument), argument, refusal
-            except Exception as problem:  # any refusal of a tracer by NumPy or Python
+            except Exception as problem:  # NumPy or Python code that refuses a tracer
                 refusal = problem
         return None, None, refusal
 
@@ -107,8 +109,8 @@ class Enclosing:
         """Enclose the function's result.
 
         Raises:
-            Undecided: also if fractions come from the host, where no rounding is enclosed.
-            NotSupported: if there is no rule for a primitive.
+            Undecided: if the result stays open, or holds fractions that the host computed.
+            NotSupported: if ball arithmetic has no rule for a primitive.
         """
         program, argument, refusal = self._traced
         if program is not None:
@@ -137,8 +139,9 @@ class Met(NamedTuple):
     """The hypotheses of a form on an instance.
 
     Attributes:
-        words: "certain", "open" or "missed" for each, on every way through the program.
-        computed: whether numbers from outside of a trace decide a hypothesis.
+        words: "certain", "open" or "missed" for each hypothesis by name, over all branches of the
+            program that its comparisons leave open.
+        computed: whether numbers that the host computed decide a hypothesis.
     """
 
     words: dict[str, str]
@@ -153,10 +156,10 @@ class Met(NamedTuple):
 def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /
 ) -> Callable[..., Met]:
-    """Return a function that decides the statement's and the form's hypotheses, traced once.
+    """Trace the hypotheses of a statement and a form; return a function that decides them.
 
     Raises:
-        NotSupported: in a call, if a hypothesis gives no boolean.
+        NotSupported: in a call, if a hypothesis returns another type than booleans.
     """
     asking = lambda hypotheses: Enclosing(lambda i: dict(hypotheses(i, size)), instance)
     asked = [asking(f) for f in (statement.hypotheses, form.hypotheses) if f is not None]
@@ -168,8 +171,8 @@ def hypotheses_of(
             values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
             if not isinstance(value, Flags) and values.dtype != np.bool_:
                 raise NotSupported(
-                    f"the hypothesis {name!r} gives no boolean, dtype={values.dtype}. Try a "
-                    "comparison, such as a <= b"
+                    f"the hypothesis {name!r} returns dtype={values.dtype}, expected booleans. Try "
+                    "a comparison, such as a <= b"
                 )
             unsure = "open" if (values == OPEN).any() else "certain"
             word = "missed" if (values == 0).any() else unsure
@@ -184,12 +187,12 @@ class Gap(NamedTuple):
     """The certain distance of two sides.
 
     Attributes:
-        amount: the least distance beyond the stated error, relative to the larger side; negative
-            where a `<=` is certainly met.
-        entry: the index of the flattened sides' entry that shows the distance.
+        amount: a lower bound on the distance beyond the stated error, relative to the larger side;
+            negative if the sides certainly satisfy a `<=`.
+        entry: the index of the entry of the flattened sides that shows the distance.
         lhs: the left side at that entry.
         rhs: the right side at that entry.
-        most: the greatest distance of any entry, relative to the larger side; None where unknown.
+        most: the greatest distance of any entry, relative to the larger side; None if unknown.
     """
 
     amount: arb
@@ -203,11 +206,11 @@ def _stated(error: Any) -> arb:
     """Return the largest stated error.
 
     Raises:
-        Undecided: if an error may be negative, or is no number.
+        Undecided: if an error may be negative or NaN.
     """
     errors = as_reals(error).ravel()
     if not all(map(nonnegative, errors)):
-        raise Undecided("Sides.error is negative, or not a number")
+        raise Undecided("Sides.error may be negative or NaN")
     return max((v.upper() for v in errors), default=ZERO)
 
 
@@ -215,25 +218,25 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
     """Enclose the relative gap of two sides, less the stated error of their difference.
 
     Args:
-        relation: the relation of the sides, in order.
+        relation: "<=", ">=" or "="; for a bound `lhs` is the side claimed to be smaller.
         lhs: the left side, in balls.
         rhs: the right side, in balls.
-        error: the stated error.
+        error: the stated error of lhs - rhs.
         by_entry: whether each entry of an identity is relative to its own sides.
 
     Raises:
-        Undecided: if a side is not enclosed, or the error is no number.
+        Undecided: if a side has no enclosure, or the error may be negative or NaN.
     """
     left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
     if left.shape != right.shape:
         left, right = np.broadcast_arrays(left, right)
     if any(v.is_nan() for v in (*left, *right)):
-        raise Undecided("a side is not enclosed: it may be undefined, or nothing is known of it")
+        raise Undecided("ball arithmetic has no enclosure of a side, which may be undefined")
     stated = _stated(error)
-    if relation in ("<=", ">="):  # the sides are in order
+    if relation in ("<=", ">="):  # `lhs` is the side claimed to be smaller
         if len(left) != 1:
             raise NotSupported(
-                f"both sides of a <= must be scalars, got {len(left)} entries. Try jnp.max of "
+                f"both sides of a <= must be scalars, got entries={len(left)}. Try jnp.max of "
                 "each side"
             )
         l, r = left[0], right[0]
@@ -274,18 +277,17 @@ def disprove(
     """Try to disprove one form of a statement on one instance.
 
     Args:
-        statement: any statement, or its id; the call adds nothing to it.
-        form: the name of one of its forms.
-        instance: the inputs, as `Counterexample.instance`; floats are exact. The form's stored
-            counterexample unless given.
+        statement: a statement, or its id.
+        form: the name of one of the statement's forms.
+        instance: the inputs, as in `Counterexample.instance`; a float means its exact value. The
+            default is the form's stored counterexample.
         size: the static part of the instance.
-        seconds: the time after which the form is undecided.
-        bits: the precisions in bits, tried in turn.
+        seconds: the time in seconds after which the form is undecided.
+        bits: the precisions in bits to try in turn.
 
     Raises:
-        Refused: if there is no such statement, form or instance. Also if the instance is not
-            finite, its leaves are no arrays, or its shapes or numbers are impossible for the
-            statement.
+        Refused: if the statement or the form is unknown, if there is no instance, or if the
+            instance does not fit the statement (its leaves, shapes or numbers).
     """
     statement = the_statement(statement)
     stored = statement.form(form).counterexample
@@ -293,8 +295,8 @@ def disprove(
         instance, size = stored.instance, stored.size
     if instance is None or size is None:
         raise Refused(
-            f"{statement.id} ({form}) stores no counterexample, got size={size}. Try to "
-            "give instance and size"
+            f"form={form!r} of {statement.id} stores no counterexample, and the call gave no "
+            "instance or size. Try instance=..., size=..."
         )
     certificate = _certificate(
         statement, form, instance, size, seconds, bits, MARGIN, by_entry=False
@@ -321,15 +323,15 @@ def _theorem_of(
 def confirmed(
     statement: Statement, form: str, instance: Instance, size: Mapping[str, float], /
 ) -> Certificate:
-    """Run `disprove` for an instance whose floats are the numbers meant: any certain gap suffices.
+    """Run `disprove` on an instance whose floats are exact; a certain gap of any amount suffices.
 
-    The verdict `fails` uses this function on an instance from a search, where no float stands for
-    an irrational number. The sides of an identity must differ by more than its tolerance.
+    The verdict `fails` needs this function for an instance from a search, in which no float stands
+    for an irrational number. The sides of an identity must differ by more than its tolerance.
 
     Raises:
-        Refused: as `disprove`.
+        Refused: as in `disprove`.
     """
-    # An identity may differ by the rounding of its constants.
+    # The sides of a true identity may differ by the rounding of its constants.
     margin = statement.tolerance if statement.relation == "=" else 0.0
     return _certificate(statement, form, instance, size, 20.0, BITS, margin)
 
@@ -358,7 +360,7 @@ def _certificate(
         reason = f"no single instance disproves a claim of kind {statement.kind!r}"
         return Certificate(**about, word="undecided", reason=reason)
     if statement.there_is is not None or statement.unrefutable:
-        reason = "what a search did not find may be there: no instance disproves it"
+        reason = "a side is the result of a search, which may miss the optimum: no disproof"
         return Certificate(**about, word="undecided", reason=reason)
     with float64_on_cpu():
         static = Size(dict(size))
@@ -389,7 +391,7 @@ def _certificate(
 
 
 def _largest(instance: Any) -> float:
-    """Return the largest float of an instance, at least one."""
+    """Return the largest absolute float of an instance, but at least 1."""
     floats = [np.asarray(x) for x in jax.tree.leaves(instance) if _is_float(x)]
     return max([1.0, *(float(np.max(np.abs(x), initial=0.0)) for x in floats)])
 
@@ -404,9 +406,10 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide about a small gap, where floats may meet the hypotheses only up to rounding.
+    """Decide a small gap, which may arise because floats meet the hypotheses only up to rounding.
 
-    The exact point of the set beside the floats must violate the claim as well.
+    The projected point, which meets the hypotheses exactly, must violate the claim as well. Else
+    the result weakens the word to "undecided".
     """
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
@@ -428,10 +431,10 @@ def _of_the_set(
 def _of_machine_integers(
     statement: Statement, form: Form, instance: Any, size: Size
 ) -> dict[str, Any]:
-    """Weaken the word where integers wrap on the way to a side: balls take them as coded.
+    """Weaken the word to "disproved as coded" if machine integers wrap before a side.
 
-    The word is also weaker where NumPy cannot run the program and the ranges of integers allow a
-    wrap.
+    The word is also weaker if NumPy cannot run the program and the ranges of its integers allow
+    a wrap.
     """
     traced = jax.jit(sides_of(statement, form, size)).trace(instance)
     leaves = jax.tree.leaves(instance)
@@ -453,7 +456,7 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Measure in float64, sharing no rule with the first look, whether it is contradicted."""
+    """Measure the ratio in float64; weaken the word if the measurement does not confirm it."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)
@@ -461,11 +464,11 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
     if low > edge(statement):
         return {}
     if np.isnan(value) and np.isinf(sides[0]).all() and np.isinf(sides[1]).all():
-        reason = "both sides overflow float64, which neither confirms nor contradicts it"
+        reason = "both sides overflow float64, so it neither confirms nor contradicts the disproof"
         return {"word": "disproved as coded", "reason": reason}
     reason = (
-        "a contradiction, which is our error unless it is rounding: enclosures violate the claim, "
-        f"float64 measures the ratio {value:.9g} (no violation)"
+        "a contradiction, by rounding or by an error of ours: the enclosures violate the claim, "
+        f"and float64 measures the ratio {value:.9g}, which is no violation"
     )
     return {"word": "undecided", "reason": reason}
 
@@ -480,20 +483,17 @@ def _attempting(
     *,
     by_entry: bool = True,
 ) -> Callable[[int], dict[str, Any]]:
-    """Return a function that tries to decide the instance at a precision in bits.
-
-    Traced only once.
-    """
+    """Trace the statement once; return a function that tries a disproof at a precision in bits."""
     hypotheses = hypotheses_of(statement, form, instance, size)
     program, stated = sides_of(statement, form, size), lambda: ()
-    if statement.host:  # the stated error is no side, so the host may compute it freely
+    if statement.host:  # the host may compute the stated error, which needs no enclosure
         whole = program
         program, stated = lambda i: whole(i)[:2], lambda: whole(instance)[2:]
     sides = Enclosing(program, instance)
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return the hypotheses, and whether both readings make them certain."""
+        """Return the hypotheses, and whether both readings of constants make them certain."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True
@@ -507,7 +507,7 @@ def _attempting(
             unsure = {name: word for name, word in met.words.items() if word != "certain"}
             named = ", ".join(f"{name!r} is {word}" for name, word in unsure.items())
             return known | {"word": "undecided", "reason": f"hypothesis {named}"}
-        readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+        readings: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
         found: list[Gap] = []
         for reading in readings:
             try:
@@ -530,14 +530,14 @@ def _attempting(
                     "gap": gap,
                     "apart": max(float(abs(f.lhs - f.rhs).upper()) for f in found),
                     "ways": len(found),
-                    "traced": enclosed.whole,  # else the sides are the float program's own
+                    "traced": enclosed.whole,  # if False, the sides come from the float program
                 }
             if gap > 0 and gap >= margin:
                 break
         else:
             return known | {"word": "undecided", "reason": _why(found, statement)}
         if reading == "exact" or not in_both:
-            reason = "not if the program's constants are read up to their last place"
+            reason = "only if the constants of the program are exactly its floats"
             return known | {"word": "disproved as coded", "reason": reason}
         if met.computed or enclosed.taken(statement.host):
             reason = "numbers that were computed on the host are taken as they are"
@@ -557,4 +557,4 @@ def _why(found: list[Gap], statement: Statement) -> str:
         return TRUE
     if statement.is_bound and (left - right).is_finite():
         return f"the sides differ by less than a relative {MARGIN:g}, or their balls overlap"
-    return f"no entry differs certainly by a relative {MARGIN:g}"
+    return f"no entry of the sides certainly differs by a relative {MARGIN:g}"

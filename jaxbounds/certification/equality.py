@@ -1,7 +1,7 @@
-"""Points of equality: floats find them, exact numbers describe them, a proof follows.
+"""Points of equality of both sides: floats find them, and exact numbers describe them.
 
-No step here is trusted. A point that is not one of equality, or that is described inexactly, gives
-no region (`contact.touching`).
+A proof around a point of equality needs no trust in this module: `contact.touching` proves a region
+around the exact point, and returns no region if the sides differ there.
 """
 
 import itertools
@@ -24,34 +24,35 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""Margin relative to the larger side below which a point may be an equality. A larger value tries
-more points.
+"""Margin relative to the larger side; a float point with a smaller margin may be an equality. A
+larger value tries more points.
 """
 SMALL = 1e-6
-"""Relative share of the largest value that a side counts for at least; a larger one tries more."""
+"""Share of the largest side that replaces a smaller side; a larger share tries more points."""
 EQUAL = 1e-11
-"""Margin relative to the larger side below which a described point may be an equality. A larger
-value accepts more points.
+"""Margin relative to the larger side; an exactly described point with a smaller margin may be an
+equality. A larger value accepts more points.
 """
 MOST, LOOKS = 48, 96
-"""Points that are tried, each with a few descriptions; and boxes that are searched. Larger numbers
-find more equalities, for longer.
+"""Most points to try, each with a few descriptions, and most boxes to search. Larger numbers find
+more equalities and take longer.
 """
 SPELLINGS, FAILURES = 12, 32
-"""Descriptions of a point; and boxes in a row on which the described margin proved nothing. Larger
-numbers find more equalities, for longer.
+"""Most descriptions of a point, and most boxes in a row that `settles` fails to settle. Larger
+numbers find more equalities and take longer.
 """
 
 
 def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJaxpr:
-    """Return the program from one point to the margin and whether the hypotheses are met."""
+    """Trace the program from one point to the margin and to whether the point counts."""
     return traced(lambda point: margin(point)[::3], jnp.zeros(count))[0]
 
 
 class Equalities:
-    """Regions around points of equality, found on demand.
+    """Regions around points of equality, in which a Taylor polynomial proves the form.
 
-    The search for regions ends after half of the time that is left until `until`.
+    The proof of a domain asks for regions one by one. The search for regions ends after half of the
+    time that is left until `until`.
 
     Attributes:
         regions: the proved regions.
@@ -76,14 +77,15 @@ class Equalities:
 
     @property
     def spent(self) -> bool:
-        """Tell whether the search has used up its tries or its time."""
+        """Whether the search has used up its tries or its time."""
         late = time.process_time() > self._until
         return late or len(self._tried) >= MOST or self._looks >= LOOKS
 
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
-        """Return the margin over the larger side, or over a share of the largest value so far.
+        """Return the margin relative to the larger side, for each point.
 
-        Both sides may vanish at a point of equality.
+        Both sides may vanish at a point of equality. A share of the largest side so far therefore
+        replaces a smaller side.
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
@@ -92,13 +94,13 @@ class Equalities:
             self._scale = max(self._scale, float(np.max(scale, initial=0.0, where=scale < 1e300)))
             beside = np.maximum(scale, max(SMALL * self._scale, 1e-300))
             share = np.where(needed & np.isfinite(value), value / beside, np.inf)
-        for region in self.regions if masked else []:  # a proved region is not searched again
+        for region in self.regions if masked else []:  # the search skips proved regions
             inside = (points >= np.array(region.lower)) & (points <= np.array(region.upper))
             share = np.where(inside.all(axis=1), np.inf, share)
         return np.where(np.isnan(share), 0.0, share)
 
     def _lowest(self, box: Box) -> np.ndarray:
-        """Return the point with the least margin, downhill in the domain from a box."""
+        """Search downhill from points of a box; return the domain's point with the least margin."""
         low, high = np.array(box.lower), np.array(box.upper)
         corners = np.array(list(itertools.islice(itertools.product(*zip(low, high)), 64)))
         spread = self._rng.uniform(size=(SAMPLE, len(low)))
@@ -111,7 +113,7 @@ class Equalities:
             i = int(np.argmin(share))
             if share[i] < least:
                 best, least = points[i], share[i]
-            if k == 2:  # from now on beyond the box, except for fixed coordinates
+            if k == 2:  # later rounds leave the box, except in fixed coordinates
                 fixed = low == high
                 low = np.where(fixed, low, self._domain.lower)
                 high = np.where(fixed, high, self._domain.upper)
@@ -122,7 +124,7 @@ class Equalities:
         return best
 
     def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
-        """Polish a point by Newton's method in the inner coordinates of a smooth margin."""
+        """Polish a point by Newton's method on the margin, in the coordinates `free`."""
         if self._newton is None:
             value = lambda p: self._margin(p)[0]
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
@@ -142,7 +144,7 @@ class Equalities:
         return x
 
     def find_region(self, box: Box) -> bool:
-        """Look for a point of equality in a box; return whether a region around one was proved."""
+        """Search a box for a point of equality; return whether a region around it was proved."""
         if self.spent:
             return False
         self._looks += 1
@@ -152,7 +154,7 @@ class Equalities:
         low, high = np.array(self._domain.lower), np.array(self._domain.upper)
         free = [j for j in range(len(best)) if box.lower[j] < box.upper[j]]
         found, shapes = False, list[list[int]]()
-        for share in (1e-5, 3e-2, 0.0):  # close to an end; where it is flat, less; or inside
+        for share in (1e-5, 3e-2, 0.0):  # snap coordinates to a very near end, a near end, no end
             sides = np.zeros(len(best), int)
             for j in free:
                 near = share * (high[j] - low[j])
@@ -187,7 +189,7 @@ class Equalities:
         return False
 
     def _spelled(self, point: np.ndarray, moving: list[int]) -> Iterator[tuple[Number, ...]]:
-        """Yield exact descriptions of the point, the plainest first."""
+        """Yield exact descriptions of the point's coordinates, the simplest description first."""
         ways: list[list[Number]] = []
         for j, x in enumerate(point):
             if j in moving:
@@ -207,7 +209,7 @@ class Equalities:
         yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]
 
     def settles(self, box: Box) -> bool:
-        """Tell whether the margin, written down on a box, is proved to be not negative."""
+        """Return whether the margin, as a formula, is proved to be nonnegative on a box."""
         if self._failures >= FAILURES or time.process_time() > self._until:
             return False
         found = holds_on(self._program, box, self._reading)
@@ -215,18 +217,15 @@ class Equalities:
         return found
 
     def covered(self, point: Sequence[float]) -> bool:
-        """Tell whether a point is in a region."""
+        """Return whether a point is in a proved region."""
         return any(region.holds(point, point) for region in self.regions)
 
     def holds(self, box: Box) -> bool:
-        """Tell whether a box is in a region."""
+        """Return whether a box is in a proved region."""
         return any(region.holds(box.lower, box.upper) for region in self.regions)
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return a coordinate and a value at which the end of a region cuts a box.
-
-        None without a cut.
-        """
+        """Return a coordinate and a value at which a region's face cuts a box, or None."""
         for region in self.regions:
             ends = list(zip(region.lower, region.upper, box.lower, box.upper))
             if all(c <= b and a <= d for a, b, c, d in ends):

@@ -1,4 +1,4 @@
-"""The forms that fail, with the instances on which they fail: the input of a disproof."""
+"""Find the forms that fail and their instances, and add certificates to verdicts."""
 
 import contextlib
 import tempfile
@@ -21,8 +21,8 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000
-"""Boxes that a proof may enclose, enough for the shipped domains; a larger number proves more,
-longer.
+"""Most boxes that a proof may enclose, enough for the shipped domains; a larger number proves more
+and takes longer.
 """
 
 
@@ -31,7 +31,7 @@ class Failing(NamedTuple):
 
     Attributes:
         form: the name of the form.
-        instance: the stored counterexample, or the search's instance, shrunk.
+        instance: the stored counterexample, or the shrunk instance of a search.
         size: the static part of the instance.
     """
 
@@ -41,7 +41,7 @@ class Failing(NamedTuple):
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:
-    """Return the forms that are recorded to fail and store a counterexample."""
+    """Return the forms that are expected to fail and store a counterexample."""
     return tuple(
         Failing(form.name, form.counterexample.instance, form.counterexample.size)
         for form in statement.forms
@@ -70,11 +70,9 @@ def failed_in(
 def failing_forms(
     statement: Statement, /, *, seed: int = 0, examples: Examples = NONE
 ) -> tuple[Failing, ...]:
-    """Return a statement's stored counterexamples.
+    """Return a statement's stored counterexamples, or else the violations that `falsify` finds.
 
-    Without one, the violations that `falsify` finds.
-
-    The search starts from `examples`, which earlier runs kept.
+    The search of `falsify` starts from `examples`, which earlier runs kept.
     """
     known = stored(statement)
     if known:
@@ -89,7 +87,7 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Prove every form on each of its domains; `slack`, if given, replaces the domains' slack."""
+    """Try to prove every form on its domains; a given `slack` replaces the domains' slack."""
     return tuple(
         prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES, slack=slack or None)
         for form in statement.forms
@@ -98,7 +96,7 @@ def proofs(
 
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate of a form that was proved on all its domains."""
+    """Return the verdict's certificate fields for a form that is proved on all its domains."""
     upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
@@ -112,7 +110,7 @@ def _write_theorem(
     witness_file: str,
     citation: str,
 ) -> None:
-    """Write the Rocq file beside a witness, unless it takes long or has no translation."""
+    """Write the Rocq file beside a witness, unless its translation fails or takes over 5 s."""
     as_coded = certificate.word == "disproved as coded"
     options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
     with contextlib.suppress(ValueError):
@@ -121,7 +119,7 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate of a form that is open on some domains, with the reasons."""
+    """Return the certificate fields for a form that is open on some domains, with the reasons."""
     left = [p for p in found if p.word != PROVED]
     reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
     proofs_ = [p.to_json() for p in found]
@@ -137,9 +135,9 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Add certificates to verdicts: to each that fails, and to each that is proved on its domains.
+    """Add certificates to verdicts that fail, and to verdicts of forms with domains.
 
-    The witness of a disproof stands beside the counterexamples.
+    The function writes the witness of a disproof beside the counterexamples.
 
     Args:
         statement: the statement that was judged.

@@ -1,7 +1,7 @@
-"""A claim proved on a box, or refuted at a point of it.
+"""Proofs of a claim on a box by branch and bound, or refutations at a point of the box.
 
-A proof is about the JAX program of the statement in real arithmetic. The word "proved" also needs
-float64 measurements all over the box, which use no rule of this package.
+A proof is about the statement's JAX program in real arithmetic. The word "proved" also needs
+float64 measurements all over the box, which use no rule of ball arithmetic.
 """
 
 import math
@@ -30,8 +30,8 @@ from jaxbounds.programs.balls.symmetry import reduced
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 AFTERWARDS = 2048
-"""Boxes that are still enclosed once the proof is known to fail; more boxes bound the violation
-better.
+"""Boxes that the search still encloses after the proof has failed; more boxes give a better bound
+on the violation.
 """
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
@@ -42,26 +42,26 @@ class Proof:
     """The result of branch and bound for a form on a domain.
 
     Attributes:
-        id: the statement.
-        form: its form.
+        id: the id of the statement.
+        form: the name of the form.
         word: the result. "proved on D": every instance of the domain that meets the hypotheses
-            satisfies the form up to the slack, however the program's constants round. "proved on D
-            as coded": likewise, if the floats in the program are the numbers meant. "false on D":
-            at `point` it is violated by a relative 1e-6 or more. Else "undecided".
-        domain: D in words.
-        slack: the amount by which the proved claim is weaker.
-        relative_slack: a further share of |rhs| (for an identity, of the larger side).
-        reason: the place where it is not proved.
+            satisfies the form up to the slack, even if the program's constants have rounding
+            errors. "proved on D as coded": likewise, if the constants are exactly their floats.
+            "false on D": `point` violates the form by a relative 1e-6 or more. Else "undecided".
+        domain: the name of the domain D in words.
+        slack: the absolute amount by which the proved claim is weaker than the form.
+        relative_slack: the further slack as a share of |rhs| (for an identity, of the larger side).
+        reason: the reason why the form is not proved, with the place.
         boxes: the number of enclosed boxes.
-        faces: boxes of which only a face was left, where the margin is monotone.
-        outside: boxes of which no instance meets the hypotheses.
+        faces: the number of boxes that monotonicity of the margin reduced to a face.
+        outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
-        point: the point of the chart where the form is false, or where float64 contradicts.
-        left: boxes that are open when the budget ends; give them to `prove` to go on.
-        touching: points of equality around which a Taylor polynomial proves the form.
-        looked: points of the domain at which float64 was measured as well.
-        bits: precision of the balls in bits.
-        seconds: processor time in seconds.
+        point: the point of the box at which the form is false, or float64 contradicts the proof.
+        left: the boxes that are open at the end of the budget; `prove(start=left)` continues.
+        touching: the points of equality around which a Taylor polynomial proves the form.
+        looked: the number of points that float64 measured as well.
+        bits: the precision of the balls in bits.
+        seconds: the processor time in seconds.
     """
 
     id: str
@@ -96,22 +96,22 @@ class Proof:
 
     @property
     def upto(self) -> str:
-        """Return the slack in words; empty without a slack."""
+        """The slack in words; empty without a slack."""
         if self.relative_slack:
             both = f"{number(self.slack)} and " if self.slack else ""
             return f"{both}{number(self.relative_slack)} relative"
         return number(self.slack) if self.slack else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able dict."""
+        """Return the proof as a dict for JSON."""
         return asdict(self)
 
 
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
-    """Return the function from a point to margin, larger side, stated error, and whether it counts.
+    """Return a function from a point to (margin, larger side, stated error, whether it counts).
 
-    The margin is `rhs - lhs` less the stated error, with the relative slack. The margin is not
-    negative where the form holds up to the slack.
+    The margin is `rhs - lhs` minus the stated error plus the relative slack. The form holds up to
+    the absolute slack where margin + slack >= 0. A point counts if it meets the hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -124,7 +124,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
         if statement.is_bound and (lhs.ndim or rhs.ndim):
             shapes = f"{lhs.shape} and {rhs.shape}"
             raise Refused(
-                f"both sides of a {statement.relation} must be scalars, got {shapes}. Try "
+                f"both sides of a {statement.relation} must be scalars, got shapes={shapes}. Try "
                 "jnp.max of each side"
             )
         stated = jnp.max(error)
@@ -135,7 +135,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
             printed = lhs if statement.relation == ">=" else rhs
             of = jnp.abs(printed) if statement.is_bound else scale
             least = least + _share(of, domain.relative_slack)
-        # A box is known to be finite.
+        # The coordinates of a box are finite, so they cannot make a side infinite.
         own = (asked(of, instance, size) for of in (statement.hypotheses, form.hypotheses))
         required = jnp.stack([jnp.asarray(True), *joined(*own).values()])
         return least - stated, scale, stated, jnp.all(required)
@@ -144,7 +144,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
 
 
 def _share(x: jax.Array, share: float) -> jax.Array:
-    """Return a share of a number, rounded down to 26 bits, by constants of few digits."""
+    """Return `share` times a number; a share rounded down to 26 bits is exact in balls."""
     mantissa, exponent = math.frexp(share)
     out = x * float(math.floor(mantissa * 2.0**26))
     for step in _powers(exponent - 26):
@@ -153,7 +153,7 @@ def _share(x: jax.Array, share: float) -> jax.Array:
 
 
 def _powers(exponent: int) -> list[float]:
-    """Return 2^exponent as a product of short constants."""
+    """Return factors with product 2^exponent that ball arithmetic reads as exact."""
     sign, size = (1 if exponent > 0 else -1), abs(exponent)
     return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 
@@ -173,21 +173,20 @@ def prove(
     """Try to prove one form of a statement on a domain.
 
     Args:
-        statement: a statement or its id, of relation "<=", ">=" or "=", evaluated by JAX. Kinds
-            without a deciding single instance (probability, expectation, rate, limit) are
-            undecided.
-        form: the name of one of its forms.
-        domain: the box, its chart, and the slack.
-        boxes: the number of boxes that may be enclosed.
-        seconds: the processor time after which it is undecided.
-        bits: precision of the balls in bits.
+        statement: a statement or its id; its `evaluate` must run in JAX. The kinds probability,
+            expectation, rate and limit are undecided, because no single instance decides them.
+        form: the name of one of the statement's forms.
+        domain: the box, its chart and its slack.
+        boxes: the largest number of boxes to enclose.
+        seconds: the processor time in seconds after which the form is undecided.
+        bits: the precision of the balls in bits.
         slack: a slack that replaces the domain's: absolute (1e-9), or relative ("1e-9 relative").
-        start: the boxes that an earlier proof left; the whole domain if empty.
-        progress: a function that gets the number of enclosed boxes and of open boxes.
+        start: the boxes that an earlier proof left open; if empty, the whole domain.
+        progress: a function that gets the numbers of enclosed and of open boxes.
 
     Raises:
-        Refused: if there is no such form, if the chart gives other entries, shapes or types than
-            the statement's samplers, or if the slack is no number.
+        Refused: if the form is unknown, if the chart gives other entries, shapes or types than the
+            statement's samplers, or if the slack is neither a number nor "... relative".
     """
     statement = the_statement(statement)
     domain = domain if slack is None else domain.with_slack(slack)
@@ -201,29 +200,29 @@ def prove(
             about, reason=f"no single instance decides a claim of kind {statement.kind!r}"
         )
     if statement.there_is is not None or statement.estimates:
-        return replace(about, reason="a search supports a side, of which nothing is enclosed")
+        return replace(about, reason="a search estimates a side, and has no enclosure")
     if statement.host:
-        return replace(about, reason="evaluate runs on the host, where nothing is enclosed")
+        return replace(about, reason="evaluate runs on the host, where balls enclose nothing")
     with float64_on_cpu():
         point = jnp.asarray(domain.lower)
         refuse_other_kinds(statement, claim, jax.eval_shape(domain.instance, point), domain.size)
         asked = _Asked(margin_of(statement, claim, domain), domain, tuple(start), boxes,
                        started + seconds, bits, progress)  # fmt: skip
-        readings: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+        readings: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
         for reading in readings:
             proof, widened = _search(about, asked, reading)
             if reading == "exact":
-                # The wider reading does not continue with the boxes that this reading leaves.
+                # The boxes that this reading leaves open are no start for the other reading.
                 proof = replace(proof, left=())
                 if proof.word == "false on D":
-                    proof = replace(about, reason=f"as coded it is {proof.reason}")
+                    proof = replace(about, reason=f"as coded, the form is {proof.reason}")
             if proof.word != "undecided" or proof.left or not widened:
                 break
         if proof.word == "proved on D":
             if reading == "exact":
                 proof = replace(
                     proof, word="proved on D as coded",
-                    reason="not if the program's constants are read up to their last places",
+                    reason="only if the constants of the program are exactly its floats",
                 )  # fmt: skip
             doubt = against(asked.margin, domain, statement.tolerance)
             proof = replace(proof, looked=doubt.looked)
@@ -233,7 +232,7 @@ def prove(
 
 
 class _Asked(NamedTuple):
-    """The input of a search: what to search, and for how long."""
+    """The input of a search: the margin, the domain, the boxes to start from, and the budget."""
 
     margin: Callable[[jax.Array], Any]
     domain: Domain
@@ -245,7 +244,7 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """Search once under one reading of constants; tell whether the reading widened a constant."""
+    """Search under one reading of constants; also return whether the reading widened a constant."""
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
     with precision(asked.bits):
@@ -255,7 +254,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
         except (ValueError, TypeError) as problem:
             return replace(about, reason=str(problem).splitlines()[0]), False
         equalities = Equalities(asked.margin, whole, alone, reading, asked.until)
-        # A slack that is a number is not scaled with the sides.
+        # The absolute slack must not scale with the sides.
         first = asked.start or ((whole,) if domain.slack else reduced(alone, whole, reading))
         search = BoxSearch(programs, first, equalities)
         most = asked.boxes
@@ -266,11 +265,11 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
                 search.step()
                 if asked.progress is not None:
                     asked.progress(search.boxes, len(search.todo))
-                if search.stuck:  # no proof is possible; the search still bounds the violation
+                if search.stuck:  # no proof is possible; the search now bounds the violation
                     most = min(most, search.boxes + AFTERWARDS)
         except (Undecided, NotSupported) as problem:
             reason = str(problem)
-    # Boxes that could not be enclosed are not among the open boxes.
+    # Boxes without an enclosure are not among the open boxes.
     lost = bool(reason)
     if not reason and search.false is None:
         reason = _reason(search, domain.slack) + _beyond(search, alone, reading)
@@ -290,35 +289,35 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Say where the proof is open, how large a violation may be there, and which slack would do."""
+    """Return the place where the proof is open, the largest violation there, a sufficient slack."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"
     what = (
-        f"open at {search.stuck_at}" if search.stuck_at is not None
+        f"the proof is open at {search.stuck_at}" if search.stuck_at is not None
         else f"{len(search.todo)} boxes are open at the end of the budget"
     )  # fmt: skip
     where = f"the box from {worst.box.lower} to {worst.box.upper}"
     if worst.least == -math.inf:
-        return f"{what}; no bound of the violation is known in {where}"
+        return f"{what}; ball arithmetic gives no bound on the violation in {where}"
     return (
-        f"{what}; the violation is at most {-worst.least:.3g}, which is not excluded in {where}; "
-        f"a slack of {_rounded_up(slack - worst.least):g} would do"
+        f"{what}; a violation of up to {-worst.least:.3g} is possible in {where}; "
+        f"a slack of {_rounded_up(slack - worst.least):g} would suffice"
     )
 
 
 def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
-    """Say which operation has no bound where no bound of the violation is known."""
+    """Return a clause that names an operation without a bound, if the violation has no bound."""
     if search.worst is None or search.worst.least != -math.inf:
         return ""
     if not (name := unbounded_on(program, search.worst.box, reading)):
         return ""
     return (
-        f", since the domain of {name} ends there: a box reaches beyond it by its rounding. Try a "
-        "box inside of the domain"
+        f", because its rounding reaches beyond the domain of {name}. Try a box inside of this "
+        "domain"
     )
 
 
 def _rounded_up(x: float) -> float:
-    """Round up to three digits."""
+    """Return a number rounded up to three digits."""
     return float(f"{x * 1.006:.3g}")

@@ -1,4 +1,4 @@
-"""The ball-arithmetic referee of verdicts, asked where a violation may be rounding."""
+"""The referee of verdicts: ball arithmetic decides whether a violation is only rounding."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -8,7 +8,7 @@ from jaxbounds.falsification import Referee
 
 
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Decide whether a form is certainly violated, or certainly true, on an instance."""
+    """Decide by ball arithmetic whether an instance certainly violates or satisfies a form."""
     try:
         found = confirmed(statement, form.name, instance, size)
     except ValueError as problem:
@@ -22,12 +22,12 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
 
 
 SHORT = Decimal("1e-25")
-"""The length, relative to the largest end and to one, of enclosures that overlap at an equality. A
+"""Relative length of the union of two overlapping enclosures up to which they show an equality. A
 larger value takes wider enclosures for an equality."""
 
 
 def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Whether short enclosures overlap."""
+    """Return whether two enclosures overlap and are so short that the sides count as equal."""
     if not smaller or not larger:
         return False
     try:
@@ -40,7 +40,7 @@ def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bo
 
 
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Tell whether enclosures in decimal numbers are apart, in this order."""
+    """Return whether the first enclosure lies below the second one; ends are decimal numbers."""
     if not smaller or not larger:
         return False
     try:

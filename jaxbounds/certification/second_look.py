@@ -1,7 +1,6 @@
-"""A second look at a proof: float64 all over the box, without any rule of enclosure.
+"""A second look at a proof: float64 measurements all over the box, without ball arithmetic.
 
-The second look shares the statement's own program with the proof, compiled by XLA, and nothing
-else.
+The second look and the proof share only the statement's own program, which XLA compiles here.
 """
 
 import itertools
@@ -17,20 +16,18 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""Points that are measured at once; a larger number sees more, for longer."""
+"""Points that each round measures; a larger number sees more and takes longer."""
 CORNERS = 256
-"""Corners of the box that are measured at most; a larger number sees more, for longer."""
+"""Most corners of the box to measure; a larger number sees more and takes longer."""
 ROUNDS = 6
-"""Rounds of moves from the points where the claim is closest to being false; more rounds see more,
-for longer.
-"""
+"""Rounds that move the points with the least margin; more rounds see more and take longer."""
 ULPS = 8
-"""Units in the last place by which a point is moved to measure the effect of rounding there. A
+"""Units in the last place by which the check moves a point to measure the effect of rounding. A
 larger number excuses more violations as rounding.
 """
 UNITS = 8
-"""Units in the last place of the largest number at a point that rounding may leave of a difference.
-A larger number excuses more violations as rounding.
+"""Units in the last place of the largest number in the program's evaluation. A smaller violation
+counts as rounding. A larger number excuses more violations.
 """
 
 
@@ -38,8 +35,8 @@ class Doubt(NamedTuple):
     """A reason to doubt a proof: a float64 evaluation that contradicts it.
 
     Attributes:
-        reason: one sentence; empty without a doubt.
-        point: the point of the chart.
+        reason: the contradiction in one sentence; empty without a doubt.
+        point: the point of the box that contradicts the proof.
         looked: the number of measured points.
     """
 
@@ -49,7 +46,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return the ends, their neighbours, the middle, and numbers at which functions often break."""
+    """Return the ends, their neighbours, the middle, and numbers like 0, 1, 1e-9 and integers."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -57,7 +54,7 @@ def _special(low: float, high: float) -> list[float]:
 
 
 def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
-    """Return corners, faces, lines through the middle, and the inside, more of it near the ends."""
+    """Return corners, points on lines through the middle, special points, and points inside."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     count = len(low)
     corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)
@@ -85,23 +82,23 @@ class _Measured(NamedTuple):
 
 
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
-    """Measure in float64 whether a claim that was proved on a domain is violated.
+    """Search a domain by float64 measurements for a violation of a claim that was proved there.
 
-    A small violation is rounding, and no evidence against the proof. It is small if moving the
-    point by a few units in the last place has as large an effect. It is also small if it is a few
-    units in the last place of the largest number at the point.
+    A small violation is rounding, and no evidence against the proof. A violation is small if a move
+    of the point by a few units in the last place has as large an effect. It is also small if it is
+    a few units in the last place of the largest number in the evaluation.
 
     Args:
         margin: see `jaxbounds.certification.proof.margin_of`.
         domain: the domain of the proof.
-        tolerance: the relative error that rounding may have anywhere.
+        tolerance: the relative violation that always counts as rounding.
     """
     program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
     low, high = np.array(domain.lower), np.array(domain.upper)
 
     def measured(points: np.ndarray) -> _Measured:
         parts = []
-        for start in range(0, len(points), POINTS):  # of one length, so that it compiles once
+        for start in range(0, len(points), POINTS):  # batches of equal length compile once
             index = np.minimum(np.arange(start, start + POINTS), len(points) - 1)
             found = map(np.asarray, program(jnp.asarray(points[index])))
             parts.append([f[: len(points) - start] for f in found])
@@ -125,8 +122,8 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
                 point = tuple(map(float, points[row]))
                 what = "is undefined" if np.isnan(value) else f"has the margin {value:.6g}"
                 return Doubt(
-                    "a contradiction, which is our error unless it is rounding: enclosures prove "
-                    f"the claim, in float64 it {what} at {point}",
+                    "a contradiction, by rounding or by an error of ours: enclosures prove the "
+                    f"claim, and in float64 it {what} at {point}",
                     point, looked,
                 )  # fmt: skip
         best = points[np.argsort(share)[:16]]
@@ -138,7 +135,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
 
 
 def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
-    """Tell whether changes in the last digits of the point could explain the violation."""
+    """Return whether changes in the last digits of the point could explain the violation."""
     if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)
@@ -151,7 +148,7 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
     """Return the largest finite number that the program computes at a point.
 
-    Inside a program that it calls, only arguments and results are seen.
+    The function sees only the results of a nested program, such as a loop.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [

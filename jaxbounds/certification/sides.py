@@ -1,4 +1,4 @@
-"""The sides of a statement on one instance: its arrays, and both sides as one function."""
+"""The arrays of an instance, and both sides of a form as one function."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from jaxbounds.ground.exceptions import Refused
 
 
 def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
-    """Turn numbers, lists and arrays into the arrays that `evaluate` gets.
+    """Convert the numbers, lists and arrays of an instance to the arrays that `evaluate` takes.
 
     Raises:
-        Refused: if a leaf is not finite, with its name.
+        Refused: if a leaf is not a finite number or array of numbers; the message names the leaf.
     """
     leaf = lambda x: not isinstance(x, Mapping)
     arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)
@@ -36,7 +36,7 @@ def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """Return the function from an instance to a form's sides (smaller one first) and error."""
+    """Return a function from an instance to (smaller side, larger side, error) of a form."""
 
     def sides(instance: Any) -> tuple[Any, Any, Any]:
         evaluate = on_the_host(statement) if statement.host else statement.evaluate

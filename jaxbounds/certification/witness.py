@@ -1,8 +1,8 @@
-"""Witnesses: an instance on which a claim fails, complete in itself, for any program to check.
+"""Witnesses: files with an instance on which a claim fails, for any program to check.
 
-A witness is JSON: the claim in words and formula, the hypotheses, the instance as exact numbers,
-both sides as enclosures, and a digest. Numbers are fractions ("-3/8"); enclosures are two decimal
-numbers.
+A witness is JSON: the claim in words and as a formula, the hypotheses, the instance as exact
+numbers, the enclosures of both sides, and a digest. Numbers are fractions ("-3/8"); an enclosure is
+two decimal numbers.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""Bytes of a witness at most; a larger limit reads larger files."""
+"""Bytes of the largest witness that `load_witness` reads; a larger limit reads larger files."""
 
 
 def _exact(x: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _exact(x: Any) -> dict[str, Any]:
 
 
 def digest_of(witness: Mapping[str, Any], /) -> str:
-    """Return the SHA-256 of all but the digest, as JSON with sorted keys and no spaces."""
+    """Return the SHA-256 of a witness without its digest, as JSON with sorted keys, no spaces."""
     rest = {name: value for name, value in witness.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -71,22 +71,20 @@ def witness_of(
 
 
 def save_witness(path: str | Path, witness: Mapping[str, Any], /) -> Path:
-    """Write a witness, all or nothing."""
+    """Write a witness; a write that fails leaves no partial file."""
     write_text(Path(path), json.dumps(witness, indent=1) + "\n")
     return Path(path)
 
 
 def _number(text: str) -> Fraction:
     if not re.fullmatch(r"-?\d+(/\d+)?", text):
-        raise Refused(f'number={text[:20]!r} is no fraction. Try "-3/8"')
+        raise Refused(f'number={text[:20]!r} is not a fraction. Try "-3/8"')
     return Fraction(text)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
-        raise Refused(
-            f"shape={shape!r} is no list of counts; expected non-negative integers. Try [2, 3]"
-        )
+        raise Refused(f"shape={shape!r}, expected a list of nonnegative integers. Try [2, 3]")
     return tuple(shape)
 
 
@@ -98,12 +96,12 @@ def _array(name: str, entry: Any) -> np.ndarray:
         values = [float(v) if kind == "f" else int(v) for v in numbers]
         array: np.ndarray = np.array(values, kinds[kind])
         if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
-            raise Refused(f"a number is no {array.dtype}, in entry={name!r}. Try another dtype")
+            raise Refused(f"a number of entry={name!r} is not of dtype={array.dtype}. Try another")
         return array.reshape(_shape(entry["shape"]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         raise Refused(
-            f"entry {name!r} of the instance cannot be read: {problem}, got "
-            f"type={type(entry).__name__}. Try `jaxbounds certify` again"
+            f"entry {name!r} of the instance is unreadable, type={type(entry).__name__}: "
+            f"{problem}. Try `jaxbounds certify` again"
         ) from problem
 
 
@@ -112,7 +110,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in pairs:
         if name in found:
             raise Refused(
-                f"the key {name[:20]!r} comes twice, got keys={list(found)}. Try one entry "
+                f"the key {name[:20]!r} comes twice, after keys={list(found)}. Try one entry "
                 "for each key"
             )
         found[name] = value
@@ -120,22 +118,21 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read a witness, and its instance as arrays.
+    """Read a witness; return its JSON, and its instance as arrays.
 
     Raises:
-        Refused: if the file is missing, too large, no witness, damaged (its digest does not
-            match), or holds entries that are no numbers.
+        Refused: if the file is missing, too large or not a witness, if its digest does not match
+            its contents, or if an entry of the instance is not a number.
     """
     path = Path(path)
     if not path.is_file():
         raise Refused(
-            f"no file {path}, got path={str(path)!r}. Try to give a witness that "
-            "`jaxbounds certify` wrote"
+            f"path={str(path)!r} is not a file. Try a witness that `jaxbounds certify` wrote"
         )
     if path.stat().st_size > LIMIT:
         raise Refused(
-            f"{path} has more than {LIMIT} bytes: it is no witness, "
-            f"size={path.stat().st_size}. Try a file that `jaxbounds certify` wrote"
+            f"{path} has size={path.stat().st_size}, and a witness has at most {LIMIT} bytes. "
+            "Try a file that `jaxbounds certify` wrote"
         )
     try:
         witness = json.loads(path.read_text(encoding="utf8"), object_pairs_hook=_without_repeats)
@@ -146,29 +143,29 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
         ) from problem
     if not isinstance(witness, dict) or witness.get("format") != FORMAT:
         raise Refused(
-            f"{path} is no witness: its format is not {FORMAT!r}, got "
-            f"type={type(witness).__name__}. Try a file that `jaxbounds certify` wrote"
+            f"{path} is not a witness of format={FORMAT!r}. Try a file that `jaxbounds certify` "
+            "wrote"
         )
     if witness.get("digest") != digest_of(witness):
         raise Refused(
-            f"{path}: its digest does not match its content: it was altered, "
-            f"digest={witness.get('digest')!r}. Try `jaxbounds certify` to write it again"
+            f"{path} was altered: its digest does not match, digest={witness.get('digest')!r}. "
+            "Try `jaxbounds certify` to write it again"
         )
     named = ("statement", "form", "size", "instance")
     missing = [name for name in named if name not in witness]
     if missing:
         raise Refused(
-            f"{path} lacks {', '.join(missing)}, got keys={sorted(witness)}. Try "
+            f"{path} lacks {', '.join(missing)}, and has keys={sorted(witness)}. Try "
             "`jaxbounds certify` to write it again"
         )
     size = witness["size"]
     if not isinstance(size, dict) or not all(type(n) is int for n in size.values()):
-        raise Refused(f'{path}: its size is no object of integers, size={size!r}. Try {{"n": 2}}')
+        raise Refused(f'{path} has size={size!r}, expected an object of integers. Try {{"n": 2}}')
     try:
         entries = witness["instance"].items()
         flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}
         return witness, unflatten(flat)
     except (AttributeError, ValueError) as problem:
         raise Refused(
-            f"{path}: {problem}, with format={FORMAT!r}. Try `jaxbounds certify` to write it again"
+            f"{path} is damaged, format={FORMAT!r}: {problem}. Try `jaxbounds certify` again"
         ) from problem

@@ -1,7 +1,7 @@
 """Records of a paper, in its own folder: ratios, values, sharp constants.
 
-Whoever ships or writes a paper has them beside its statements, in `records/` (of a paper in a
-single file `claims.py` in `claims-records/`), as JSON that a person reads in a difference.
+The records stand beside the paper's statements in `records/`. A paper in the single file
+`claims.py` has its records in `claims-records/`. They are JSON, so that a person can read a diff.
 """
 
 import json
@@ -17,16 +17,19 @@ RATIOS, VALUES, CONSTANTS = "ratios.json", "values.json", "constants.json"
 
 
 def place_of_records(paper: Paper, name: str, /) -> Path | None:
-    """The file of a kind of records; None if the paper is in no file."""
+    """Return the path of a paper's record file; None if the paper was not loaded from a file."""
     return None if paper.folder is None else paper.folder / name
 
 
 def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
-    """Read the records by today's ids of statements; empty without records.
+    """Read one file of a paper's records; the result is empty if the file does not exist.
 
     Args:
-        paper: as it was loaded from its file.
-        name: RATIOS, VALUES or CONSTANTS.
+        paper: a paper, loaded from its file.
+        name: the file to read: RATIOS, VALUES or CONSTANTS.
+
+    Returns:
+        The records by the current ids of their statements; a renamed statement keeps its record.
 
     Raises:
         Refused: if the file is damaged.
@@ -38,11 +41,11 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         kept = dict(json.loads(file.read_text(encoding="utf8")))
         return {current_id(name): content for name, content in kept.items()}
     except (OSError, ValueError, TypeError) as problem:
-        raise Refused(f"{file} is damaged ({problem}): record again") from problem
+        raise Refused(f"file={file} is damaged: {problem}. Try to record again") from problem
 
 
 def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
-    """Write an object as JSON, one entry a line, also for the objects inside to a depth."""
+    """Return an object as JSON, one entry a line, down to `depth` levels of nested objects."""
     inner = lambda value: (
         _lines(value, depth - 1, pad + " ") if depth > 1 and value else json.dumps(value)
     )
@@ -51,20 +54,23 @@ def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
 
 
 def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth: int = 1) -> None:
-    """Put them on record, a line a statement.
+    """Write one file of a paper's records.
 
     Args:
-        paper: as it was loaded from its file.
-        name: RATIOS, VALUES or CONSTANTS.
-        content: by statement.
-        depth: of the lines: 1 gives one to a statement, 2 to a form; a larger number makes a
-            longer file, in which a person sees more exactly what changed.
+        paper: a paper, loaded from its file.
+        name: the file to write: RATIOS, VALUES or CONSTANTS.
+        content: the records by the ids of their statements.
+        depth: levels of nesting that get lines of their own: 1 gives one line to a statement, 2 to
+            a form. A larger number makes a longer file, whose diff shows a change more exactly.
 
     Raises:
-        Refused: if the paper is in no file.
+        Refused: if the paper was not loaded from a file.
     """
     file = place_of_records(paper, name)
     if file is None:
-        raise Refused(f"paper {paper.id!r} is in no file, and has no place for records")
+        raise Refused(
+            f"paper={paper.id!r} was not loaded from a file, so its records have no folder. "
+            "Try to load PAPER from a file"
+        )
     file.parent.mkdir(parents=True, exist_ok=True)
     write_text(file, _lines(content, depth) + "\n")

@@ -135,7 +135,7 @@ STATEMENTS: Mapping[str, str] = MappingProxyType(
         "smapprox.condd.3-ties": "smapprox.condd.3.ties",
     }
 )
-"""From an old id to the id that took its place. Parts of an id stand between dots."""
+"""Maps an old id to the id that replaced it. Dots separate the parts of an id."""
 FORMS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("qstr.thm10.rate", "printed"): "derived",
@@ -146,25 +146,25 @@ FORMS: Mapping[tuple[str, str], str] = MappingProxyType(
         ("seqlength.appc.contraction", "printed"): "derived",
     }
 )
-"""From a statement and an old name of a form to its name now."""
+"""Maps a statement and an old name of its form to the form's current name."""
 _BEFORE = {now: before for before, now in STATEMENTS.items()}
 
 
 def current_id(name: str, /) -> str:
-    """Return today's id of a statement by any of its ids; an unknown name stays."""
+    """Return the current id of a statement, given its current or an old id; an unknown id stays."""
     return STATEMENTS.get(name, name)
 
 
 def current_form(statement: str, form: str, /) -> str:
-    """Return today's name of a form by any of its names; an unknown name stays.
+    """Return the current name of a form, given its current or an old name; an unknown name stays.
 
     Args:
-        statement: its id now.
-        form: as it was stored.
+        statement: the current id of the form's statement.
+        form: the name of the form in a stored file.
     """
     return FORMS.get((statement, form), form)
 
 
 def drawn_as(name: str, /) -> str:
-    """The id by which draws are keyed: the old one, so that records of this release stay valid."""
+    """Return the id that seeds the draws: the old id of a renamed statement keeps its records."""
     return _BEFORE.get(name, name)

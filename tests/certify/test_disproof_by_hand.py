@@ -119,7 +119,7 @@ def test_the_largest_stated_error_counts_and_no_error_is_none():
 @pytest.mark.parametrize("error", [balls(-1), balls(1, -1), balls(arb("nan")), balls(arb(0, 1))])
 @pytest.mark.parametrize("relation", ["<=", "="])
 def test_an_error_that_may_be_negative_decides_nothing(relation, error):
-    with pytest.raises(Undecided, match="error is negative"):
+    with pytest.raises(Undecided, match="error may be negative"):
         apart(relation, balls(4), balls(1), error)
 
 
@@ -131,9 +131,9 @@ def test_a_side_of_which_nothing_is_known_decides_nothing(relation, sides):
 
 
 def test_a_vector_is_no_side_of_a_bound():
-    with pytest.raises(NotSupported, match="scalars, got 2 entries"):
+    with pytest.raises(NotSupported, match="scalars, got entries=2"):
         apart("<=", balls(4, 4), balls(1, 1))
-    with pytest.raises(NotSupported, match="scalars, got 0 entries"):
+    with pytest.raises(NotSupported, match="scalars, got entries=0"):
         apart(">=", balls(), balls())
 
 
@@ -305,7 +305,7 @@ def test_one_hypothesis_that_the_host_computed_is_enough(
 
 @pytest.mark.parametrize("value", [np.array(1), np.array(1.0), balls(1)])
 def test_a_number_is_no_hypothesis(monkeypatch, value):
-    with pytest.raises(NotSupported, match="'mine' gives no boolean"):
+    with pytest.raises(NotSupported, match="'mine' returns dtype="):
         met_by(monkeypatch, ([{"mine": value}], False, True))
 
 
@@ -349,7 +349,7 @@ def attempt(monkeypatch, given, statement=PLAIN, margin=0.0, met=None, in_ulp=No
 
 
 FAR, NEAR, TRUE = [way(2, 1)], [way(1 + 2.0**-10, 1)], [way(1, 2)]
-AS_CODED = "not if the program's constants are read up to their last place"
+AS_CODED = "only if the constants of the program are exactly its floats"
 ON_HOST = "numbers that were computed on the host are taken as they are"
 OPEN = Met({"mine": "open"}, False)
 
@@ -471,7 +471,7 @@ def test_of_a_statement_on_the_host_the_sides_alone_are_enclosed():
 
 A_TRUTH = "the claim is true on this instance"
 TOO_NEAR = "the sides differ by less than a relative 1e-06, or their balls overlap"
-NO_ENTRY = "no entry differs certainly by a relative 1e-06"
+NO_ENTRY = "no entry of the sides certainly differs by a relative 1e-06"
 
 
 @pytest.mark.parametrize(
@@ -588,7 +588,7 @@ def test_of_what_is_only_promised_to_exist_no_instance_is_asked(monkeypatch):
     there = claim(there_is={"y": Ball("d")})
     found, tried, _ = certificate(monkeypatch, [SURE], there)
     assert (found.word, tried) == ("undecided", [])
-    assert "may be there" in found.reason
+    assert "result of a search" in found.reason
 
 
 @pytest.mark.parametrize("host", [True, False])
@@ -630,9 +630,9 @@ def test_an_instance_comes_with_its_size_or_from_the_store():
     assert disprove(statement).lhs == ("8", "8")
     assert disprove(statement, "printed", X, SIZE).lhs == ("2", "2")
     for given in ({"instance": X}, {"size": SIZE}, {}):
-        with pytest.raises(ValueError, match="stores no counterexample, got size="):
+        with pytest.raises(ValueError, match="stores no counterexample, and the call gave no"):
             disprove(PLAIN, **given)
-    with pytest.raises(ValueError, match="give instance and size"):
+    with pytest.raises(ValueError, match="Try instance="):
         disprove(statement, "printed", X)
 
 

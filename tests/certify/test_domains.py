@@ -22,7 +22,7 @@ def reason(left, right, box):
     ],
 )
 def test_the_reason_names_the_function_whose_domain_ends(left, right, box, name):
-    assert f"since the domain of {name} ends there" in reason(left, right, box)
+    assert f"its rounding reaches beyond the domain of {name}" in reason(left, right, box)
 
 
 def test_no_function_is_named_inside_of_the_domain():

@@ -308,7 +308,7 @@ def test_what_a_second_look_at_a_draw_finds(statement, finding, amount):
 
 def test_what_floats_cannot_tell_apart_is_in_the_reason():
     _, _, reason = compared(claim(LOST, lambda x: 8 * x, 0.5))
-    assert reason == "off by 1, stated 0.5"
+    assert reason == "off by 1, and error=0.5"
 
 
 def test_a_hypothesis_that_floats_wrongly_meet_is_named():
@@ -317,7 +317,7 @@ def test_a_hypothesis_that_floats_wrongly_meet_is_named():
     missed = claim(rhs=lambda x: 9 * x, hypotheses=asked, **plain)
     assert compared(missed) == ("hypothesis missed", 0.0, "small")
     out = claim(hypotheses=lambda i, s: {"small": i["x"] <= 0}, **plain)
-    assert compared(out) == ("agrees", 0.0, "this draw does not count")
+    assert compared(out) == ("agrees", 0.0, "the draw misses a hypothesis, so it does not count")
 
 
 def balls(*pairs):

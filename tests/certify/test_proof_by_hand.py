@@ -177,7 +177,7 @@ OPEN = {"word": "undecided", "reason": "open"}
 LEFT = OPEN | {"left": (HALF,)}
 FALSE = {"word": "false on D", "reason": "false at here", "point": (1.0, 1.0)}
 NOTHING = Doubt("", None, 99)
-CODED = "not if the program's constants are read up to their last places"
+CODED = "only if the constants of the program are exactly its floats"
 
 
 def said(monkeypatch, searches, doubt=NOTHING, statement=None, **options):
@@ -203,7 +203,7 @@ def said(monkeypatch, searches, doubt=NOTHING, statement=None, **options):
         ((OPEN, True), (PROVED, False), "proved on D as coded", CODED, (), 1),
         ((OPEN, True), (OPEN, False), "undecided", "open", (), 0),
         ((OPEN, True), (LEFT, False), "undecided", "open", (), 0),
-        ((OPEN, True), (FALSE, False), "undecided", "as coded it is false at here", (), 0),
+        ((OPEN, True), (FALSE, False), "undecided", "as coded, the form is false at here", (), 0),
     ],
 )
 def test_the_word_follows_from_both_readings(monkeypatch, ulp, exact, word, reason, left, looks):
@@ -255,8 +255,8 @@ def test_what_is_asked_is_handed_on(monkeypatch):
         ({"kind": "probability", "level": 0.1}, "no single instance"),
         ({"kind": "expectation"}, "no single instance"),
         ({"host": True}, "on the host"),
-        ({"estimates": {"rhs": "below"}}, "a search supports a side"),
-        ({"estimates": {"lhs": "below"}}, "a search supports a side"),
+        ({"estimates": {"rhs": "below"}}, "a search estimates a side"),
+        ({"estimates": {"lhs": "below"}}, "a search estimates a side"),
     ],
 )
 def test_what_no_box_decides_is_not_searched(monkeypatch, options, reason):
@@ -400,7 +400,7 @@ def test_where_no_proof_can_come_a_search_goes_on_for_a_while(searched, monkeypa
     stuck = {"todo": TWO, "stuck": [worst], "worst": worst, "stuck_at": (3.0, 4.0)}
     found, *_ = searched({"todo": TWO}, stuck, stuck, stuck, stuck, stuck)
     assert (found.word, found.boxes, found.left) == ("undecided", 128, ())
-    assert found.reason.startswith("open at (3.0, 4.0); the violation is at most 0.5,")
+    assert found.reason.startswith("the proof is open at (3.0, 4.0); a violation of up to 0.5 is")
     found, *_ = searched(stuck, stuck, stuck, most=64)
     assert found.boxes == 64
     found, *_ = searched(stuck | DONE)
@@ -456,6 +456,7 @@ def ended(**given):
 
 
 WHERE = "the box from (-8.0, -8.0) to (0.0, 8.0)"
+NO_BOUND = "ball arithmetic gives no bound on the violation in"
 
 
 @pytest.mark.parametrize(
@@ -465,22 +466,21 @@ WHERE = "the box from (-8.0, -8.0) to (0.0, 8.0)"
         ({}, 0.0, "no instance of the domain meets the hypotheses"),
         (
             {"worst": Open(HALF, -math.inf), "stuck_at": (1.0, 2.0)}, 0.0,
-            f"open at (1.0, 2.0); no bound of the violation is known in {WHERE}",
+            f"the proof is open at (1.0, 2.0); {NO_BOUND} {WHERE}",
         ),
         (
             {"worst": Open(HALF, -math.inf), "todo": [HALF] * 3}, 0.0,
-            f"3 boxes are open at the end of the budget; no bound of the violation is known in "
-            f"{WHERE}",
+            f"3 boxes are open at the end of the budget; {NO_BOUND} {WHERE}",
         ),
         (
             {"worst": Open(HALF, -0.25), "todo": [HALF]}, 0.5,
-            "1 boxes are open at the end of the budget; the violation is at most 0.25, which is "
-            f"not excluded in {WHERE}; a slack of 0.754 would do",
+            "1 boxes are open at the end of the budget; a violation of up to 0.25 is possible in "
+            f"{WHERE}; a slack of 0.754 would suffice",
         ),
         (
             {"worst": Open(HALF, -2.0), "stuck_at": (0.0, 0.0)}, 0.0,
-            "open at (0.0, 0.0); the violation is at most 2, which is not excluded in "
-            f"{WHERE}; a slack of 2.01 would do",
+            "the proof is open at (0.0, 0.0); a violation of up to 2 is possible in "
+            f"{WHERE}; a slack of 2.01 would suffice",
         ),
     ],
 )  # fmt: skip

@@ -292,7 +292,7 @@ def test_coverage_in_words():
         jb.Items(item)["thm2"]
     with pytest.raises(ValueError, match=r"t\.thm1"):
         jb.Items(item, item)
-    with pytest.raises(ValueError, match="must start with it: other"):
+    with pytest.raises(ValueError, match="of another paper: other"):
         jb.Paper(
             id="t", title="t", statements=(), contents=jb.Items(jb.Item(id="other.x", kind="L"))
         )

@@ -1,7 +1,8 @@
 """Disproofs and proofs on boxes as files for Rocq, whose kernel checks them (guide: `kernel`).
 
-A statement's program on an exact instance becomes scalar operations. Each operation is a definition
-and a lemma that encloses it. The hypotheses and the violated claim are theorems about them.
+The translation turns a statement's program on an exact instance into scalar operations. The file
+defines each operation, and a lemma encloses its value. The theorems state the hypotheses and the
+violation.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 OPERATIONS = 5000
-"""Operations up to which a file is written unless the caller allows more; more take longer to
+"""Most scalar operations of a file, unless the caller allows more; a larger file takes longer to
 check.
 """
 
@@ -34,23 +35,23 @@ def disproof_file(
     margin: float = MARGIN,
     seconds: float | None = None,
 ) -> RocqFile:
-    """Write the file of a disproof.
+    """Write the Rocq file of a disproof.
 
     Args:
         statement: the statement whose form is false.
         form: the name of the form.
         instance: the instance on which the form is false.
         size: the static part of the instance.
-        as_coded: whether the program's constants are read as floats. Otherwise a constant that may
-            have been rounded stands for any number near it, where the proof allows it.
+        as_coded: whether the program's constants are exactly their floats. Otherwise a constant
+            that may have been rounded stands for any number near it, if the proof allows it.
         citation: the paper's title.
-        operations: scalar operations above which the file is refused.
-        margin: the distance of the sides, relative to the larger side, that must be proved.
-        seconds: the time after which the translation ends.
+        operations: the largest number of scalar operations in the file.
+        margin: the distance of the sides, relative to the larger side, that the file proves.
+        seconds: the time in seconds after which the translation ends.
 
     Raises:
         Refused: if an operation has no translation, if the bounds leave the claim open, or if
-            there are too many operations.
+            the program has too many operations.
     """
     name = f"{statement.id} ({form})"
     try:
@@ -61,8 +62,8 @@ def disproof_file(
         file = file_of(about, citation=citation, margin=margin)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"{name} has no file for a kernel: {problem}, got form={form!r}. Try its "
-            "witness, which `jaxbounds certify` writes"
+            f"{name} has no file for a kernel, form={form!r}: {problem}. Try its witness, "
+            "which `jaxbounds certify` writes"
         ) from problem
     return _of_size(file, name, operations)
 
@@ -78,19 +79,19 @@ def proof_file(
     operations: int = OPERATIONS,
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the file of a form that was proved on a box; whether it is proved, the kernel must say.
+    """Write the Rocq file of a form on a box; only the kernel's check makes it a proof.
 
     Args:
         statement: the statement of the form.
         form: the form.
         domain: the box and its slack.
-        as_coded: whether the program's constants are read as floats.
+        as_coded: whether the program's constants are exactly their floats.
         citation: the paper's title.
-        operations: scalar operations above which the file is refused; never more than 400.
-        boxes: the number of boxes of our own proof.
+        operations: the largest number of scalar operations in the file, at most 400.
+        boxes: the number of boxes of our own proof, from which the file estimates its time.
 
     Raises:
-        Refused: as `disproof_file`.
+        Refused: as in `disproof_file`.
     """
     name = f"{statement.id} ({form.name}; D: {domain.name})"
     options: Any = {"as_coded": as_coded, "citation": citation, "boxes": boxes}
@@ -98,18 +99,17 @@ def proof_file(
         file = box_file(statement, form, domain, **options)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"{name} has no file for a kernel: {problem}, got form={form.name!r}. Try a "
-            "smaller formula"
+            f"{name} has no file for a kernel, form={form.name!r}: {problem}. Try a smaller formula"
         ) from problem
     return _of_size(file, name, operations)
 
 
 def _of_size(file: RocqFile, name: str, operations: int) -> RocqFile:
-    """Return the file, or refuse it with its number of operations and the expected time."""
+    """Return the file, or refuse it if it has more than `operations` operations."""
     if file.operations > operations:
         raise Refused(
-            f"{name} has no file for a kernel: it has {file.operations} operations, which "
-            f"may take {file.seconds:.0f} s, and operations={operations} are allowed. Try "
+            f"{name} has no file for a kernel: the file would have {file.operations} operations "
+            f"and may take {file.seconds:.0f} s, and operations={operations} is the limit. Try "
             f"--operations {file.operations}"
         )
     return file

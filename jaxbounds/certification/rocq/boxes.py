@@ -35,9 +35,9 @@ MOST = 400
 longer.
 """
 WHAT_IS_NOT_SAID = (
-    "What no kernel can say: that the definitions below are the program's operations in the "
-    "program's order, that they read floats as real numbers, and that the program means what the "
-    "paper means. Hypotheses are not used: what is proved holds on the whole box."
+    "The kernel does not check that the definitions below are the program's operations in the "
+    "program's order, that they read floats as real numbers, and that the program means the "
+    "paper's claim. The proof needs no hypotheses: the theorem holds on the whole box."
 )
 _LEMMAS = """Lemma Rmax_is a b : Rmax a b = (a + b + Rabs (a - b)) / 2.
 Proof. unfold Rmax, Rabs. destruct Rle_dec, Rcase_abs; lra. Qed.
@@ -62,11 +62,11 @@ class OnBox(NamedTuple):
 
 
 def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /) -> OnBox:
-    """Translate a form on a box.
+    """Translate the program of a form on a box to scalar operations.
 
     Raises:
         NotSupported: if an operation has no translation.
-        Undecided: if a choice of the program differs over the box.
+        Undecided: if the program takes different branches at points of the box.
     """
     size = Size(dict(domain.size))
     sides = sides_of(statement, form, size)
@@ -82,7 +82,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
         errors = set(lifted(error, ledger).ravel())
     if len(errors) != 1:
         raise NotSupported(
-            f"errors that differ from entry to entry, {len(errors)=}. Try one error for all entries"
+            f"Sides.error differs between entries, {len(errors)=}. Try one error for all entries"
         )
     (off,) = errors
     pairs = list(dict.fromkeys(zip(lhs.ravel(), rhs.ravel())))
@@ -96,7 +96,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
 
 
 def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
-    """Return the coordinates, with points inside of the box at which choices are tried."""
+    """Return the coordinates as parameters, with sample points at which branches are tried."""
     rng, made = np.random.default_rng(0), []
     for i, (low, high) in enumerate(zip(domain.lower, domain.upper)):
         shares = [Fraction(float(v)) for v in rng.uniform(0.01, 0.99, SAMPLES)]
@@ -106,7 +106,7 @@ def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
 
 
 def _needed(numbers: Sequence[Real]) -> list[Real]:
-    """Return the definitions on which numbers rest, in order."""
+    """Return all definitions that the given numbers use, in order."""
     found: dict[int, Real] = {}
     stack = list(numbers)
     while stack:
@@ -119,7 +119,7 @@ def _needed(numbers: Sequence[Real]) -> list[Real]:
 
 
 def _script(about: OnBox, numbers: Sequence[Real], *unfolded: str) -> str:
-    """Write a proof: unfold all, replace extrema, name parameters, let `interval` cut the box."""
+    """Write the script of a proof: unfold definitions, name parameters, call `interval`."""
     inner = _needed(numbers)
     names = [x.name for x in reversed(inner) if x.operation != "variable"]
     constants = [x for x in inner if x.operation == "variable" and x not in about.parameters]
@@ -151,23 +151,24 @@ def box_file(
     citation: str = "",
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the file of a form on a box.
+    """Write the Rocq file of a form on a box.
 
     Args:
         statement: the statement of the form.
         form: the form.
         domain: the box and its slack.
-        as_coded: whether the program's constants are read as floats.
+        as_coded: whether the program's constants are exactly their floats.
         citation: the paper's title.
-        boxes: the number of boxes of our own proof, from which the time is estimated.
+        boxes: the number of boxes of our own proof, from which the file estimates its time.
 
     Raises:
         NotSupported: if an operation has no translation, or the formula is too large for one goal.
-        Undecided: if a choice of the program differs over the box.
+        Undecided: if the program takes different branches at points of the box.
     """
     if domain.relative_slack:
         raise NotSupported(
-            f"a relative slack, relative_slack={domain.relative_slack}. Try an absolute slack"
+            f"the file needs an absolute slack, got relative_slack={domain.relative_slack}. "
+            "Try slack=1e-9"
         )
     about = on_box(statement, form, domain, "exact" if as_coded else "ulp")
     numbers = [x for pair in about.pairs for x in pair] + [about.error]
@@ -176,14 +177,14 @@ def box_file(
     count = sum(x.operation.cost for x in inner if x.operation != "variable")
     if count > MOST:
         raise NotSupported(
-            f"a formula of {count} operations, more than {MOST}, for one goal, "
-            f"form={form.name!r}. Try a smaller formula"
+            f"the formula of form={form.name!r} has {count} operations, and one goal takes at most "
+            f"{MOST}. Try a smaller formula"
         )
     lines = list(_definitions(about, inner))
     for i, c in enumerate(ways):
         goal = f"{c.left.shown(PLUS)} - {c.right.shown(MINUS)} {c.sign} 0"
         if c.sign == "=":
-            raise Undecided("an equality that the program asks for on a box")
+            raise Undecided("the program compares numbers for equality on the box")
         lines += [
             f"Lemma way_{i + 1} : {goal}.",
             f"Proof. {_script(about, (c.left, c.right))} Qed.",
@@ -229,10 +230,10 @@ def _definitions(about: OnBox, inner: Sequence[Real]) -> Iterator[str]:
 
 
 def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
-    """Yield a claim for every entry, and the theorem about all entries together.
+    """Yield a lemma for every entry, and the theorem about all entries together.
 
     Raises:
-        NotSupported: if nothing is left to prove.
+        NotSupported: if both sides have the same formula, so that nothing is left to prove.
     """
     words, names, claims = fraction_text(slack), list[str](), list[str]()
     error = "" if about.error.exact == 0 else f" + {about.error.shown(TIMES)}"
@@ -252,7 +253,7 @@ def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
         yield f"Proof. apply Rminus_le. {script} Qed."
     if not names:
         raise NotSupported(
-            f"both sides are written alike, relation={relation!r}: there is nothing to "
+            f"both sides of relation={relation!r} have the same formula, so nothing is left to "
             "prove. Try another form"
         )
     if about.error.exact is None:

@@ -1,4 +1,4 @@
-"""The text of a file for Rocq: head, instance, hypotheses, sides, and the theorem last."""
+"""Writer of a Rocq file: head, instance, hypotheses, sides, and the theorem at the end."""
 
 import hashlib
 import json
@@ -21,15 +21,15 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Place, Real
 from jaxbounds.programs.balls.values import Reading
 
 WHAT_IS_NOT_SAID = (
-    "What no kernel can say: that the definitions below are the program's operations in the "
-    "program's order (they were written down from its trace, entry by entry; what depends on "
-    "shapes and integers alone, or was computed by Python before, stands as a number), that they "
-    "read floats as real numbers, and that the program means what the paper means. The lines of "
-    "the program stand beside them."
+    "The kernel does not check that the definitions below are the program's operations in the "
+    "program's order, that they read floats as real numbers, and that the program means the "
+    "paper's claim. We wrote the definitions from the program's trace, entry by entry, with the "
+    "lines of the program beside them. A value that depends on shapes and integers alone, or that "
+    "Python computed before the trace, stands as a number."
 )
 _READ: dict[Reading, str] = {
-    "exact": "The program's constants are the floats that they are.",
-    "ulp": "The program's constants that may have been rounded are variables.",
+    "exact": "The program's constants are exactly their floats.",
+    "ulp": "Constants of the program that may have been rounded are variables.",
 }
 _WHOLE = ("Zfloor", "Zceil", "ZnearestE")
 _LEMMAS = {
@@ -46,16 +46,16 @@ _LEMMAS = {
 
 
 def place_comment(place: Place, /) -> str:
-    """Return a comment with the place of an operation in the program."""
+    """Return a comment that names the file and line of an operation in the program."""
     return comment(f"{place.file}:{place.line}, {place.function}: {place.code}")
 
 
 class Contents:
-    """The lines of a file, each definition before its use, and only once.
+    """Collects the lines of a file; it writes each definition once, before its first use.
 
     Attributes:
         lines: the lines so far.
-        operations: the number of written operations.
+        operations: the number of operations in the lines.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -66,11 +66,11 @@ class Contents:
         self._place: Place | None = None
 
     def add(self, *lines: str) -> None:
-        """Append lines unchanged."""
+        """Append lines without changes."""
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:
-        """Define numbers, their operands, and earlier choices, in order."""
+        """Write the definitions of numbers, of their operands and of earlier branches, in order."""
         wanted: dict[int, Real | Choice] = {}
         stack = list(numbers)
         while self._pending and self._pending[0].order <= choices_until:
@@ -107,7 +107,7 @@ class Contents:
 
 
 def digest_of(about: Translated, /) -> str:
-    """Return the SHA-256 of statement, form, size and exact instance."""
+    """Return the SHA-256 of the statement's id, the form, the size and the exact instance."""
     entries = {
         name: [str(x.exact) for x in values.ravel()] for name, values in about.instance.items()
     }
@@ -128,7 +128,7 @@ def _instance(about: Translated) -> Iterator[str]:
 
 
 def variables_of(reals: Iterable[Real], /) -> Iterator[str]:
-    """Yield the variables and their bounds."""
+    """Yield the lines that declare variables and their bounds."""
     for x in reals:
         assert x.bounds is not None
         low, high = map(decimal_text, x.bounds)
@@ -144,7 +144,7 @@ def _hypotheses(about: Translated, contents: Contents) -> None:
     contents.add("", comment(f"2. The hypotheses. {about.statement.assumptions}".strip()))
     named = list(about.hypotheses.items())
     if not named:
-        contents.add(comment("There are none."))
+        contents.add(comment("The form has no hypotheses."))
     taken: dict[str, int] = {}
     for i, (name, fact) in enumerate(named):
         last = i == len(named) - 1
@@ -155,7 +155,7 @@ def _hypotheses(about: Translated, contents: Contents) -> None:
         lemma += f"_{taken[lemma]}" if taken[lemma] > 1 else ""
         contents.add("", comment(f"Hypothesis: {name}."))
         if not fact.because:
-            contents.add(comment("It rests on shapes, integers and literals alone."))
+            contents.add(comment("This hypothesis depends on shapes, integers and literals alone."))
             continue
         contents.lemmas += len(fact.because)
         contents.operations += len(fact.because)
@@ -184,7 +184,7 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
     off = not (error.is_literal and error.exact == 0)
     if off:
         contents.add(
-            comment("By how much, as the statement says, rounding may move their difference."),
+            comment("The statement's bound on the rounding error of their difference."),
             f"Definition error : R := {error.shown()}.",
         )
     names = ("lhs", "rhs", "error")[: 2 + off]
@@ -194,7 +194,7 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
     if margin:
         contents.add(
             "",
-            comment("They are apart by a millionth of either."),
+            comment("The sides differ by at least a millionth of each side."),
             "Lemma by_a_millionth :\n"
             f"  {beyond} >= Rabs lhs / 10 ^ 6 /\\ {beyond} >= Rabs rhs / 10 ^ 6.",
             f"Proof. {script} split; apply Rminus_ge; enclosed. Qed.",
@@ -217,7 +217,7 @@ def _claim(about: Translated, contents: Contents, margin: float) -> None:
 
 
 def seconds_of(text: str, /) -> float:
-    """Estimate a kernel's seconds on one core of a laptop: a start, and a share per proof."""
+    """Estimate the kernel's time in seconds on one core of a laptop from the number of proofs."""
     exact = text.count(" lra. Qed.")
     tactics = text.count("enclosed. Qed.") + text.count("enclosed. }")
     return 1.5 + 0.005 * exact + 0.03 * tactics + 0.005 * text.count(" use ")
@@ -247,7 +247,7 @@ def _head(about: Translated, citation: str, body: Mapping[str, Any]) -> Iterator
 
 
 class RocqFile(str):
-    """The text of a file that a kernel checks; see the guide's page `kernel`.
+    """The text of a file that Rocq's kernel checks; see the guide's page `kernel`.
 
     Attributes:
         operations: the number of scalar operations and comparisons in the file.
@@ -264,9 +264,10 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     """Write the file of a translated disproof.
 
     Args:
-        about: the translation.
+        about: the translated disproof.
         citation: the paper's title.
-        margin: a lemma says that the sides are a millionth apart, unless the margin is zero.
+        margin: the relative margin of the disproof; unless it is zero, a lemma says that the sides
+            differ by a millionth.
     """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))
@@ -275,7 +276,7 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     if free:
         contents.add("", "Section Instance.")
     if rounded:
-        words = "Constants of the program that may have been rounded: any so near will do."
+        words = "Constants of the program that may have been rounded: any near value will do."
         variables = [x for x in ledger.reals if x.operation == "variable"]
         contents.add("", comment(words), *variables_of(variables))
     _hypotheses(about, contents)

@@ -1,4 +1,4 @@
-"""A disproof as a theorem: exact instance, hypotheses and both sides in a ledger."""
+"""Translate a disproof to scalar operations: exact instance, hypotheses and both sides."""
 
 import math
 from collections.abc import Mapping
@@ -24,28 +24,28 @@ from jaxbounds.programs.balls.rocq.translation import Translator, translated
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
-"""Decimal digits of the bounds, tried in turn."""
+"""Decimal digits of the bounds; the translation tries each in turn."""
 BITS = 320
-"""Precision of the balls in bits; a larger number gives sharper bounds, for longer."""
-READINGS: tuple[Reading, ...] = ("ulp", "exact")  # the first contains the second
+"""Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
+READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
 
 
 @dataclass(frozen=True, eq=False)
 class Translated:
-    """The translated disproof that a file states.
+    """A translated disproof, from which a file is written.
 
     Attributes:
         statement: the statement whose form is false.
         form: the form.
         size: the static part of the instance.
-        instance: the recorded leaves by name, each an array of numbers.
-        ledger: all numbers and comparisons.
+        instance: the leaves of the instance by name, each an array of exact numbers.
+        ledger: the record of all numbers and comparisons, in the order of the program.
         hypotheses: the hypotheses by name.
-        opened: the time on the ledger's clock at which the sides begin.
-        lhs: the left side; for an equation its entry that differs.
-        rhs: the right side.
+        opened: the position in the ledger at which the operations of the sides begin.
+        lhs: the left side; for an equation, its entry that differs.
+        rhs: the right side; for an equation, its entry that differs.
         error: the stated error of the sides.
-        entry: the index in the flattened sides of an equation; -1 where they are scalars.
+        entry: the index of that entry in the flattened sides; -1 for scalar sides.
         reading: the reading of the program's constants.
     """
 
@@ -77,11 +77,11 @@ def theorem_of(
     """Translate a disproof.
 
     Raises:
-        NotSupported: if an operation has no translation, with its name.
+        NotSupported: if an operation has no translation; the message names it.
         Undecided: if the bounds leave the disproof open.
     """
     static = Size(dict(size))
-    problem: Exception = NotSupported("nothing was tried")
+    problem: Exception = NotSupported("readings=() leaves nothing to try. Try READINGS")
     with float64_on_cpu():
         given = fitted(statement, form, arrays_of(instance, statement.host), static)
         for reading in readings:
@@ -149,11 +149,11 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
     facts = lifted(value, ledger).ravel()
     if not all(isinstance(f, Fact) for f in facts):
         raise NotSupported(
-            f"the hypothesis {name!r} gives no boolean, type={type(value).__name__}. Try a "
-            "comparison, such as a <= b"
+            f"the hypothesis {name!r} returns type={type(value).__name__}, expected booleans. Try "
+            "a comparison, such as a <= b"
         )
     if not all(f.truth for f in facts):
-        raise Undecided(f"the hypothesis {name!r} is missed")
+        raise Undecided(f"the instance misses the hypothesis {name!r}")
     return Fact(True, tuple(dict.fromkeys(c for f in facts for c in f.because)), ledger)
 
 
@@ -161,7 +161,7 @@ def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
     """Return the largest stated error."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
-            raise Undecided("Sides.error is negative, or not a number")
+            raise Undecided("Sides.error may be negative or NaN")
     if not len(errors):
         return ledger.literal(0)
     return max(errors, key=lambda e: float(e.ball.upper()))
@@ -175,17 +175,17 @@ def _apart(
         left, right = np.broadcast_arrays(left, right)
     if relation == "<=" and len(left) != 1:
         raise NotSupported(
-            f"both sides of a <= must be scalars, got {len(left)} entries. Try jnp.max of each side"
+            f"both sides of a <= must be scalars, got entries={len(left)}. Try jnp.max of each side"
         )
     for x in (*left, *right):
         if x.why:
             raise NotSupported(
-                f"a side is none: {x.why}, with relation={relation!r}. Try an instance where "
-                "it is defined"
+                f"a side of relation={relation!r} is undefined: {x.why}. Try an instance on which "
+                "the side is defined"
             )
         if not x.ball.is_finite():
             raise NotSupported(
-                f"a side is infinite, which is no real number, with relation={relation!r}. "
+                f"a side of relation={relation!r} is infinite, and a file takes real numbers only. "
                 "Try another instance"
             )
     size = lambda x: abs(x.ball).upper()
@@ -197,5 +197,5 @@ def _apart(
         if gap > best:
             best, where = gap, i
     if where < 0 or not best > 0 or not best >= margin * scale:
-        raise Undecided("the bounds leave it open whether the sides are apart")
+        raise Undecided("the bounds of both sides are too wide to decide the claim")
     return left[where], right[where], where if len(left) > 1 else -1

@@ -1,7 +1,7 @@
 """Sets that instances come from, as objects: `jb.Ball(1, "d")`, `jb.OperatorNorm(1, ("m", "n"))`.
 
-One object gives the draws, the projection, the hypothesis by name, extreme points and moves for a
-search, and coordinates for proofs. Sizes are named: "d", ("n", "2*d"), R="sqrt(d)".
+A set draws its points, projects onto itself, tests membership, gives extreme points and moves to a
+search, and coordinates to a proof. Shapes and radii may name sizes: "d", ("n", "2*d"), "sqrt(d)".
 """
 
 from jaxbounds.claims.sets.base import Chart, Set

@@ -1,4 +1,4 @@
-"""Base class of the sets: their points are drawn, moved, projected, tested, listed and mapped."""
+"""Base class of the sets: it draws, moves, projects, tests, lists and parametrises points."""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,22 +15,22 @@ from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
 from jaxbounds.ground.exceptions import Refused
 
 ROUNDING = 1e-12
-"""Relative error up to which a point outside of a set counts as inside: that of rounding."""
+"""Relative rounding error: a point that misses a set by a larger share counts as outside."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
-"""As factors: a small constant by itself may be read as zero, where digits are certified."""
+"""The tolerance as factors, because ball arithmetic may read a constant like 1e-12 as zero."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
-"""A set of at most so many points is enumerated."""
+"""Points of the largest set that is enumerated; a larger number takes more memory and time."""
 
 
 class Chart(NamedTuple):
     """Coordinates in a box that reach every point of a set, or of a part of it.
 
     Attributes:
-        part: which part, in words; empty where it is all of it.
-        lower: the least coordinates.
-        upper: the greatest.
-        point: from coordinates of shape (k,) to the point.
+        part: the name of the part that the chart reaches; empty if it reaches the whole set.
+        lower: the least value of each coordinate.
+        upper: the greatest value of each coordinate.
+        point: the function that maps coordinates of shape (k,) to a point of the set.
     """
 
     part: str
@@ -40,11 +40,11 @@ class Chart(NamedTuple):
 
 
 CORNERS = 256
-"""Extreme points of a set up to which all are tried; more decide larger sets, for longer."""
+"""Extreme points of the largest set whose corners are all listed; a larger number takes longer."""
 
 
 def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
-    """Return the digits of numbers in a base, highest first, shape (rows, places)."""
+    """Return the digits of whole numbers in a base, highest digit first, shape (rows, places)."""
     left, found = np.asarray(rows, np.int64), list[np.ndarray]()
     for _ in range(places):
         left, last = np.divmod(left, base)
@@ -53,17 +53,17 @@ def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
 
 
 def modules(x: Any) -> Any:
-    """Return NumPy for NumPy's arrays, which are on the host, else `jax.numpy`."""
+    """Return the module that computes with `x`: `numpy` for NumPy arrays, else `jax.numpy`."""
     return np if isinstance(x, np.ndarray | np.generic) else jnp
 
 
 def agrees(x: Any, value: Any) -> Any:
-    """Whether nonnegative numbers are a value, up to rounding."""
+    """Whether each nonnegative number in `x` equals `value` up to rounding."""
     return (x >= value * LESS) & (x <= value * MORE)
 
 
 def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draw signs on a random set of entries, zero elsewhere; their number is log-uniform."""
+    """Draw signs on random entries and zero elsewhere; the number of signs is log-uniform."""
     share, places = jax.random.split(key)
     return signs_at(
         jax.random.uniform(places, shape, minval=-1.0, maxval=1.0), jax.random.uniform(share)
@@ -71,9 +71,13 @@ def supports(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
 
 
 def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
-    """The same from numbers: `places` in [-1, 1) say where and which, `share` in [0, 1) how many.
+    """Return an array of signs and zeros that uniform random numbers determine.
 
-    One number for place and sign: a permutation would be sorted, which takes long to compile.
+    Args:
+        places: one number in [-1, 1) for each entry: the entries nearest to 0 get their own sign.
+        share: a number in [0, 1) that sets how many entries get a sign: a larger one sets more.
+
+    A random permutation could choose the entries too, but a sort takes long to compile.
     """
     most, away = jnp.exp((share - 1) * math.log(max(places.size, 1))), jnp.abs(places)
     chosen = (away <= most) | (away == jnp.min(away, initial=1.0))
@@ -82,18 +86,18 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
 
 @dataclass(frozen=True)
 class Set(ABC):
-    """One set of arrays; its shape and numbers may name sizes.
+    """A set of arrays; its shape and its numbers may name sizes.
 
-    One object gives what a statement over it needs: draws that reach its boundary, the projection
-    onto it, the hypothesis by name, its extreme points, moves for a search, and coordinates for
-    proofs. Every method takes the size (a dict) that the names refer to.
+    A set gives a statement all that it needs: draws that reach the boundary, a projection, a test
+    of membership, extreme points, moves for a search, and coordinates for proofs. Every method
+    takes `size`, the dict that gives each name its number.
     """
 
     convex: ClassVar[bool] = True
-    """Whether it is; then `project` gives the nearest point, unless its docstring says else."""
+    """Whether the set is convex. If so, `project` returns the nearest point, or says otherwise."""
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """The shape of its points at a size."""
+        """Return the shape of the set's points at a size."""
         return shape_of(getattr(self, "shape", ()), size)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -109,33 +113,34 @@ class Set(ABC):
 
     @abstractmethod
     def project(self, x: Any, size: Size) -> Any:
-        """Return a point of the set near `x`; a point of the set stays as it is."""
+        """Return a point of the set near `x`; the method leaves a point of the set unchanged."""
 
     @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Whether `x` is in the set, up to rounding (1e-12 of its size); by the words for it."""
+        """Test whether `x` is in the set up to rounding (1e-12): {condition in words: bool}."""
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw an extreme point.
 
         Raises:
-            Refused: if it has none, as the whole space.
+            Refused: if the set has no extreme point, like the whole space.
         """
-        raise Refused(f"{self!r} has no extreme points")
+        raise Refused(f"set={self!r} has no extreme points. Try `draw`")
 
     def vertices(self, key: jax.Array, size: Size, count: int = 16) -> jax.Array:
         """Draw extreme points, shape (count, *shape).
 
         Raises:
-            Refused: if it has none.
+            Refused: if the set has no extreme point.
         """
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
         """Return points of the set to try beside `x` in a search, shape (6, *shape).
 
-        Its negative, one sign flipped, one entry left out, one entry (or row) copied onto another,
-        all entries of one absolute value, and what lies farthest out in its direction.
+        The first three are -x, x with one sign flipped, and x with one entry set to 0. The others
+        are x with one entry (or row) copied onto another, x with all entries of one absolute value,
+        and a far multiple of x. The method projects each onto the set.
         """
         flip, out, copy = jax.random.split(key, 3)
         x = jnp.asarray(x)
@@ -169,7 +174,7 @@ class Set(ABC):
         """
         every = self.every(size)
         if every is None:
-            raise Refused(f"{self!r} has points without numbers. Try `draw`")
+            raise Refused(f"set={self!r} does not number its points. Try `draw`")
         return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
@@ -177,12 +182,12 @@ class Set(ABC):
         return None
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return coordinates that together reach every point.
+        """Return charts that together reach every point of the set.
 
         Raises:
-            Refused: if none are known.
+            Refused: if the library knows no coordinates for the set.
         """
-        raise Refused(f"no coordinates are known for {self!r}: write a Domain by hand")
+        raise Refused(f"set={self!r} has no known coordinates. Try to write a Domain by hand")
 
     def _refuse(self, *numbers: Number) -> None:
         for number in numbers:
@@ -190,18 +195,20 @@ class Set(ABC):
         shape: Shape = getattr(self, "shape", ())
         for axis in shape if isinstance(shape, tuple) else (shape,):
             if not isinstance(axis, int | str) or isinstance(axis, bool):
-                raise Refused(f"a shape is sizes by name or whole numbers, as ('n', 3): {shape}")
+                raise Refused(
+                    f"shape={shape!r}: expected names of sizes or whole numbers. Try ('n', 3)"
+                )
             refuse(axis)
 
     def _radius(self, size: Size) -> float:
         radius = number_of(self.R, size)  # type: ignore[attr-defined]
         if not 0 < radius < math.inf:
-            raise Refused(f"{self!r}: its radius must be positive and finite, got {radius}")
+            raise Refused(f"{self!r} has radius={radius}, expected a positive finite number. Try 1")
         return float(radius)
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Return coordinates of a product of sets from the coordinates of each set."""
+    """Return charts of a product of sets: one for each combination of the sets' charts."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

@@ -1,4 +1,4 @@
-"""Stacks of points of one set: each row on a sphere, each matrix orthogonal."""
+"""Stacks of points that all belong to one set, such as rows on a sphere."""
 
 import itertools
 import math
@@ -16,16 +16,16 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Each(Set):
-    """Arrays of `count` points of one set, stacked: jb.Each(jb.Sphere(1, "d"), "n")."""
+    """Arrays that stack `count` points of the set `one`: jb.Each(jb.Sphere(1, "d"), "n")."""
 
     one: Set
     count: int | str = "n"
 
     def __post_init__(self) -> None:
-        """Refuse what is no set, and a count that is none."""
+        """Refuse a `one` that is not a set, and a `count` that is not a size or a whole number."""
         if not isinstance(self.one, Set):
             raise TypeError(
-                f"Each is of one set, as Each(jb.Sphere(1, 'd'), 'n'): {self.one!r:.60}"
+                f"Each got one={self.one!r:.60}, expected a set. Try Each(jb.Sphere(1, 'd'), 'n')"
             )
         if not isinstance(self.count, int | str) or isinstance(self.count, bool):
             raise Refused(
@@ -35,18 +35,18 @@ class Each(Set):
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
-        """Whether the one set is."""
+        """Whether the set `one` is convex; then the stacks form a convex set, too."""
         return self.one.convex
 
     def _rows(self, size: Size) -> int:
         return shape_of(self.count, size)[0]
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the shape: a leading axis, then the shape of one point."""
+        """Return the shape of a stack: a leading axis, then the shape of one point."""
         return (self._rows(size), *self.one.shape_at(size))
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        """Return the laws of drawing: each point by its own law, or all points equal."""
+        """Return two laws: the first draws independent points, the second repeats one point."""
         split = lambda key: jax.random.split(key, shape[0])
         apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
         alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)
@@ -59,7 +59,7 @@ class Each(Set):
         return jax.vmap(lambda row: self.one.project(row, size))(x)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test each point by the hypotheses of the one set."""
+        """Test whether each point is in the set `one`."""
         words = f"each {name}_i"
         if not isinstance(x, np.ndarray):
             found = jax.vmap(lambda row: self.one.meets(row, size, words))(x)
@@ -71,12 +71,12 @@ class Each(Set):
         """Draw an extreme point for each row.
 
         Raises:
-            Refused: if the one set has none.
+            Refused: if the set `one` has no extreme point.
         """
         return self.one.vertices(key, size, self._rows(size))
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """Return candidates: one point moved by its set's rules, or all entries moved together."""
+        """Return candidates for a search: one point of `x` moved, or the whole array moved."""
         if not x.size:
             return jnp.stack([x] * 6)
         at, own, all_of = jax.random.split(key, 3)
@@ -88,18 +88,18 @@ class Each(Set):
         return jnp.concatenate([jax.vmap(lambda new: x.at[row].set(new))(moved), *together])
 
     def cardinality(self, size: Size) -> int | None:
-        """Return the number of points of the one set to the power of the rows."""
+        """Return the number of stacks: the number of points of `one`, to the power of the rows."""
         one = self.one.cardinality(size)
         return None if one is None else int(one ** self._rows(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers; the last row changes fastest."""
+        """Return the stacks with these numbers; the last row changes fastest."""
         of_each = digits(rows, self.one.cardinality(size) or 1, self._rows(size))
         points = self.one.numbered(of_each.ravel(), size)
         return points.reshape((len(of_each), *self.shape_at(size)))
 
     def every(self, size: Size) -> np.ndarray | None:
-        """Return all points of the set if at most 4096, else None."""
+        """Return all stacks if there are at most 4096, else None."""
         points, rows = self.one.every(size), self._rows(size)
         if points is None or rows * math.log(max(len(points), 1)) > math.log(MOST) + 1e-9:
             return None
@@ -107,10 +107,10 @@ class Each(Set):
         return points[np.array(chosen, int).reshape(len(chosen), rows)]
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return the coordinates of each point, one after the other.
+        """Return charts whose coordinates are the coordinates of each point, one after the other.
 
         Raises:
-            Refused: if none are known of the one set.
+            Refused: if the library knows no coordinates for the set `one`.
         """
         return tuple(
             _stacked(parts, self.shape_at(size))

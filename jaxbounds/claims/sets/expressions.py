@@ -1,4 +1,4 @@
-"""Numbers and shapes that are given by the names of sizes: "d", ("n", "2*d"), "sqrt(d)"."""
+"""Numbers and shapes as expressions of named sizes: "d", ("n", "2*d"), "sqrt(d)"."""
 
 import ast
 import math
@@ -8,24 +8,24 @@ from collections.abc import Mapping
 from jaxbounds.ground.exceptions import Refused
 
 Number = float | str
-"""A number, or an expression of sizes: names, numbers, + - * / ** and sqrt, log, exp."""
+"""A number, or an expression of sizes: names, numbers, + - * / // ** and sqrt, log, exp."""
 Shape = int | str | tuple[int | str, ...]
-"""An axis or several; () is a scalar. Each a whole number or an expression of sizes."""
+"""One axis or several, each a whole number or an expression of sizes; () is a scalar's shape."""
 Size = Mapping[str, float]
-"""The static part of an instance by name."""
+"""Numbers by name: the static part of an instance."""
 
 MOST = 2.0**1000
-"""The largest absolute value of a whole power: larger ones take for ever and are no float."""
+"""Largest absolute value of a power in an expression; larger integers would overflow a float."""
 
 
 def _power(base: float, exponent: float) -> float:
     """Return a power, or refuse a power that is too large for a float.
 
     Raises:
-        Refused: then.
+        Refused: if the power exceeds MOST.
     """
     if abs(base) > 1 and exponent > 0 and exponent * math.log2(abs(base)) > math.log2(MOST):
-        raise Refused(f"{base}**{exponent} is larger than {MOST:.0e}")
+        raise Refused(f"power={base}**{exponent} exceeds {MOST:.0e}. Try a smaller exponent")
     return operator.pow(base, exponent)
 
 
@@ -51,7 +51,9 @@ def _value(node: ast.expr, size: Size | None, text: str) -> float:
                 return size[name]
             except KeyError:
                 known = ", ".join(size) or "nothing"
-                raise Refused(f"no size {name!r} for {text!r}: the sizes give {known}") from None
+                raise Refused(
+                    f"expression={text!r} names no size={name!r}. Try one of: {known}"
+                ) from None
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_value(inner, size, text)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
@@ -61,31 +63,32 @@ def _value(node: ast.expr, size: Size | None, text: str) -> float:
             found = _value(inner, size, text)
             return found if size is None else _CALLS[name](found)
     raise Refused(
-        f"{text!r} is no expression of sizes: names and numbers, + - * / ** and sqrt, log, exp"
+        f"expression={text!r} holds more than names and numbers, + - * / // ** and sqrt, log, exp. "
+        "Try '2*d'"
     )
 
 
 def refuse_other_expressions(what: Number, /) -> None:
-    """Refuse what is neither a number nor an expression; names are not looked up.
+    """Refuse a value that is neither a number nor an expression; a name may be of any size.
 
     Raises:
-        Refused: saying what an expression may hold.
+        Refused: if the value is another one; the message says what an expression may hold.
     """
     if isinstance(what, str):
         try:
             parsed = ast.parse(what, mode="eval").body
         except SyntaxError:
-            raise Refused(f"{what!r} is no expression of sizes, as 'd' or '2*d'") from None
+            raise Refused(f"expression={what!r} cannot be parsed. Try 'd' or '2*d'") from None
         _value(parsed, None, what)
     elif isinstance(what, bool) or not isinstance(what, int | float) or math.isnan(what):
-        raise Refused(f"a number or an expression of sizes is needed, got {what!r}")
+        raise Refused(f"value={what!r}: expected a number or an expression of sizes. Try 1 or 'd'")
 
 
 def number_of(what: Number, size: Size, /) -> float:
     """Return the value of an expression at a size.
 
     Raises:
-        Refused: if it is no expression, or names a size that there is not.
+        Refused: if the text is not an expression, or names a size that `size` lacks.
     """
     if not isinstance(what, str):
         return what
@@ -93,14 +96,14 @@ def number_of(what: Number, size: Size, /) -> float:
 
 
 def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
-    """Return the shape at a size.
+    """Return a shape with each expression replaced by its value at a size.
 
     Raises:
-        Refused: if an axis is not a whole number from 0 on.
+        Refused: if an axis is not a nonnegative whole number.
     """
     axes = shape if isinstance(shape, tuple) else (shape,)
     found = [number_of(axis, size) for axis in axes]
     for axis, length in zip(axes, found):
         if length != int(length) or length < 0:
-            raise Refused(f"an axis is a whole number from 0 on, but {axis!r} is {length}")
+            raise Refused(f"axis={axis!r} is {length}, expected a whole number. Try another size")
     return tuple(map(int, found))

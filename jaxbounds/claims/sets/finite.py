@@ -1,4 +1,4 @@
-"""Sets of whole numbers, and of arrays that are listed."""
+"""Sets of arrays of whole numbers, and sets that list their points."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Integers(Set):
-    """Arrays of whole numbers from `lo` to `hi`, both included; a gradient does not move them."""
+    """Arrays of whole numbers from `lo` to `hi` inclusive; a gradient search holds them fixed."""
 
     lo: Number
     hi: Number
@@ -24,18 +24,18 @@ class Integers(Set):
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse ends that are none."""
+        """Refuse an end that is neither a number nor an expression of sizes."""
         self._refuse(self.lo, self.hi)
 
     def _ends(self, size: Size) -> tuple[int, int]:
         low, high = number_of(self.lo, size), number_of(self.hi, size)
         if low != int(low) or high != int(high) or not low <= high:
-            raise Refused(f"{self!r}: its ends must be whole numbers in order, got {low}, {high}")
+            raise Refused(f"{self!r} has lo={low}, hi={high}, expected whole numbers. Try lo <= hi")
         return int(low), int(high)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         low, high = self._ends(size)
-        # No machine integer is above the largest one, which the extreme points have.
+        # `high + 1` may overflow the machine integers; then only `extreme` draws the largest one.
         above = lambda: min(high + 1, int(jnp.iinfo(jnp.asarray(0).dtype).max))
         return (
             lambda key: jax.random.randint(key, shape, low, above()),
@@ -43,25 +43,25 @@ class Integers(Set):
         )
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a point with each entry at an end."""
+        """Draw a point with each entry equal to `lo` or `hi`."""
         low, high = self._ends(size)
         corner = jax.random.bernoulli(key, 0.5, self.shape_at(size))
         return jnp.where(corner, jnp.asarray(high), jnp.asarray(low))
 
     def project(self, x: Any, size: Size) -> Any:
-        """Round to the nearest whole numbers within the ends."""
+        """Return the nearest point: round each entry, then clip it to lo..hi."""
         low, high = self._ends(size)
         xp = modules(x)
         return xp.clip(xp.round(x), low, high).astype(xp.asarray(1).dtype)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test that each entry is whole and between the ends."""
+        """Test that each entry is a whole number in lo..hi."""
         (low, high), xp = self._ends(size), modules(x)
         within = xp.all((x >= low) & (x <= high) & (x == xp.round(x)))
         return {f"{name} in {self.lo}..{self.hi}": within}
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """Return neighbours: one entry larger or smaller by 1, or copied to another; both ends."""
+        """Return 5 neighbours: one entry plus 1, minus 1, or set to another entry, `lo` or `hi`."""
         at, copy = jax.random.split(key)
         flat = jnp.ravel(x)
         if not flat.size:
@@ -75,7 +75,7 @@ class Integers(Set):
         return jnp.stack([self.project(other.reshape(shape), size) for other in moved])
 
     def cardinality(self, size: Size) -> int:
-        """Return the number of integers to the power of the entries."""
+        """Return the number of points: (hi - lo + 1) to the power of the number of entries."""
         low, high = self._ends(size)
         return (high - low + 1) ** math.prod(self.shape_at(size))
 
@@ -86,7 +86,7 @@ class Integers(Set):
         return found.reshape((-1, *shape))
 
     def every(self, size: Size) -> np.ndarray | None:
-        """Return all points of the set if at most 4096, else None."""
+        """Return all points of the set if there are at most 4096, else None."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         if math.prod(shape) * math.log(high - low + 1) > math.log(MOST) + 1e-9:
             return None
@@ -96,26 +96,26 @@ class Integers(Set):
 
 @dataclass(frozen=True)
 class OneOf(Set):
-    """One of the arrays or numbers that are listed, all of one shape."""
+    """A finite set that lists its points: arrays or numbers, all of one shape."""
 
     values: tuple[Any, ...]
     convex: ClassVar[bool] = False
 
     def __init__(self, *values: Any) -> None:
-        """Take them one by one: OneOf(0, 1), or all in one list.
+        """Take the points as arguments, OneOf(0, 1), or all in one list, OneOf([0, 1]).
 
         Raises:
-            Refused: if there is none, or they differ in shape.
+            Refused: if there is no point, or the points differ in shape.
         """
         listed = isinstance(values[0], list | tuple) or np.ndim(values[0]) if values else False
         given = list(values[0]) if len(values) == 1 and listed else list(values)
         try:
             shapes = {np.shape(v) for v in given}
-        except ValueError:  # NumPy's, of lists of several lengths in one value
+        except ValueError:  # NumPy raises it for a ragged list
             shapes = set()
         if len(shapes) != 1:
             raise Refused(f"OneOf lists values={values!r:.80}, expected one shape. Try OneOf(0, 1)")
-        # Lists as nested tuples: a set can be compared and is hashable.
+        # Nested tuples make the set comparable and hashable.
         object.__setattr__(self, "values", tuple(_frozen(np.asarray(v).tolist()) for v in given))
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
@@ -126,11 +126,11 @@ class OneOf(Set):
         return np.asarray(self.values)
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw any listed point."""
+        """Draw a listed point uniformly."""
         return self.extreme(key, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw any listed point."""
+        """Draw a listed point uniformly; each one counts as extreme."""
         listed = jnp.asarray(self._all())
         return listed[jax.random.randint(key, (), 0, len(self.values))]
 
@@ -148,7 +148,7 @@ class OneOf(Set):
         return {f"{name} is one of {len(listed)}": xp.any(xp.all(same, axis=1))}
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """All of them."""
+        """Return all listed points."""
         return jnp.asarray(self._all())
 
     def cardinality(self, size: Size) -> int:
@@ -160,7 +160,7 @@ class OneOf(Set):
         return self._all()[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
-        """All of them."""
+        """Return all listed points if there are at most 4096, else None."""
         return self._all() if len(self.values) <= MOST else None
 
 

@@ -1,4 +1,4 @@
-"""Suprema and infima over sets, as far as a search finds them; exact over small finite sets."""
+"""Suprema and infima over sets: estimates by a search, exact over small finite sets."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -14,17 +14,17 @@ from jaxbounds.claims.sets.over import Over
 
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
-"""The first and the last step, relative to the size of each array."""
+"""The length of a search's first and last step, relative to the norm of each array."""
 
 _made: ContextVar[list[str] | None] = ContextVar("_made", default=None)
 
 
 class Best(NamedTuple):
-    """The best point that was met.
+    """The best point that a search met.
 
     Attributes:
-        point: an entry for each set.
-        value: the objective there.
+        point: one entry for each set, by name.
+        value: the objective at the point.
     """
 
     point: dict[str, Any]
@@ -43,19 +43,19 @@ def best_point(
 ) -> Best:
     """Search a product of sets for the point with the largest objective.
 
-    Where the sets have at most 4096 points, all are tried. Else it climbs from draws, from draws
-    with an entry at zero, from extreme points (the best of all, where there are few) and from what
-    is given, by steps along the slope of each array, each projected back; the first
-    two fifths are of one length, the others shrink geometrically. The draws are always the same,
-    so that a value is a function.
+    If the sets have at most 4096 points, the search tries all of them. Else it runs projected
+    gradient ascent from draws, from draws with one entry set to zero, and from extreme points. It
+    also starts from the best corner, if there are at most 256 corners, and from `given`. The first
+    two fifths of the steps have one length; the length of the others shrinks geometrically. The
+    random key is fixed, so that equal arguments give equal values.
 
     Args:
-        objective: from a point to a number; NaN counts as the least.
-        over: the sets.
-        size: that their shapes name.
-        given: another point to start from.
-        starts: draws and extreme points.
-        steps: from each.
+        objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
+        over: the sets, by the names of the point's entries.
+        size: the numbers that the sets' shapes name.
+        given: one more starting point.
+        starts: the number of draws and extreme points to start from.
+        steps: the number of steps from each starting point.
     """
     safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)
     every = over.every(size)
@@ -103,7 +103,7 @@ def best_point(
 
 
 def _without_an_entry(points: Any) -> Any:
-    """Return points in each of which a different entry of each array of floats is zero."""
+    """Set one entry of each float array to zero, a different entry in each of the points."""
 
     def without(leaf: Any) -> Any:
         entries = leaf[0].size
@@ -117,7 +117,7 @@ def _without_an_entry(points: Any) -> Any:
 
 
 def _split(point: Any) -> tuple[list[jax.Array], Any]:
-    """Split off the arrays of floats, which move, from the parts needed to join them again."""
+    """Return the float arrays, which the search moves, and the rest that `_joined` needs."""
     leaves, structure = jax.tree.flatten(point)
     floats = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
     return [x for x, moves in zip(leaves, floats) if moves], (leaves, floats, structure)
@@ -147,16 +147,17 @@ def supremum(
 ) -> jax.Array:
     """Return the largest value of a function over sets that a search finds: a lower estimate.
 
-    Exact where the sets have at most 4096 points. Slopes by what the function closes over are
-    those at the point that was found. A statement whose `evaluate` calls it says so:
-    `estimates={"lhs": "below"}`, the side on which it stands.
+    The value is exact if the sets have at most 4096 points. Gradients with respect to variables
+    that the function closes over are gradients at the maximiser found. A statement whose `evaluate`
+    calls `supremum` on its left side declares `estimates={"lhs": "below"}`.
 
     Args:
-        function: of one argument for each set, by name; a number.
-        over: the sets.
-        size: that their shapes name.
-        starts: draws and extreme points to climb from.
-        steps: from each.
+        function: the function to maximise, with one argument for each set, by name; it returns a
+            number.
+        over: the sets, by the names of the function's arguments.
+        size: the numbers that the sets' shapes name.
+        starts: the number of draws and extreme points to climb from.
+        steps: the number of steps from each starting point.
     """
     return _found(function, over, size, (starts, steps), "below")
 
@@ -168,7 +169,7 @@ def _found(
     effort: tuple[int, int],
     side: str,
 ) -> jax.Array:
-    """Return the largest value, estimated from below, or the least value, from above."""
+    """Return the largest value found (side "below"), or the least value found (side "above")."""
     sets, sign = Over(over), 1 if side == "below" else -1
     score = lambda point: sign * function(**point)
     found = best_point(score, sets, size, starts=effort[0], steps=effort[1])
@@ -187,21 +188,23 @@ def infimum(
 ) -> jax.Array:
     """Return the least value of a function over sets that a search finds: an upper estimate.
 
-    All else as for `supremum`; a side is then estimated from "above".
+    See `supremum`. A statement that calls `infimum` on its left side declares
+    `estimates={"lhs": "above"}`.
 
     Args:
-        function: of one argument for each set, by name; a number.
-        over: the sets.
-        size: that their shapes name.
-        starts: draws and extreme points to climb from.
-        steps: from each.
+        function: the function to minimise, with one argument for each set, by name; it returns a
+            number.
+        over: the sets, by the names of the function's arguments.
+        size: the numbers that the sets' shapes name.
+        starts: the number of draws and extreme points to descend from.
+        steps: the number of steps from each starting point.
     """
     return _found(function, over, size, (starts, steps), "above")
 
 
 @contextlib.contextmanager
 def estimates_made() -> Iterator[list[str]]:
-    """Collect the estimates made inside: "below" for each supremum, "above" for each infimum."""
+    """Note each estimate made in a `with` block: "below" for a supremum, "above" for an infimum."""
     found: list[str] = []
     token = _made.set(found)
     try:

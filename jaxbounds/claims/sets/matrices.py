@@ -1,4 +1,4 @@
-"""Sets of matrices: told by singular values, by eigenvalues, or row by row."""
+"""Sets of matrices that bound singular values, eigenvalues or norms of rows."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def _numpy_if(x: Any, found: jax.Array) -> Any:
 
 
 def _orthonormal(key: jax.Array, rows: int, columns: int) -> jax.Array:
-    """Draw orthonormal columns uniformly, or rows if there are more columns."""
+    """Draw a Haar-random matrix with orthonormal columns, or rows if it has more columns."""
     if rows < columns:
         return _orthonormal(key, columns, rows).T
     q, r = jnp.linalg.qr(jax.random.normal(key, (rows, columns)))
@@ -41,22 +41,23 @@ class _OfMatrices(Set):
         if len(shape) == 1:
             shape = shape * 2
         if len(shape) != 2 or not min(shape):
-            raise Refused(f"{self!r} is of matrices: give one axis or two, got {shape}")
+            raise Refused(f"{self!r} has shape={shape}, expected positive axes. Try ('m', 'n')")
         return shape
 
 
 @dataclass(frozen=True)
 class Orthogonal(_OfMatrices):
-    """Matrices with orthonormal columns (rows, where those are fewer); "d" is (d, d). Not convex.
+    """Matrices with orthonormal columns, or orthonormal rows if the matrix has fewer rows.
 
-    The projection is the polar factor, the nearest one.
+    The shape "d" means (d, d). The set is not convex. The projection is the polar factor, which is
+    the nearest point of the set.
     """
 
     shape: Shape = "d"
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a shape that is none."""
+        """Refuse a shape that holds more than sizes and whole numbers."""
         self._refuse()
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -66,7 +67,7 @@ class Orthogonal(_OfMatrices):
         )
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a permutation with signs, and drop the columns that do not fit."""
+        """Draw a permutation matrix with random signs, cut to the shape."""
         rows, columns = self.shape_at(size)
         order, sign = jax.random.split(key)
         most = max(rows, columns)
@@ -76,7 +77,7 @@ class Orthogonal(_OfMatrices):
         return wide if rows >= columns else wide.T
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the polar factor; at a singular value of zero, that of a matrix nearby."""
+        """Return the polar factor; a nearly singular matrix is moved first, so that it has one."""
         x_ = jnp.asarray(x)
         values = jax.lax.stop_gradient(jnp.linalg.svd(x_, compute_uv=False))
         thin = values[-1] <= 1e-4 * values[0]
@@ -85,7 +86,7 @@ class Orthogonal(_OfMatrices):
         return _numpy_if(x, on_singular_values(lambda s, _: jnp.ones_like(s), moved, jnp.zeros(())))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test that the Gram matrix is the identity."""
+        """Test that the Gram matrix of the columns (or rows) is the identity."""
         xp = modules(x)
         rows, columns = x.shape
         gram = x.T @ x if rows >= columns else x @ x.T
@@ -93,10 +94,10 @@ class Orthogonal(_OfMatrices):
         return {f"{name} is orthogonal": 1 + off <= 1 + ROUNDING * max(rows, columns)}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return the angles of plane rotations for each determinant; square matrices only.
+        """Return two charts by angles of plane rotations: determinant 1 and determinant -1.
 
         Raises:
-            Refused: for others.
+            Refused: if the matrices are not square, or 1 x 1.
         """
         rows, columns = self.shape_at(size)
         if rows != columns:
@@ -115,9 +116,9 @@ class Orthogonal(_OfMatrices):
 
 
 def rotation(angles: jax.Array, d: int) -> jax.Array:
-    """Return a product of plane rotations, shape (d (d - 1) / 2,) to (d, d).
+    """Return the product of plane rotations by d (d - 1) / 2 angles, shape (d, d).
 
-    Each rotation is one.
+    Every rotation matrix is such a product.
     """
     found = jnp.eye(d)
     for angle, (i, j) in zip(angles, itertools.combinations(range(d), 2)):
@@ -129,17 +130,17 @@ def rotation(angles: jax.Array, d: int) -> jax.Array:
 
 @dataclass(frozen=True)
 class SpectralBall(_OfMatrices):
-    """Matrices whose singular values have l_p norm at most R: p = inf operator norm, 1 nuclear."""
+    """Matrices with |singular values|_p <= R: the operator norm (p = inf), the nuclear (p = 1)."""
 
     R: Number = 1
     shape: Shape = "d"
     p: float = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse what is no norm."""
+        """Refuse an R that is not a number or an expression, and another p than 1 or infinity."""
         self._refuse(self.R)
         if self.p not in (1, math.inf):
-            raise Refused(f"{self!r}: p is 1 or infinity, got {self.p!r}")
+            raise Refused(f"{self!r} has p={self.p!r}, expected 1 or infinity. Try p=1")
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         radius, (m, n) = self._radius(size), shape
@@ -170,7 +171,7 @@ class SpectralBall(_OfMatrices):
         return inside, full, low_rank, sparse, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw orthonormal columns or rows (operator norm), or a matrix of rank one (nuclear)."""
+        """Draw R times an orthogonal matrix (operator norm), or a matrix of rank one (nuclear)."""
         m, n = self.shape_at(size)
         if self.p == math.inf:
             which, own = jax.random.split(key)
@@ -182,7 +183,7 @@ class SpectralBall(_OfMatrices):
         return self._radius(size) * jnp.outer(unit(left, m), unit(right, n))
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest matrix: clip the singular values, or soft-threshold them."""
+        """Return the nearest matrix: clip the singular values (operator) or soft-threshold them."""
         radius, x_ = self._radius(size), jnp.asarray(x)
         values = jnp.linalg.svd(x_, compute_uv=False)
         if self.p == math.inf:
@@ -203,10 +204,10 @@ class SpectralBall(_OfMatrices):
         return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts of square matrices in operator norm: two rotations, signed singular values.
+        """Return one chart: the angles of two rotations, and the signed singular values.
 
         Raises:
-            Refused: for others.
+            Refused: if the matrices are not square, or the norm is nuclear.
         """
         (m, n), radius = self.shape_at(size), self._radius(size)
         if m != n or self.p != math.inf:
@@ -225,18 +226,18 @@ def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
     """Matrices whose largest singular value is at most R.
 
     Args:
-        R: the bound, a number or the name of a size.
-        shape: names of sizes or integers; "d" is (d, d).
+        R: the bound: a number or an expression of sizes.
+        shape: names of sizes or integers; "d" means (d, d).
     """
     return SpectralBall(R, shape)
 
 
 @dataclass(frozen=True)
 class PSD(_OfMatrices):
-    """Symmetric positive semidefinite matrices (d, d), with a norm of at most `at_most`, if given.
+    """Symmetric positive semidefinite (d, d) matrices whose norm is at most `at_most`.
 
-    The norm is "operator" (the largest eigenvalue), "trace" or "frobenius"; the projection is the
-    nearest.
+    The norm is "operator" (the largest eigenvalue), "trace" or "frobenius". The default bound is
+    infinite. The projection is the nearest point of the set.
     """
 
     shape: Shape = "d"
@@ -244,10 +245,13 @@ class PSD(_OfMatrices):
     norm: Literal["operator", "trace", "frobenius"] = "operator"
 
     def __post_init__(self) -> None:
-        """Refuse another norm."""
+        """Refuse a norm that is not "operator", "trace" or "frobenius"."""
         self._refuse(self.at_most)
         if self.norm not in ("operator", "trace", "frobenius"):
-            raise Refused(f"{self!r}: norm is 'operator', 'trace' or 'frobenius'")
+            raise Refused(
+                f"PSD has norm={self.norm!r}, expected 'operator', 'trace' or 'frobenius'. "
+                "Try norm='operator'"
+            )
 
     @property
     def _p(self) -> float:
@@ -277,10 +281,10 @@ class PSD(_OfMatrices):
         return spread, peaked, low_rank, plain, part
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a projection (operator), a matrix of rank one (trace), or of norm R (Frobenius).
+        """Draw a scaled projection matrix, of rank one for the trace, with the largest norm.
 
         Raises:
-            Refused: where no norm is bounded.
+            Refused: if the bound `at_most` is infinite.
         """
         bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
         if not math.isfinite(bound):
@@ -293,7 +297,7 @@ class PSD(_OfMatrices):
         return _symmetric((q * values[None, :]) @ q.T)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest matrix: clip the eigenvalues at 0, then project onto the ball."""
+        """Return the nearest matrix: clip the eigenvalues at 0, then project them onto the ball."""
         bound, x_ = float(number_of(self.at_most, size)), _symmetric(jnp.asarray(x))
         values = jnp.linalg.eigvalsh(x_)
         positive = jnp.maximum(values, 0.0)
@@ -312,7 +316,7 @@ class PSD(_OfMatrices):
         return _numpy_if(x, jnp.where(within, x_, _symmetric(clipped)))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test the symmetry, the least eigenvalue and the norm."""
+        """Test the symmetry, the sign of the least eigenvalue, and a finite bound on the norm."""
         xp, bound = modules(x), float(number_of(self.at_most, size))
         values = xp.linalg.eigvalsh(_symmetric(x))
         largest = xp.max(xp.abs(values))
@@ -330,10 +334,10 @@ class PSD(_OfMatrices):
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts for a bounded operator norm: a rotation and the eigenvalues.
+        """Return one chart: the angles of a rotation, and the eigenvalues.
 
         Raises:
-            Refused: for others.
+            Refused: if the norm is not "operator", or the bound is infinite.
         """
         bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
         if self.norm != "operator" or not math.isfinite(bound):
@@ -353,17 +357,19 @@ def _symmetric(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class RowBalls(Set):
-    """Arrays whose rows (last axis) have l_2 norm at most R each ("max"), or in all ("sum")."""
+    """Arrays whose rows (last axis) have l_2 norms with maximum ("max") or sum at most R."""
 
     R: Number = 1
     shape: Shape = ("n", "d")
     over: Literal["max", "sum"] = "max"
 
     def __post_init__(self) -> None:
-        """Refuse another way to combine rows."""
+        """Refuse an `over` that is neither "max" nor "sum"."""
         self._refuse(self.R)
         if self.over not in ("max", "sum"):
-            raise Refused(f"{self!r}: over is 'max' or 'sum'")
+            raise Refused(
+                f"RowBalls has over={self.over!r}, expected 'max' or 'sum'. Try over='max'"
+            )
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         def near(draw: Draw) -> Draw:
@@ -377,7 +383,7 @@ class RowBalls(Set):
         return inside, outside, sparse, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw every row from its sphere ("max"), or one row alone ("sum")."""
+        """Draw rows of norm R ("max"), or a single nonzero row of norm R ("sum")."""
         *rows, d = self.shape_at(size)
         count = math.prod(rows)
         own, which, tie = jax.random.split(key, 3)
@@ -390,7 +396,7 @@ class RowBalls(Set):
         return self._radius(size) * unit.reshape((*rows, d))
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest matrix."""
+        """Return the nearest point: shrink the rows that are too long."""
         radius, x_ = self._radius(size), jnp.asarray(x)
         if self.over == "max":
             return _numpy_if(x, project_rows(x_, radius))
@@ -400,7 +406,7 @@ class RowBalls(Set):
         return _numpy_if(x, x_ * factor[..., None])
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test the norm of the row norms."""
+        """Test the maximum or the sum of the norms of the rows."""
         xp = modules(x)
         lengths = xp.sqrt(xp.sum(x**2, axis=-1))
         norm, word = (
@@ -410,17 +416,17 @@ class RowBalls(Set):
 
 
 def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Number = 1) -> Set:
-    """Matrices of a shape with a norm of at most so much.
+    """Return the set of matrices of a shape whose norm is at most a bound.
 
     Args:
-        shape: of the matrices.
-        norm: "frobenius"; "operator" or "nuclear" (the largest, the sum of singular values);
-            "rows" or "row sum" (the largest, the sum of the l_2 norms of rows); "max" (the
-            largest entry).
-        at_most: a number, or an expression of sizes.
+        shape: the shape of the matrices: names of sizes or integers.
+        norm: "frobenius", or "max" for the largest absolute entry. "operator" and "nuclear" are the
+            largest and the sum of the singular values. "rows" and "row sum" are the largest and the
+            sum of the l_2 norms of the rows.
+        at_most: the bound on the norm: a number or an expression of sizes.
 
     Raises:
-        Refused: if there is no such norm.
+        Refused: if the library has no norm of that name.
     """
     found: dict[str, Callable[[], Set]] = {
         "frobenius": lambda: Ball(at_most, shape),
@@ -431,5 +437,5 @@ def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Numbe
         "row sum": lambda: RowBalls(at_most, shape, "sum"),
     }
     if norm not in found:
-        raise Refused(f"norm is one of {', '.join(map(repr, found))}, got {norm!r}")
+        raise Refused(f"norm={norm!r} is unknown. Try one of {', '.join(map(repr, found))}")
     return found[norm]()

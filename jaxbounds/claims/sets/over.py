@@ -1,4 +1,4 @@
-"""Products of sets: what a dict of them says of an instance."""
+"""Products of sets: the set of instances whose entries lie in the sets of a dict."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ Point = dict[str, Any]
 
 
 def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
-    """Return every combination of the points of several sets."""
+    """Return every combination of points: one point of each set, stacked along a leading axis."""
     rows = np.array(list(itertools.product(*map(range, counts))), int).reshape(-1, len(counts))
     return {
         name: jax.tree.map(lambda leaf, at=at: np.asarray(leaf)[rows[:, at]], part)
@@ -27,30 +27,29 @@ def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
 
 
 class Over(Mapping[str, Any]):
-    """A dict of sets by the name of an instance's entry; dicts of such stand for nested entries.
+    """A dict from the names of an instance's entries to their sets; a nested entry has a dict.
 
-    It is a set, too, whose points are instances. Hashable; equal if its sets are.
+    The product is a set, too, and its points are instances. Two products are equal if their sets
+    are equal; a product is hashable.
     """
 
     is_code = True
-    """No data: left out where dataclasses that hold one are written."""
+    """Marks a product as code: the JSON of a dataclass omits it."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
-        """Take the sets.
+        """Take the sets by the names of the entries.
 
         Raises:
-            TypeError: if an entry is no set.
+            TypeError: if a value is not a set, or the dict is empty.
         """
         given = dict(sets)
         for name, one in given.items():
             if isinstance(one, Mapping):
                 given[name] = one if isinstance(one, Over) else Over(one)
             elif not isinstance(one, Set):
-                raise TypeError(
-                    f"over[{name!r}] must be a set, as jb.Ball(1, 'd'), got {one!r:.60}"
-                )
+                raise TypeError(f"over[{name!r}]={one!r:.60} is not a set. Try jb.Ball(1, 'd')")
         if not given:
-            raise TypeError("over names no set: give at least one, as {'x': jb.Ball(1, 'd')}")
+            raise TypeError("over={} names no set. Try {'x': jb.Ball(1, 'd')}")
         self._sets = given
 
     def __getitem__(self, name: str) -> Any:
@@ -76,7 +75,7 @@ class Over(Mapping[str, Any]):
         return {name: call(one, own) for (name, one), own in zip(self._sets.items(), keys)}
 
     def draw(self, key: jax.Array, size: Size) -> Point:
-        """Draw an instance, each entry by a law of its own."""
+        """Draw an instance: each set draws its entry independently."""
         own_key, key = jax.random.split(key)
         found = dict[str, Any]()
         free = [name for name, one in self.items() if one == Reals(getattr(one, "shape", ()))]
@@ -85,7 +84,7 @@ class Over(Mapping[str, Any]):
             found |= zip(free, anywhere(own_key, shapes))
         others = list(dict.fromkeys(one for name, one in self.items() if name not in free))
         for one, own in zip(others, jax.random.split(key, max(len(others), 1))):
-            # Equal sets by one program, compiled once.
+            # One compiled program draws the entries of all equal sets.
             names = [name for name, other in self.items() if other == one]
             keys = jax.random.split(own, len(names))
             drawn = jax.vmap(lambda k, one=one: one.draw(k, size))(keys)
@@ -94,18 +93,18 @@ class Over(Mapping[str, Any]):
         return {name: found[name] for name in self}
 
     def project(self, point: Mapping[str, Any], size: Size) -> Point:
-        """Project each entry onto its set; an entry without a set stays."""
+        """Project each entry onto its set; an entry without a set stays unchanged."""
         return dict(point) | {name: one.project(point[name], size) for name, one in self.items()}
 
     def meets(self, point: Mapping[str, Any], size: Size, name: str = "") -> dict[str, Any]:
-        """Return the hypotheses of each set."""
+        """Test whether each entry is in its set: {condition in words: bool}."""
         found: dict[str, Any] = {}
         for entry, one in self.items():
             found |= one.meets(point[entry], size, f"{name}{entry}" + "." * isinstance(one, Over))
         return found
 
     def extreme(self, key: jax.Array, size: Size) -> Point:
-        """Draw each entry at an extreme point, or at any point of a set without extreme points."""
+        """Draw an extreme point of each set; a set without extreme points draws any point."""
 
         def one_of(one: Any, own: jax.Array) -> Any:
             try:
@@ -116,12 +115,12 @@ class Over(Mapping[str, Any]):
         return self._each(key, one_of)
 
     def vertices(self, key: jax.Array, size: Size, count: int = 16) -> Point:
-        """Draw instances at extreme points: leaves of shape (count, *shape)."""
+        """Draw `count` instances of extreme points; leaves have shape (count, *shape)."""
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, point: Mapping[str, Any], size: Size) -> Point:
-        """Return instances to try beside one: one entry moved, leaves of shape (count, *shape)."""
-        moved = self._each(key, lambda one, own: one)  # in the order of the names
+        """Return neighbours of a point: each moves one entry; leaves have shape (count, *shape)."""
+        moved = self._each(key, lambda one, own: one)  # a key for each entry, in the order of names
         rows = []
         for (name, one), own in zip(moved.items(), jax.random.split(key, len(self))):
             tried = one.candidates(own, point[name], size)
@@ -131,7 +130,7 @@ class Over(Mapping[str, Any]):
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *rows)
 
     def corners(self, size: Size) -> Point | None:
-        """Return all combinations of extreme points if at most 256, else None."""
+        """Return all combinations of extreme points if there are at most 256, else None."""
         parts = {name: one.corners(size) for name, one in self.items()}
         if any(part is None for part in parts.values()):
             return None
@@ -147,9 +146,9 @@ class Over(Mapping[str, Any]):
         return math.prod(known) if len(known) == len(counts) else None
 
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
-        """Return the points with these numbers as leaves (rows, *shape).
+        """Return the points with these numbers; leaves have shape (rows, *shape).
 
-        The last set changes fastest.
+        The entry of the last set changes fastest.
         """
         left, found = np.asarray(rows, np.int64), dict[str, Any]()
         for name in reversed(self._sets):
@@ -159,7 +158,7 @@ class Over(Mapping[str, Any]):
         return {name: found[name] for name in self}
 
     def every(self, size: Size) -> Point | None:
-        """Return all points, leaves of shape (count, *shape), if at most 4096, else None."""
+        """Return all points if there are at most 4096, else None; leaves are (count, *shape)."""
         parts = {name: one.every(size) for name, one in self.items()}
         if any(part is None for part in parts.values()):
             return None
@@ -169,9 +168,9 @@ class Over(Mapping[str, Any]):
         return _combined(parts, counts)
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return coordinates that together reach every instance.
+        """Return charts that together reach every instance.
 
         Raises:
-            Refused: if none are known of one of the sets.
+            Refused: if the library knows no coordinates for one of the sets.
         """
         return product({name: one.charts(size) for name, one in self.items()})

@@ -1,4 +1,4 @@
-"""Sets from the text that declares them, of which nothing is executed; see `words.declared`."""
+"""Read sets from the text that `words.declared` writes, without executing the text."""
 
 import ast
 import math
@@ -31,22 +31,24 @@ _MAKERS: dict[str, Callable[..., Set]] = {
 }
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 Sets = dict[str, Any]
-"""Sets, or dicts of sets, by the names of entries."""
+"""A dict from the names of entries to sets, or to such dicts."""
 
 
 def sets_in(text: str, /) -> Sets:
-    """Read the sets that a text declares, as "{'x': jb.Ball(1, 'd')}".
+    """Read the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
 
     Args:
-        text: a dict by names of entries; its values are sets of the library, or such dicts.
+        text: the Python of a dict from names of entries to sets of the library, or to such dicts.
 
     Raises:
-        Refused: if the text holds anything else than sets of the library and plain values.
+        Refused: if the text holds more than sets of the library, numbers, words and lists.
     """
     try:
         found = _mapping(ast.parse(text, mode="eval").body)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as problem:
-        raise Refused(f"no sets can be read in {text!r:.60}: {problem!s:.60}") from problem
+        raise Refused(
+            f"text={text!r:.60} declares no sets: {problem!s:.60}. Try {{'x': jb.Ball(1, 'd')}}"
+        ) from problem
     return found
 
 
@@ -74,7 +76,7 @@ def _set(node: ast.expr) -> Set:
 
 
 def _value(node: ast.expr) -> Any:
-    """Read a number, a word, a sequence of numbers and words, or a set."""
+    """Read one argument of a set: a number, a word, a sequence of numbers and words, or a set."""
     match node:
         case ast.Constant(value=int() | float() | str()):
             return node.value
@@ -93,6 +95,6 @@ def _value(node: ast.expr) -> Any:
 
 def _refused(node: ast.AST) -> Refused:
     return Refused(
-        f"{ast.unparse(node)!r:.60} is no plain expression of the library's sets. "
+        f"expression={ast.unparse(node)!r:.60} is not a set of the library. "
         "Try {'x': jb.Ball(1, 'd')}"
     )

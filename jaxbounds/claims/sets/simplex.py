@@ -1,4 +1,4 @@
-"""Simplices: rows of nonnegative entries whose sum is given, or bounded."""
+"""Simplices: rows of nonnegative entries whose sum equals a number, or is at most a number."""
 
 import math
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ class Simplex(Set):
     total: Number = 1
 
     def __post_init__(self) -> None:
-        """Refuse a total that is none."""
+        """Refuse a total that is neither a number nor an expression of sizes."""
         self._refuse(self.total)
 
     def _sum(self, size: Size) -> float:
         total = float(number_of(self.total, size))
         if not 0 < total < math.inf:
-            raise Refused(f"{self!r}: its total must be positive and finite, got {total}")
+            raise Refused(f"{self!r} has total={total}, expected a positive finite number. Try 1")
         return total
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -37,7 +37,7 @@ class Simplex(Set):
         peaked = lambda k: total * jax.nn.softmax(3 * jax.random.normal(k, shape), axis=-1)
 
         def face(key: jax.Array) -> jax.Array:
-            """Draw rows that are uniform on some coordinates and zero elsewhere."""
+            """Draw rows with equal entries on a random set of coordinates and zero elsewhere."""
             which, first = jax.random.split(key)
             chosen = jax.random.bernoulli(which, 0.5, shape).astype(float)
             return normal(jnp.where(jnp.any(chosen > 0, -1, keepdims=True), chosen,
@@ -46,29 +46,29 @@ class Simplex(Set):
         return uniform, peaked, face, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Rows with one entry."""
+        """Draw rows with one nonzero entry each."""
         *rows, n = self.shape_at(size)
         at = jax.random.randint(key, tuple(rows), 0, n)
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """The neighbours of one row: one entry each."""
+        """Return the corners of a single row: one nonzero entry each; None for several rows."""
         *rows, n = self.shape_at(size)
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest rows, by sorting."""
+        """Return the nearest rows; a sort finds the threshold that each row subtracts."""
         total, xp = self._sum(size), modules(x)
         n = x.shape[-1]
         ordered = xp.flip(xp.sort(x, axis=-1), axis=-1)
         counts = xp.arange(1.0, n + 1.0).reshape((1,) * (x.ndim - 1) + (n,))
         thresholds = (xp.cumsum(ordered, axis=-1) - total) / counts
-        # Over the first k the thresholds rise, then they fall: the largest is the right one.
+        # The thresholds rise up to the right k and fall after it: the largest is the right one.
         near = xp.maximum(x - xp.max(thresholds, axis=-1, keepdims=True), 0.0)
-        return near * (total / xp.sum(near, axis=-1, keepdims=True))  # what rounding left
+        return near * (total / xp.sum(near, axis=-1, keepdims=True))  # correct the sum for rounding
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Nonnegative, and the sum of each row."""
+        """Test that all entries are nonnegative, and that each row adds up to `total`."""
         xp, total = modules(x), self._sum(size)
         return {
             f"{name} >= 0": xp.all(x >= 0),
@@ -76,7 +76,7 @@ class Simplex(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts by broken sticks: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
+        """Return one chart by stick breaking: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
         shape, total = self.shape_at(size), self._sum(size)
         *rows, n = shape
         k = math.prod(rows) * (n - 1)
@@ -93,7 +93,7 @@ class Simplex(Set):
 class SubSimplex(Simplex):
     """Arrays whose rows (last axis) are nonnegative and add up to at most `total`.
 
-    A point is a point of the simplex with one entry more, which is left out.
+    Each row is a row of the simplex with one more entry, without its last entry.
     """
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -103,25 +103,25 @@ class SubSimplex(Simplex):
         return *cut, lambda key: self.extreme(key, size)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """The neighbours of one row: one entry each, and none."""
+        """Return the corners of a single row: one nonzero entry each, and zero."""
         found = super().corners(size)
         return None if found is None else np.concatenate([found, np.zeros_like(found[:1])])
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw rows with one nonzero entry, or with zeros alone."""
+        """Draw rows with one nonzero entry, or with only zeros."""
         *rows, n = self.shape_at(size)
         at = jax.random.randint(key, tuple(rows), 0, n + 1)
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def project(self, x: Any, size: Size) -> Any:
-        """The nearest rows: clipped at zero, and on the simplex where that is too much."""
+        """Return the nearest rows: clip at zero; project rows with a large sum on the simplex."""
         total, xp = self._sum(size), modules(x)
         near = xp.maximum(x, 0.0)
         within = xp.sum(near, axis=-1, keepdims=True) <= total
         return xp.where(within, near, super().project(x, size))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Nonnegative, and the sum of each row."""
+        """Test that all entries are nonnegative, and that each row adds up to at most `total`."""
         xp, total = modules(x), self._sum(size)
         return {
             f"{name} >= 0": xp.all(x >= 0),
@@ -129,7 +129,7 @@ class SubSimplex(Simplex):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts by broken sticks, the last one included."""
+        """Return one chart by stick breaking: t_1, (1 - t_1) t_2, ..., without the remainder."""
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)
 

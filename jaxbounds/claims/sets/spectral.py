@@ -1,4 +1,4 @@
-"""Functions of the eigenvalues of a symmetric matrix, with slopes where eigenvalues coincide."""
+"""Functions of eigenvalues or singular values, differentiable where the values coincide."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,15 +15,15 @@ Scalar = Callable[[jax.Array, jax.Array], jax.Array]
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def on_spectrum(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> jax.Array:
-    """V diag(f(values, parameter)) V^T of a symmetric matrix V diag(values) V^T.
+    """Return V diag(f(values, parameter)) V^T for a symmetric matrix V diag(values) V^T.
 
-    Differentiable by Daleckii and Krein's formula: divided differences of f, which are slopes of f
-    where eigenvalues coincide, and no division by their gaps.
+    The derivative is Daleckii and Krein's formula with divided differences of f. The slope
+    of f replaces the divided difference of two equal eigenvalues, so nothing is divided by zero.
 
     Args:
-        function: f, entry by entry.
-        matrix: shape (d, d); its symmetric part is taken.
-        parameter: a number.
+        function: f, a function of an eigenvalue and the parameter, applied entry by entry.
+        matrix: shape (d, d); the function uses its symmetric part.
+        parameter: a number that f takes.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     return (vectors * function(values, parameter)[None, :]) @ vectors.T
@@ -51,14 +51,14 @@ def _slopes(
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> jax.Array:
-    """U diag(f(s, parameter)) V^T of a matrix U diag(s) V^T of shape (m, n).
+    """Return U diag(f(s, parameter)) V^T for a matrix U diag(s) V^T of shape (m, n).
 
-    Differentiable as `on_spectrum` is, where f(0) is zero or no singular value is.
+    The derivative is as in `on_spectrum`; it needs f(0) = 0, or positive singular values.
 
     Args:
-        function: f, entry by entry.
+        function: f, a function of a singular value and the parameter, applied entry by entry.
         matrix: shape (m, n).
-        parameter: a number.
+        parameter: a number that f takes.
     """
     left, values, right = jnp.linalg.svd(matrix, full_matrices=False)
     return (left * function(values, parameter)[None, :]) @ right
@@ -85,8 +85,8 @@ def _turns(
     core = first * even + jnp.where(total <= small, mean, second) * odd
     core = core + jnp.diag(by_parameter * shifted)
     share = jnp.where(values <= small, slope, image / jnp.where(values <= small, 1.0, values))
-    off_left = (moved - left @ (left.T @ moved)) @ right.T  # none where m <= n
-    off_right = left.T @ (moved - (moved @ right.T) @ right)  # none where n <= m
+    off_left = (moved - left @ (left.T @ moved)) @ right.T  # zero if m <= n
+    off_right = left.T @ (moved - (moved @ right.T) @ right)  # zero if n <= m
     change = left @ core @ right + (off_left * share[None, :]) @ right
     change = change + left @ (share[:, None] * off_right)
     return (left * image[None, :]) @ right, change

@@ -1,4 +1,4 @@
-"""Sets of vectors, told entry by entry or by a norm of all entries."""
+"""Sets of arrays that bound each entry, or an l_p norm of all entries."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ _norm = lambda x, p: vector_norm(x.ravel(), p)
 
 
 def _length(x: Any, p: float) -> Any:
-    """Return the l_p norm of all entries."""
+    """Return the l_p norm of all entries of an array."""
     if modules(x) is np:
         return np.linalg.norm(x.ravel(), p) if x.size else np.float64(0.0)
     return _norm(x, p)
@@ -46,13 +46,13 @@ class Box(Set):
     shape: Shape = ()
 
     def __post_init__(self) -> None:
-        """Refuse ends and shapes that are none."""
+        """Refuse ends and shapes that hold more than numbers and expressions of sizes."""
         self._refuse(self.lo, self.hi)
 
     def _ends(self, size: Size) -> tuple[float, float]:
         low, high = float(number_of(self.lo, size)), float(number_of(self.hi, size))
         if not low < high:
-            raise Refused(f"{self!r}: its lower end must be below the upper one at {dict(size)}")
+            raise Refused(f"{self!r} has lo={low}, hi={high} at {dict(size)}. Try lo < hi")
         return low, high
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -61,7 +61,7 @@ class Box(Set):
             inside = lambda k: jax.random.uniform(k, shape, minval=low, maxval=high)
 
             def partly(key: jax.Array) -> jax.Array:
-                """Draw some entries at an end, and the others anywhere."""
+                """Draw about half of the entries at an end, and the others uniformly."""
                 a, b, c = jax.random.split(key, 3)
                 at_end = jax.random.bernoulli(a, 0.5, shape)
                 return jnp.where(at_end, self.extreme(b, size), inside(c))
@@ -69,7 +69,7 @@ class Box(Set):
             laws: tuple[Draw, ...] = (inside, partly, lambda k: self.extreme(k, size))
             if not 0 < 100 * low <= high:
                 return laws
-            # Over orders of magnitude, each of them alike.
+            # A positive box of two orders of magnitude or more gets a log-uniform law, too.
             ends = math.log(low), math.log(high)
             uniform = lambda k: jax.random.uniform(k, shape, minval=ends[0], maxval=ends[1])
             return *laws, lambda k: jnp.clip(jnp.exp(uniform(k)), low, high)
@@ -80,7 +80,7 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                """Draw few entries off the end; one draw in four has no such entry."""
+                """Draw a few entries away from the finite end; a quarter of the draws has none."""
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
                 return origin + sign * jnp.abs(supports(support, shape)) * size
@@ -89,7 +89,7 @@ class Box(Set):
         return (lambda k: anywhere(k, (shape,))[0],)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a corner."""
+        """Draw a corner: each entry at a finite end."""
         low, high = self._ends(size)
         if not math.isfinite(low) and not math.isfinite(high):
             return super().extreme(key, size)
@@ -98,7 +98,7 @@ class Box(Set):
         return jnp.where(corner, finite[1], finite[0])
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Return the points with each entry at one of two finite ends."""
+        """Return all corners if there are at most 256 and both ends are finite, else None."""
         ends, shape = self._ends(size), self.shape_at(size)
         entries = math.prod(shape)
         if not all(map(math.isfinite, ends)) or entries > math.log2(CORNERS):
@@ -111,7 +111,7 @@ class Box(Set):
         return modules(x).clip(x, *self._ends(size))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test each end by itself, exactly."""
+        """Test each finite end exactly, without a tolerance."""
         (low, high), xp = self._ends(size), modules(x)
         found = {
             f"{name} >= {self.lo}": xp.all(x >= low),
@@ -124,7 +124,7 @@ class Box(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return the entries themselves as coordinates of a finite box."""
+        """Return one chart whose coordinates are the entries; the ends must be finite."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         if not math.isfinite(high - low):
             return super().charts(size)
@@ -137,9 +137,10 @@ def _scale(key: jax.Array) -> jax.Array:
 
 
 def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.Array]:
-    """Draw arrays without bounds, each by its own law, by one program for any number of arrays.
+    """Draw unbounded arrays of the given shapes with one compiled program.
 
-    Normal, at some scale, with entries of different scales, or a few signs.
+    Each array has one of four laws: normal, normal at a random scale, entries of different scales,
+    or signs on a few entries.
     """
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     of_all, of_entries, places = jax.random.split(key, 3)
@@ -158,19 +159,19 @@ def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.A
 
 
 def Reals(shape: Shape = ()) -> Box:
-    """All arrays of a shape: drawn at many scales, dense and sparse.
+    """Return the set of all arrays of a shape; its draws have many scales, dense and sparse.
 
     Args:
-        shape: names of sizes or integers; () is a number.
+        shape: names of sizes or integers; () is the shape of a number.
     """
     return Box(-math.inf, math.inf, shape)
 
 
 @dataclass(frozen=True)
 class Ball(Set):
-    """Arrays with |x|_p <= R, the norm of all entries; p >= 1, also infinite.
+    """Arrays with |x|_p <= R, where |x|_p is the l_p norm of all entries and 1 <= p <= inf.
 
-    The projection is the nearest point for p = 1, 2 and infinity, and else x R / |x|_p.
+    The projection is the nearest point for p = 1, 2 and infinity, and x R / |x|_p for another p.
     """
 
     R: Number = 1
@@ -179,10 +180,10 @@ class Ball(Set):
     _words: ClassVar[str] = "<="
 
     def __post_init__(self) -> None:
-        """Refuse what is no norm."""
+        """Refuse an R that is not a number or an expression, and p < 1."""
         self._refuse(self.R)
         if not self.p >= 1:
-            raise Refused(f"{self!r}: p must be at least 1, got {self.p!r}")
+            raise Refused(f"{self!r} has p={self.p!r}, expected p >= 1. Try p=2")
 
     def _scaled(self, x: jax.Array, radius: jax.Array | float) -> jax.Array:
         length = _norm(x, self.p)
@@ -213,9 +214,9 @@ class Ball(Set):
         return lambda key: self.extreme(key, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a unit vector (p = 1), a sign vector (infinity), or any point of the sphere.
+        """Draw an extreme point: R e_i or -R e_i for p = 1, and R times signs for p = infinity.
 
-        Each scaled to the radius.
+        For another p every point of the sphere is extreme, and the draw has a random support.
         """
         shape, radius = self.shape_at(size), self._radius(size)
         n = math.prod(shape)
@@ -228,14 +229,14 @@ class Ball(Set):
         return self._scaled(supports(key, shape), radius)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest point for p = 1, 2 and infinity; for other p scale the point."""
+        """Return the nearest point for p = 1, 2 and infinity; for another p scale the point."""
         radius, xp = self._radius(size), modules(x)
         if self.p == math.inf:
             return xp.clip(x, -radius, radius)
         if self.p == 1:
             near = xp.asarray(project_l1(jnp.asarray(x).ravel(), radius).reshape(x.shape))
             length = xp.sum(xp.abs(near))
-            over = length > radius  # by what rounding left
+            over = length > radius  # rounding may leave the length above the radius
             return near * xp.where(over, radius / xp.where(over, length, 1.0), 1.0)
         length = _length(x, self.p)
         return x * xp.where(length > radius, radius / xp.where(length > 0, length, 1.0), 1.0)
@@ -246,10 +247,10 @@ class Ball(Set):
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return the entries (p = infinity, or one entry), or radius and angles (p = 2).
+        """Return one chart: the entries (p = infinity, or one entry), or radius and angles (p = 2).
 
         Raises:
-            Refused: for other p.
+            Refused: for another p.
         """
         radius, shape = self._radius(size), self.shape_at(size)
         n = math.prod(shape)
@@ -264,9 +265,10 @@ class Ball(Set):
 
 @dataclass(frozen=True)
 class Sphere(Ball):
-    """Arrays with |x|_p = R, the norm of all entries; not convex.
+    """Arrays with |x|_p = R, where |x|_p is the l_p norm of all entries; not convex.
 
-    The projection is x R / |x|_p, the nearest point for p = 2; of zero, the first axis.
+    The projection is x R / |x|_p, which is the nearest point for p = 2. The projection of zero is
+    R times the first unit vector.
     """
 
     convex: ClassVar[bool] = False
@@ -275,7 +277,7 @@ class Sphere(Ball):
         return self._boundary(shape, size)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Scale the point to the radius."""
+        """Scale the point to norm R."""
         found = self._scaled(jnp.asarray(x), self._radius(size))
         return modules(x).asarray(found)
 
@@ -285,10 +287,10 @@ class Sphere(Ball):
         return {f"|{name}|_{_said(self.p)} = {self.R}": on}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return angles as coordinates, for p = 2 and two entries or more.
+        """Return one chart by angles, for p = 2 and at least two entries.
 
         Raises:
-            Refused: for other p, or one entry.
+            Refused: for another p, or a single entry.
         """
         radius, shape = self._radius(size), self.shape_at(size)
         n = math.prod(shape)
@@ -302,50 +304,50 @@ def _said(p: float) -> str:
 
 
 def _angles(n: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return a box of angles that covers the unit sphere of n entries."""
+    """Return the ends of a box of angles that covers the unit sphere in n dimensions."""
     return (0.0,) * (n - 2) + (-3.15,), (3.15,) * (n - 1)
 
 
 def on_sphere(angles: jax.Array) -> jax.Array:
-    """Return the unit vector of angles, (k,) to (k + 1,): cos a, sin a cos b, sin a sin b, ..."""
+    """Return the unit vector with k angles a, b, ...: (cos a, sin a cos b, sin a sin b, ...)."""
     sines = jnp.concatenate([jnp.ones(1), jnp.cumprod(jnp.sin(angles))])
     return sines * jnp.concatenate([jnp.cos(angles), jnp.ones(1)])
 
 
 @dataclass(frozen=True)
 class Signs(Set):
-    """Arrays of `scale` times 1 or -1."""
+    """Arrays whose entries are `scale` or -`scale`."""
 
     shape: Shape = "d"
     scale: float = 1.0
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a shape that is none."""
+        """Refuse a shape that holds more than sizes and whole numbers."""
         self._refuse(self.scale)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         return (lambda key: self.extreme(key, size),)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw any sign pattern."""
+        """Draw a sign pattern uniformly; each one is extreme."""
         return self.scale * jax.random.rademacher(key, self.shape_at(size), float)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the sign of each entry; the sign of 0 is 1."""
+        """Return `scale` times the sign of each entry; the sign of 0 is 1."""
         return modules(x).where(x >= 0, self.scale, -self.scale)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test that each entry is one of the two values."""
+        """Test that each entry is `scale` or -`scale` exactly."""
         xp = modules(x)
         return {f"{name} is of signs": xp.all(xp.abs(x) == self.scale)}
 
     def cardinality(self, size: Size) -> int:
-        """Return two to the power of the entries."""
+        """Return the number of points: 2 to the power of the number of entries."""
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the binary digits of some numbers, the last entry fastest."""
+        """Return the points with these numbers, read as binary digits: 1 means `scale`."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

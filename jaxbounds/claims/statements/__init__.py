@@ -1,4 +1,4 @@
-"""Data types of what papers claim."""
+"""Data types of a claim: papers, statements, forms, instances and errata."""
 
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.form import Counterexample, Form, Sense, Status

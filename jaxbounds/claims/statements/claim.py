@@ -1,4 +1,4 @@
-"""`jaxbounds.claim`: a usual claim of a paper in a line, as a statement."""
+"""`jaxbounds.claim`: declares a usual claim of a paper as a statement in one line."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -26,17 +26,17 @@ from jaxbounds.ground.exceptions import Refused
 
 P = ParamSpec("P")
 Twin = Side | tuple[Side, Side]
-"""A right side that makes the claim false; or a left and a right side."""
+"""A right side that makes the claim false, or a pair of a left and a right side."""
 Twins = Sequence[Twin] | Mapping[str, Twin]
 _KINDS: Mapping[str, Kind] = {"=": "identity", "<=": "inequality", ">=": "inequality"}
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills."""
 LONGEST_NAME = 40
-"""Characters of a twin's name, which the rows of a table show; a longer name is cut."""
+"""Characters of a twin's name; a larger number makes wider tables, and a longer name is cut."""
 
 
 def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
-    """A function that makes statements, and placeholders of refused ones while a file is loaded."""
+    """Wrap `make`: while a file is loaded, a refused statement becomes a placeholder."""
 
     @functools.wraps(make)
     def made(*given: P.args, **named: P.kwargs) -> Statement:
@@ -81,7 +81,7 @@ def claim(
     erratum: str = "",
     note: str = "",
 ) -> Statement:
-    """A claim lhs <= rhs (or >=, =) for all points of some sets, as one statement of a paper.
+    """Declare a claim lhs <= rhs (or >=, =) for all points of some sets as a statement of a paper.
 
     ```python
     PAPER = jb.Paper(id="mine", title="My notes", statements=(
@@ -89,49 +89,52 @@ def claim(
                  sizes={"d": (2, 5)}, false=[half_the_bound]),))
     ```
 
-    The statement judges the sides that are functions of a module. `false` lists twins: the library
-    must refute each, and names each in a row of its own. The engine makes a further control: it
-    scales the right side until the worst instance exceeds it by 1%.
+    The statement judges each side that is a function of a module. `false` lists twins, which are
+    false variants of the claim: the library must refute each twin, and gives it a row of its own.
+    The engine makes a further control: it scales the right side until the worst instance exceeds
+    it by 1%.
 
     Args:
         id: "<paper>.<name>", lower case.
-        lhs: a function whose arguments are entries of `over`, of `there_is`, or sizes, by name; or
-            a number.
+        lhs: the left side: a number, or a function whose arguments have the names of entries of
+            `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=" or "=".
-        rhs: as `lhs`.
+        rhs: the right side, given like `lhs`.
         over: as in `Statement`; {} for a claim about its sizes alone.
-        sizes: values for each name of a size, {"d": (2, 4)}: all combinations; or the sizes one by
-            one. Nothing has a size unless given.
-        false: right sides that make the claim false, or pairs of a left and a right side; in a dict
-            by their names, else each has the name of its function.
+        sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
+            sizes. The default is one size without names.
+        false: the twins: right sides that make the claim false, or pairs of a left and a right
+            side. A dict gives their names; else each twin has the name of its function.
         judges: as in `Statement`: further functions, which the sides call.
-        label: as in `Statement`; the last part of the id unless given.
-        formula: as in `Statement`; the names of both sides unless given.
+        label: as in `Statement`; the default is the last part of the id.
+        formula: as in `Statement`; the default joins the names of both sides.
         tex: as in `Statement`.
         source: as in `Statement`.
-        equality: as in `Form`: where both sides agree, in words.
+        equality: as in `Form`: the instance at which both sides agree, in words.
         assumptions: as in `Statement`.
-        hypotheses: as in `Statement`, or a function of entries and sizes by name.
+        hypotheses: as in `Statement`, or a function whose arguments have the names of entries and
+            sizes.
         there_is: as in `Statement`.
-        witness: where the search for the entries of `there_is` starts: a function of entries of
-            `over` and sizes, by name, or the value itself; a dict if there are several entries.
+        witness: the start of the search for the entries of `there_is`: their value, or a function
+            whose arguments have the names of entries of `over` and of sizes. Several entries need
+            a dict.
         estimates: as in `Statement`.
-        error: how far lhs - rhs may be off: a number, or a function as the sides are.
+        error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: as in `Statement`.
         budget: as in `Statement`.
-        expected: as in `Form`, of the claim itself.
-        counterexample: as in `Form`, of the claim itself.
-        erratum: as in `Form`, of the claim itself.
-        note: as in `Form`, of the claim itself.
+        expected: as in `Form`, for the printed form.
+        counterexample: as in `Form`, for the printed form.
+        erratum: as in `Form`, for the printed form.
+        note: as in `Form`, for the printed form.
 
     Raises:
         TypeError: if a side is neither a function nor a number, or an argument has another type.
-        Refused: if a side asks for a name that is no entry and no size, or the statement is ill
-            formed; the message names the statement and the field.
+        Refused: if a side has an argument that is neither an entry nor a size, or the statement is
+            ill formed; the message names the statement and the field.
     """
     try:
         if relation not in _KINDS:
-            raise Refused(f"relation={relation!r}: expected '<=', '>=' or '='")
+            raise Refused(f"relation={relation!r}: expected '<=', '>=' or '='. Try '<='")
         found = sizes_of(sizes)
         if not found:
             raise Refused(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
@@ -178,13 +181,13 @@ def claim(
 
 
 def _by_name(hypotheses: Any, known: set[str]) -> Any:
-    """Hypotheses of entries and sizes by name, as hypotheses of an instance and its size."""
+    """Turn hypotheses that take entries and sizes by name into `hypotheses(instance, size)`."""
     asked = set(parameters(hypotheses)) if callable(hypotheses) else set()
     return ByName(hypotheses) if asked and asked <= known else hypotheses
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:
-    """Each twin with the name of its form; of equal names the later ones get a number.
+    """Return each twin with the name of its form; a repeated name gets a number.
 
     Raises:
         TypeError: if `false` is a single twin.
@@ -214,13 +217,15 @@ def _name_of(twin: Twin) -> str:
 
 
 def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
-    """Refuse sides that are none, and sides that ask for other names than there are."""
+    """Refuse a side that is neither a function nor a number, and a pair of another length."""
     refuse_other_side("error", error)
     refuse_other_arguments("error", error, known)
     for name, pair in pairs.items():
         of = "" if name == PRINTED else f" of {name!r}"
         if len(pair) != len(("lhs", "rhs")):
-            raise TypeError(f"false{of} has {len(pair)} sides: expected one, or a left and a right")
+            raise TypeError(
+                f"false{of} has sides={len(pair)}, expected 1 or 2. Try (lhs, rhs), or rhs alone"
+            )
         for which, side in zip(("lhs", "rhs"), pair):
             refuse_other_side(f"{which}{of}", side)
             refuse_other_arguments(f"{which}{of}", side, known)

@@ -1,4 +1,4 @@
-"""Declarations check their types where they are written, in one sentence."""
+"""Check the types of a declaration's fields; an error names the field in one sentence."""
 
 import dataclasses
 import functools
@@ -13,7 +13,7 @@ _NUMBERS: dict[Any, tuple[type, ...]] = {float: (int, float), int: (int,)}
 
 @functools.cache
 def _fields(kind: type) -> dict[str, tuple[Any, Any]]:
-    """Type and default of each field."""
+    """Return the type and the default of each field of a dataclass."""
     hints = get_type_hints(kind)
     return {field.name: (hints[field.name], field.default) for field in dataclasses.fields(kind)}
 
@@ -44,7 +44,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _said(hint: Any) -> str:
-    """A type in words that one would write."""
+    """Return a type in plain words, such as "a tuple of Form"."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return "one of " + ", ".join(map(repr, inner))
@@ -60,16 +60,16 @@ def _said(hint: Any) -> str:
 
 
 def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
-    """Refuse a declaration whose fields hold neither their default nor what their annotations say.
+    """Refuse a declaration with a field whose value is neither its default nor of its type.
 
     Args:
-        declared: a dataclass.
-        name: what to call it, as "form 'printed'".
-        given: only these fields; all unless given.
+        declared: a dataclass instance.
+        name: the name of the declaration in messages, such as "form 'printed'".
+        given: the names of the fields to check; without names, all fields.
 
     Raises:
-        TypeError: naming the field, what was expected and what came.
-        Refused: the same, of a word that is none of those there are.
+        TypeError: if a field has another type; the message names the field, the type and the value.
+        Refused: if a field that takes one of a few words has another word.
     """
     for field, (hint, default) in _fields(declared.__class__).items():
         value = getattr(declared, field)

@@ -1,4 +1,4 @@
-"""Domain of a proof of a form: a box of parameters, and the instances in it."""
+"""Domain of a proof: a box of parameters, and the map from the box to instances."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,14 +19,15 @@ class Domain:
     """A box on which `jaxbounds.certify` proves a form, up to `slack`.
 
     Attributes:
-        name: what the box holds, in words ("one token pair, logits (t, 0), |t| <= 8").
-        chart: `chart(point, size) -> Instance` for a point of shape (k,); JAX traces it.
+        name: the contents of the box in words ("one token pair, logits (t, 0), |t| <= 8").
+        chart: `chart(point, size) -> Instance` for a point of shape (k,); JAX can trace it.
         size: the static part of the instances; it need not be among the statement's sizes.
-        lower: the least coordinates, finite.
-        upper: the greatest, finite.
-        slack: what is proved is lhs <= rhs + slack, or |lhs - rhs| <= slack for every entry.
-        relative_slack: that much of |rhs| is added to it (for an identity, of the larger side).
-        beyond: what follows outside the box, and why, in one sentence.
+        lower: the least value of each coordinate, finite.
+        upper: the greatest value of each coordinate, finite.
+        slack: an absolute amount: the proof shows lhs <= rhs + slack, or |lhs - rhs| <= slack for
+            every entry of an identity.
+        relative_slack: a share of |rhs|, or of the larger side of an identity, added to the slack.
+        beyond: the consequence outside the box and its reason, in one sentence.
     """
 
     name: str
@@ -39,21 +40,27 @@ class Domain:
     beyond: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a box that is none, and take its ends as floats."""
+        """Refuse ends that are not finite and in order, and store the ends as floats."""
         for end, values in (("lower", self.lower), ("upper", self.upper)):
             object.__setattr__(self, end, tuple(self._end(end, v) for v in values))
         if len(self.lower) != len(self.upper) or not self.lower:
-            raise Refused(f"domain {self.name!r}: lower and upper must be of one length")
+            raise Refused(
+                f"domain {self.name!r} has lower={self.lower}, upper={self.upper}, expected one "
+                "positive length. Try one number for each coordinate"
+            )
         for a, b in zip(self.lower, self.upper):
             if not a < b or not math.isfinite(b - a):
                 raise Refused(
-                    f"domain {self.name!r}: each lower end must be below the upper one, by a "
-                    f"finite amount, got {a!r} and {b!r}"
+                    f"domain {self.name!r} has the ends lower={a!r}, upper={b!r}, expected "
+                    "lower < upper with a finite difference. Try another box"
                 )
         for field in ("slack", "relative_slack"):
             value = getattr(self, field)
             if not _is_real(value) or not 0 <= value < math.inf:
-                raise Refused(f"domain {self.name!r}: {field} cannot be {value!r}")
+                raise Refused(
+                    f"domain {self.name!r} has {field}={value!r}, expected a finite number >= 0. "
+                    "Try 1e-9"
+                )
         refuse_other_types(self, f"domain {self.name!r}")
 
     @classmethod
@@ -67,17 +74,17 @@ class Domain:
         slack: float = 0.0,
         beyond: str = "",
     ) -> "tuple[Domain, ...]":
-        """All of a product of sets, in the coordinates that they give: a box for each part.
+        """Return boxes that cover a product of sets: one domain for each chart.
 
         Args:
-            sets: by the name of an instance's entry, as `Statement.over`.
-            size: the static part.
-            name: in words; the sets and the size unless given.
-            slack: of each.
-            beyond: of each.
+            sets: the sets by the names of an instance's entries, as in `Statement.over`.
+            size: the static part of the instances.
+            name: the name of the domains in words; the default names the sets and the size.
+            slack: the slack of each domain.
+            beyond: the text `beyond` of each domain.
 
         Raises:
-            Refused: if no coordinates are known of one of the sets.
+            Refused: if the library knows no coordinates for one of the sets.
         """
         words = name or f"{Over(sets)!r} at {Size(dict(size))!r}"
         return tuple(
@@ -91,20 +98,20 @@ class Domain:
 
     def _end(self, which: str, value: Any) -> float:
         if not _is_real(value):
-            raise TypeError(f"domain {self.name!r}: {which} must hold numbers, got {value!r}")
+            raise TypeError(f"domain {self.name!r}: {which}={value!r} is not a number. Try 0.0")
         if not math.isfinite(value):
             raise Refused(
-                f"domain {self.name!r}: a box has finite ends, got {value!r} in {which}; for "
-                "x >= a take t in [0, 1 - 1e-6] with x = a + t / (1 - t) in the chart, and say in "
-                "`beyond` what holds outside"
+                f"domain {self.name!r} has {which}={value!r}, expected finite ends. Try a chart "
+                "of t in [0, 1 - 1e-6] for x >= a: x = a + t / (1 - t), and say in `beyond` what "
+                "holds outside"
             )
         return float(value)
 
     def with_slack(self, slack: str | float) -> "Domain":
-        """The same box with another slack: a number, or a number and "relative" ("1e-9 relative").
+        """Return the domain with a new slack: a number, or words like "1e-9 relative".
 
         Raises:
-            Refused: if it is neither.
+            Refused: if the slack is neither a number nor such a text.
         """
         words = str(slack).split()
         try:
@@ -113,7 +120,7 @@ class Domain:
             amount = None
         if amount is None or words[1:] not in ([], ["relative"]):
             raise Refused(
-                f"slack={slack!r} is no number, and no number with the word relative. Try 1e-9, or "
+                f"slack={slack!r} is neither a number nor a number with 'relative'. Try 1e-9, or "
                 "'1e-9 relative'"
             )
         relative = bool(words[1:])
@@ -122,7 +129,7 @@ class Domain:
         )
 
     def instance(self, point: Any) -> Instance:
-        """The instance at a point."""
+        """Return the instance at a point of the box."""
         return self.chart(point, Size(dict(self.size)))
 
 

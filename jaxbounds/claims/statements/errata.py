@@ -1,4 +1,4 @@
-"""The file of a paper's errata: TOML that a reviewer reads in a diff, and its reader.
+"""Reader of a paper's file of errata, which is TOML, so that a reviewer can read a diff.
 
 ```toml
 survives = "The paragraph that says which theorems stand."
@@ -14,8 +14,8 @@ id = "E1"
 where = "Section 2, eq. (3)"
 ```
 
-An `[[erratum]]` has the fields of `Erratum`; a backslash needs single quotes. Line breaks within a
-text count as spaces, so that a diff shows the line that changed.
+An `[[erratum]]` has the fields of `Erratum`; a text with a backslash needs single quotes. The
+reader turns line breaks into spaces, so a text may have a line for each sentence.
 """
 
 import tomllib
@@ -35,7 +35,7 @@ _TOP = ("survives", "remarks", "unchecked", "erratum")
 
 @dataclass(frozen=True, kw_only=True)
 class Errata:
-    """The contents of a paper's file of errata: the arguments of `Paper` of the same names."""
+    """The contents of a file of errata; `Paper` has arguments of the same names."""
 
     survives: str
     errata: tuple[Erratum, ...] = ()
@@ -44,29 +44,29 @@ class Errata:
 
 
 def load_errata(path: Path, /) -> Errata:
-    """The errata of a paper, from its file.
+    """Read the errata of a paper from its file.
 
     Args:
-        path: a TOML file (UTF-8), as the module describes it.
+        path: a TOML file (UTF-8); the module's docstring shows its format.
 
     Raises:
-        OSError: no such file, or it cannot be read.
-        Refused: the file is no TOML, or an entry has a field that is missing, unknown, of
-            another type or empty; the message names the file, the entry and the field.
+        OSError: if the file is missing or unreadable.
+        Refused: if the file is not TOML, or a field of an entry is missing, unknown, of another
+            type or empty. The message names the file, the entry and the field.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refused(
-            f"{path}: the file is no TOML in UTF-8 ({error}). Try single quotes around a text "
-            "with backslashes."
+            f"file={path} is not TOML in UTF-8: {error}. Try single quotes around a text with "
+            "backslashes"
         ) from error
     for name in given:
         if name not in _TOP:
             raise _fault(path, f"top level, field {name!r}", "unknown", f"one of {', '.join(_TOP)}")
     entries = given.get("erratum", [])
     if not isinstance(entries, list):
-        raise _fault(path, "top level, field 'erratum'", "no list", "[[erratum]] for each")
+        raise _fault(path, "top level, field 'erratum'", "not a list", "[[erratum]] for each")
     named = [_name(entry, at) for at, entry in enumerate(entries, 1)]
     for name in named:
         if named.count(name) > 1:

@@ -15,16 +15,16 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
-"""Bytes of the name of a form, and of an id, in the name of a file, which has room for 255."""
+"""Characters of an id or a form's name in file names; a larger number risks names over 255."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
-"""The statuses that a control, and a false twin, must get."""
+"""The statuses that count as a rejection of a control or of a false twin."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
-"""The default of a field that depends on the statement's kind."""
+"""Stands for the default of a field that `Statement` fills by its kind."""
 _BY_STATEMENT: Any = None
-"""That of one that depends on the statement."""
+"""Stands for the default of a field that `Statement` fills from its other fields."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +32,14 @@ class Counterexample(metaclass=Careful):
     """An instance, small enough for a person, on which a form fails.
 
     Attributes:
-        instance: inputs, as nested dicts of numbers, lists or arrays.
-        size: its static part, the first of the statement's sizes unless given; it need not be
-            among them.
-        ratio: what the form's ratio is there (for `=` the relative difference). Another one means a
-            slip in the instance or in the formula, and the form is then inconclusive.
-        meets: `meets(instance, size) -> {hypothesis: bool}`: everything that the paper assumes
-            anywhere about such an instance, each with its source in print; all must hold.
+        instance: the inputs, as nested dicts of numbers, lists or arrays.
+        size: the static part of the instance. The default is the statement's first size; another
+            size need not be among the statement's sizes.
+        ratio: the form's ratio on the instance (for `=` the relative difference). If the library
+            measures another ratio, the instance or the formula has a slip: the form is then
+            inconclusive.
+        meets: `meets(instance, size) -> {hypothesis: bool}`: all assumptions that the paper makes
+            about such an instance anywhere, each with its source in print. All must hold.
     """
 
     instance: Instance
@@ -49,12 +50,12 @@ class Counterexample(metaclass=Careful):
     refused: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse fields of other types."""
+        """Refuse a field of another type."""
         refuse_other_types(self, "a counterexample")
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Counterexample":
-        """The placeholder of a refused declaration, while a file is loaded."""
+        """Return the placeholder that stands for a refused declaration while a file is loaded."""
         made = cls(instance={}, ratio=0.0)
         object.__setattr__(made, "refused", str(problem))
         return made
@@ -66,25 +67,25 @@ class Form(metaclass=Careful):
 
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
-            ("sharpened S5"). "false ..." is a false twin: the library must refute it.
-        expected: the status that the form should get; unless given, "fails" where it stores a
-            counterexample, else "holds" (for rates "consistent").
+            ("sharpened S5"). "false ..." names a false twin: the library must refute it.
+        expected: the status that the form should get. The default is "fails" if the form stores a
+            counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
-        cites: for printed forms: the display or sentence it comes from.
-        equality: the instance at which both sides agree, in words. Only with it may a worst ratio
-            within the numerical error of one be called `holds`.
+        cites: for a printed form: the display or the sentence that prints it.
+        equality: the instance at which both sides agree, in words. A form whose worst ratio is one
+            within the numerical error holds only if it names its equality case.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
-        reading: where that erratum has two readings, words that stand in the one that the form
-            takes, and not in the other; empty where it takes neither.
-        hypotheses: what this form requires beyond the statement's own hypotheses.
-        counterexample: where it fails, an instance that shows it, with its ratio.
-        sense: for rates, and needed there: whether the exponent of lhs against rhs is claimed "at
-            most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one where rhs grows and
-            at least one where it shrinks.
-        exponent: for rates: the least and the largest exponent that may be fitted. A claim "at
-            most" is also met by a formula that is wrong by a power; outside the band the form is
-            inconclusive.
-        domains: boxes on which `jaxbounds certify` proves the form.
+        reading: for an erratum with two readings: words that stand in the reading that the form
+            takes, and not in the other reading; empty if the form takes neither.
+        hypotheses: the hypotheses that this form adds to the statement's own.
+        counterexample: for a form that fails: an instance that shows the failure, with its ratio.
+        sense: needed for kind "rate", and only there: the claim that the exponent of lhs against
+            rhs is "at most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs
+            grows, and at least one if rhs shrinks.
+        exponent: for rates: the least and the largest fitted exponent that the form accepts. A
+            formula that is wrong by a power may satisfy a claim "at most"; outside the band the
+            form is inconclusive.
+        domains: the boxes on which `jaxbounds certify` proves the form.
     """
 
     name: str
@@ -102,28 +103,28 @@ class Form(metaclass=Careful):
 
     refused: str = field(default="", init=False, repr=False)
     recorded: bool = field(default=False, init=False, repr=False)
-    """Whether the declaration says what is expected; its statement fills it."""
+    """Whether the declaration gives the expected status; the form's statement sets this field."""
     filled: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse fields of other types."""
+        """Refuse a field of another type, and a refused counterexample."""
         if isinstance(self.counterexample, Counterexample) and self.counterexample.refused:
             raise Refused(f"form {self.name!r}: {self.counterexample.refused}")
         refuse_other_types(self, f"form {self.name!r}")
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Form":
-        """The placeholder of a refused declaration, while a file is loaded."""
+        """Return the placeholder that stands for a refused declaration while a file is loaded."""
         made = cls(name="printed")
         object.__setattr__(made, "refused", str(problem))
         return made
 
     @property
     def is_twin(self) -> bool:
-        """Whether the form is a false twin of the claim, which no paper prints."""
+        """Whether the form is a false twin: a false variant of the claim that no paper prints."""
         return re.match(r"false\b", self.name) is not None
 
     @property
     def file_name(self) -> str:
-        """Return the form's name for files: letters, digits, points and dashes, cut if long."""
+        """Return the form's name in file names: letters, digits, points and dashes, cut if long."""
         return shortened(re.sub(r"[^A-Za-z0-9.]+", "-", self.name), LONGEST)

@@ -1,4 +1,4 @@
-"""Instances: what a claim is measured on, their static part, and what makes and limits them."""
+"""Types of instances, sizes, samplers and hypotheses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -8,32 +8,32 @@ import numpy as np
 from jax.typing import ArrayLike
 
 Instance = Mapping[str, Any]
-"""A nested dict of arrays that satisfies a statement's hypotheses: what a person would be given
-(data, weights, a seed, an index into a named family), never an outcome. Integer and boolean leaves
-are held fixed by the gradient search; float leaves are moved by it."""
+"""A nested dict of arrays that satisfies a statement's hypotheses. It holds inputs (data, weights,
+a seed, an index into a named family), never an outcome. The gradient search moves float leaves,
+and holds integer and boolean leaves fixed."""
 
 
 @jax.tree_util.register_static
 class Size(Mapping[str, Any]):
-    """The static part of an instance, by name: shapes and other numbers, as Python has them.
+    """The static part of an instance: shapes and other Python numbers, by name.
 
-    Hashable, and static wherever JAX traces a function that takes one.
+    A size is hashable, and JAX treats it as static when it traces a function.
     """
 
     def __init__(self, entries: Mapping[str, Any]) -> None:
         self._entries = dict(entries)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the number with a name: an integer for shapes, a float for a real parameter.
+        """Return the number of that name: an integer for shapes, a float for a real parameter.
 
         Raises:
-            KeyError: if there is none; the message lists those there are.
+            KeyError: if the size has no such name; the message lists the names.
         """
         try:
             return self._entries[name]
         except KeyError:
             known = ", ".join(self._entries) or "nothing"
-            raise KeyError(f"no size {name!r}: this statement's sizes give {known}") from None
+            raise KeyError(f"the statement has no size={name!r}. Try one of: {known}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
@@ -56,6 +56,6 @@ Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
 
 
 def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
-    """Stack single instances for `cases`: leaves with a leading axis."""
+    """Stack single instances, as `cases` returns them: each leaf gets a leading axis."""
     rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)

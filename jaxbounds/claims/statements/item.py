@@ -1,4 +1,4 @@
-"""A numbered item of a paper, as its source has it: what a claim is to be about."""
+"""Numbered items of a paper's source: theorems, definitions and displays that claims cover."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A numbered theorem, definition or display of a paper; a statement about it covers it.
+    """A numbered theorem, definition or display of a paper; a statement with its id covers it.
 
     Attributes:
         id: "<paper>.<name>", the id of the statement about it.
-        kind: in print, "Theorem" or "Equation".
-        number: as printed, "3.2" or "A.1"; "" of a display with a label and without a number.
-        label: the name that the source gives it with a label, "thm:main".
-        title: that stands behind the number in print.
-        tex: the text in LaTeX, macros written out.
-        section: number and title of the section in which it stands.
-        place: file and line of the source, "main.tex:31".
+        kind: the kind as printed, "Theorem" or "Equation".
+        number: the number as printed, "3.2" or "A.1"; empty for a display without a number.
+        label: the label in the source, "thm:main".
+        title: the title that the paper prints after the number.
+        tex: the text in LaTeX, with macros expanded.
+        section: the number and the title of the item's section.
+        place: the file and the line in the source, "main.tex:31".
     """
 
     id: str
@@ -37,37 +37,37 @@ class Item:
     place: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse fields of other types."""
+        """Refuse a field of another type."""
         refuse_other_types(self, f"item {self.id!r}")
 
     @property
     def printed(self) -> str:
-        """Return kind and number as in a citation: "Theorem 3.2", "Equation (4)"."""
+        """Return the item as a citation: "Theorem 3.2", "Equation (4)"."""
         display = self.kind.startswith("Equation")
         number = f"({self.number})" if display and self.number else self.number
         return f"{self.kind} {number or self.label}".strip()
 
     @property
     def formula(self) -> str:
-        """The only display of the text, or the text where it is one, without a number; else ""."""
+        """Return the item's only display without its number; empty unless it has exactly one."""
         inner = re.sub(r"\\label\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])", "", self.tex)
         found = re.findall(_DISPLAY, inner, re.DOTALL)
         whole = [part for parts in found for part in parts if part and not part.isalpha()]
         return whole[0].strip() if len(whole) == 1 else ""
 
     def claim(self, lhs: Side, relation: Any, rhs: Side, **given: Any) -> Statement:
-        """The item as `jb.claim` states it: id, label, source and tex are the item's.
+        """Declare a claim about the item by `jb.claim`, with the item's id, label, source and tex.
 
         Args:
-            lhs: as in `jb.claim`.
-            relation: as in `jb.claim`.
-            rhs: as in `jb.claim`.
+            lhs: the left side, as in `jb.claim`.
+            relation: the relation, as in `jb.claim`.
+            rhs: the right side, as in `jb.claim`.
             given: the other arguments of `jb.claim`.
         """
         return claim(self.id, lhs, relation, rhs, **{**self._about(), **given})
 
     def statement(self, **given: Any) -> Statement:
-        """Return the item as a `Statement`, with id, label, source and tex of the item.
+        """Declare a `Statement` about the item, with its id, label, source and tex.
 
         Args:
             given: the other arguments of `Statement`.
@@ -86,23 +86,23 @@ _DISPLAY = (
 
 
 def _cited(item: Item) -> tuple[str, ...]:
-    """The further spellings of a numbered display."""
+    """Return the further spellings of a numbered display: "Equation 1.1" and "(1.1)"."""
     if not item.kind.startswith("Equation"):
         return ()
     return f"{item.kind} {item.number}", f"({item.number})"
 
 
 class Items(Sequence[Item]):
-    """The items of a paper in its order; found by number or by name, too.
+    """The items of a paper in its order; `items[...]` finds an item by its place or its name.
 
     Args:
-        items: each with an id of its own.
+        items: the items; each has an id of its own.
     """
 
     is_code = True
 
     def __init__(self, *items: Item) -> None:
-        """Take the items.
+        """Take the items in the paper's order.
 
         Raises:
             Refused: if two items have one id.
@@ -110,7 +110,7 @@ class Items(Sequence[Item]):
         ids = [item.id for item in items]
         repeated = sorted({name for name in ids if ids.count(name) > 1})
         if repeated:
-            raise Refused(f"more than one item is called {', '.join(repeated)}")
+            raise Refused(f"ids={repeated} belong to several items. Try another id for each item")
         self._items = tuple(items)
         self._names = {name: item for item in items if item.number for name in _cited(item)}
         self._names |= {n: item for item in items for n in (item.label, item.printed, item.id)}
@@ -121,18 +121,18 @@ class Items(Sequence[Item]):
     @overload
     def __getitem__(self, name: slice, /) -> "Sequence[Item]": ...
     def __getitem__(self, name: int | str | slice, /) -> "Item | Sequence[Item]":
-        """An item by its place, its id, the part of it behind the paper, its label, or in print.
+        """Return an item by its place, its id with or without the paper, its label or its citation.
 
         A display has three spellings: "Equation (1.1)", "Equation 1.1" and "(1.1)".
 
         Raises:
-            KeyError: if there is no such item.
+            KeyError: if no item has that name.
         """
         if not isinstance(name, str):
             return self._items[name]
         if name not in self._names:
             known = ", ".join(item.id.partition(".")[2] for item in self)
-            raise KeyError(f"no item {name!r}; there are: {known:.300}")
+            raise KeyError(f"no item is called name={name!r}. Try one of: {known:.300}")
         return self._names[name]
 
     def __len__(self) -> int:
@@ -148,12 +148,12 @@ class Items(Sequence[Item]):
 def covering(
     item: Item, statements: Sequence[Statement], said: Mapping[str, str], /
 ) -> tuple[str, ...] | str:
-    """The ids of the statements about an item; or the words of the paper's `items` on it; or ().
+    """Return the ids of the statements about an item, else the paper's words on it, else ().
 
     Args:
-        item: of a paper.
-        statements: of that paper.
-        said: the paper's `items`.
+        item: an item of the paper.
+        statements: the paper's statements.
+        said: the paper's `items`, which says in words why an item has no statement.
     """
     known = {s.id for s in statements}
     about = tuple(s.id for s in statements if s.id == item.id or s.label == item.printed)

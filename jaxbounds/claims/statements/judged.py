@@ -1,4 +1,4 @@
-"""Functions that a statement judges, by their full names."""
+"""Full names of the functions that a statement judges."""
 
 import sys
 from collections.abc import Callable
@@ -7,28 +7,30 @@ from typing import Any
 from jaxbounds.ground.exceptions import Refused
 
 Judged = Callable[..., Any]
-"""A public function that a statement calls and whose values its verdict is about."""
+"""A public function whose values a statement checks: the statement's `evaluate` calls it."""
 
 
 def full_name(function: Judged, /) -> str:
-    """Module and name of a function, as one would import it."""
+    """Return the module and the name of a function: "package.module.name"."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
 def owner_of(function: Judged, /) -> tuple[Any, str]:
-    """The module or class that holds a function, and the name it has there.
+    """Return the module or class that holds a function, and the function's name there.
 
     Raises:
-        Refused: if it cannot be found under its own name: a lambda, a nested function, a partial
-            application.
+        Refused: if its module does not hold the function under its own name. This happens for a
+            lambda, a nested function and a partial application.
     """
     try:
         owner: Any = sys.modules[function.__module__]
         *path, name = function.__qualname__.split(".")
         for part in path:
             owner = getattr(owner, part)
-        if getattr(owner, name) == function:  # classmethods are made anew at each look
+        if getattr(owner, name) == function:  # each access makes a new object of a classmethod
             return owner, name
     except (AttributeError, KeyError):
         pass
-    raise Refused(f"{function!r} is not found under its own name: judge a module's function")
+    raise Refused(
+        f"function={function!r} is not in its module under its own name. Try a module's function"
+    )

@@ -1,4 +1,4 @@
-"""A claim in a line: two functions and the sets of their arguments, without any ceremony."""
+"""A claim in one line: two functions and the sets of their arguments."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ from jaxbounds.ground.exceptions import Refused
 
 Sets = Mapping[str, Set | Mapping[str, Any]]
 Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
-"""Values to combine for each size, or the sizes one by one."""
+"""Values for each name of a size, combined in all ways, or a list of sizes."""
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
-    """Return all combinations of the values of axes, or the sizes themselves.
+    """Return the sizes: all combinations of the values of a mapping, or the list as given.
 
     Raises:
         TypeError: if the axes are neither a mapping nor a sequence.
@@ -34,7 +34,7 @@ def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
     if axes is None:
         return ({},)
     if not isinstance(axes, Mapping | Sequence) or isinstance(axes, str):
-        raise TypeError(f"sizes={axes!r:.60}: expected values by name, as {{'d': (2, 4)}}")
+        raise TypeError(f"sizes={axes!r:.60}: expected values by name. Try {{'d': (2, 4)}}")
     if not isinstance(axes, Mapping):
         return tuple(map(dict, axes))
     values = [v if isinstance(v, Sequence) else (v,) for v in axes.values()]
@@ -46,12 +46,13 @@ class Line:
     """lhs <= rhs (or >=) for all points of some sets.
 
     Attributes:
-        lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
-        rhs: the same.
-        over: sets by the name of an argument; none where the sizes are all there is.
+        lhs: the left side: a number, or a function whose arguments have the names of entries of
+            `over` or of sizes.
+        rhs: the right side, given like `lhs`.
+        over: the sets by the names of entries; empty for a claim about sizes alone.
         sizes: the static parts to try.
         relation: "<=" or ">=".
-        error: how far lhs - rhs may be off; as the sides are given.
+        error: the absolute rounding error of lhs - rhs, given like `lhs`.
     """
 
     lhs: Side
@@ -62,10 +63,10 @@ class Line:
     error: Side = 0.0
 
     def statement(self, budget: Budget | None = None) -> Statement:
-        """The statement, whose control is the engine's.
+        """Return the claim as a statement without a control of its own; the engine makes one.
 
         Args:
-            budget: how hard it is tried; that of every statement unless given.
+            budget: the numbers of draws, restarts and steps; the default is `Budget()`.
 
         Raises:
             Refused: if a function has an argument that is neither an entry nor a size.
@@ -82,13 +83,13 @@ class Line:
         )  # fmt: skip
 
     def _given(self, side: Side) -> list[str]:
-        """Return the arguments that are entries or sizes; other arguments have their own value."""
+        """Return the arguments that are entries or sizes; other arguments keep their defaults."""
         return [name for name in parameters(side) if name in self.over or name in self.sizes[0]]
 
     def to_json(self) -> dict[str, Any]:
-        """The claim as text, from which `jaxbounds new --from` writes a statement.
+        """Return the claim as text, from which `jaxbounds new --from` writes a statement.
 
-        Sides whose code cannot be read (typed at a prompt) are empty.
+        A side whose code is unreadable (typed at a prompt) is empty.
         """
         sides = {"left_side": self.lhs, "right_side": self.rhs}
         exact = not callable(self.error) and self.error == 0
@@ -106,19 +107,19 @@ class Line:
 def line_of(
     lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, error: Side = 0.0, /
 ) -> Line:
-    """The line of what a caller gave.
+    """Make a `Line` of the arguments of `jb.find_violation` and its kin.
 
     Raises:
         TypeError: if a side or the error is neither a function nor a number.
-        Refused: if the relation is no bound, or there is no size.
+        Refused: if the relation is neither "<=" nor ">=", or the sizes are empty.
     """
     for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
         refuse_other_side(which, side)
     if relation not in ("<=", ">="):
-        raise Refused(f"relation is '<=' or '>=', got {relation!r}")
+        raise Refused(f"relation={relation!r}, expected '<=' or '>='. Try '<='")
     found = sizes_of(sizes)
     if not found:
-        raise Refused("sizes are empty: give values, as {'d': (2, 4)}")
+        raise Refused(f"sizes={sizes!r} gives no size. Try {{'d': (2, 4)}}")
     return Line(
         lhs=lhs,
         rhs=rhs,

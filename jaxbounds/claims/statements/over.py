@@ -1,4 +1,4 @@
-"""Sampler, projection and hypotheses of a statement that names sets, with what no set says."""
+"""Sampler, projection and hypotheses that a statement's sets give, joined with its own."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,12 +13,13 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Drawn:
-    """Draws from sets, then what the statement's own sampler draws, which has the last word.
+    """A sampler that draws from sets; entries that the statement's own sampler draws replace them.
 
     Attributes:
         over: the sets.
-        own: the sampler of entries that no set is given for, or of any law of those.
-        law: a frequency or a mean is claimed, so that the sampler must draw everything.
+        own: the statement's own sampler, of entries without a set or with a law of their own.
+        law: whether the claim is about a frequency or a mean. If so, the law of the draws matters,
+            and the statement's own sampler must draw every entry.
     """
 
     over: Over
@@ -26,10 +27,10 @@ class Drawn:
     law: bool = False
 
     def __call__(self, key: jax.Array, size: Size) -> dict[str, Any]:
-        """One instance.
+        """Draw one instance.
 
         Raises:
-            Refused: where a law is needed that only the sets could give.
+            Refused: if the law matters and the statement's own sampler leaves entries to the sets.
         """
         if self.own is None:
             return self.over.draw(key, size)
@@ -38,33 +39,33 @@ class Drawn:
         missing = [name for name in self.over if name not in drawn]
         if self.law and missing:
             raise Refused(
-                f"a set has no law: what is claimed of a frequency or a mean needs `sample` to "
-                f"draw {', '.join(missing)}"
+                f"missing={missing}: sample must draw these entries, because a set has no law and "
+                f"the claim is about a frequency or a mean. Try to draw {', '.join(missing)}"
             )
         return (self.over.draw(of_sets, size) if missing else {}) | drawn
 
 
 @dataclass(frozen=True)
 class Projected:
-    """Projects onto sets, then as the statement says."""
+    """A projection onto sets, followed by the statement's own projection."""
 
     over: Over
     own: Callable[[Instance, Size], Instance] | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Instance:
-        """The instance nearby."""
+        """Return an instance nearby that meets the hypotheses."""
         near = self.over.project(instance, size)
         return near if self.own is None else self.own(near, size)
 
 
 @dataclass(frozen=True)
 class Within:
-    """The hypotheses of sets, and those that the statement has besides."""
+    """The hypotheses of sets, joined with the statement's own hypotheses."""
 
     over: Over
     own: Hypotheses | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Mapping[str, Any]:
-        """Each by name."""
+        """Test all hypotheses on an instance: {hypothesis: bool}."""
         own = self.own(instance, size) if self.own else {}
         return self.over.meets(instance, size) | dict(own)

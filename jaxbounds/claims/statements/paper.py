@@ -1,4 +1,4 @@
-"""A paper as data: its statements, its errata, and what is not checked."""
+"""A paper as data: its statements, its errata, and the list of unchecked items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,27 +12,32 @@ from jaxbounds.claims.statements.statement import Statement
 from jaxbounds.ground.exceptions import Refused
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
-"""How heavy an erratum is, the heaviest first: false as printed, under all hypotheses that the
-paper makes anywhere and on no charitable reading; a step of a proof that does not follow while the
-statement may stand; false on one reading and true on another; a slip of the pen; resting on a glyph
-of the text at hand. What is none of these is a remark."""
+"""The class of an erratum, the heaviest first; a finding outside these classes is a remark.
+
+- `false`: the claim is false as printed, under every hypothesis of the paper and every reading.
+- `gap`: a step of a proof does not follow, and the claim may still be true.
+- `reading`: the claim is false on one reading and true on another.
+- `typo`: a slip of the pen.
+- `undecidable`: the finding rests on a single glyph of the text that we read.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """False sentence or formula of a paper, with its correction.
+    """A false sentence or formula of a paper, with its correction.
 
     Attributes:
         id: "E1", unique within the paper.
-        where: the sentence or display that is wrong: where it stands, not the theorem near it.
-        kind: its weight.
-        quote: the words or the formula, as the text has them.
-        text: three sentences: what the text prints, why it is false, what is right.
-        detail: numbers, constructions and lesser slips behind it; may be empty.
-        readings: for kind "reading": the reading that is false, then the one that is true.
-        consequence: what it changes downstream.
-        main: what becomes of the paper's main theorems: "survive", or "changed to ...".
-        evidence: the id of the statement whose failing form shows it, or how it was found.
+        where: the place of the wrong sentence or display itself, not of a theorem near it.
+        kind: the class of the erratum.
+        quote: the wrong words or formula, as printed.
+        text: three sentences: the text prints this, this is why it is false, this is right.
+        detail: numbers, constructions and lesser slips behind the erratum; may be empty.
+        readings: for kind "reading": the false reading, then the true reading.
+        consequence: the changes to later results of the paper.
+        main: the fate of the paper's main theorems: "survive", or "changed to ...".
+        evidence: the id of the statement whose failing form shows the error, or the way in which we
+            found it.
     """
 
     id: str
@@ -47,23 +52,28 @@ class Erratum:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Refuse other types, words that are not quoted, and readings that do not fit."""
+        """Refuse fields of another type, an empty quote, another `main`, and misplaced readings."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
-            raise Refused(f"erratum {self.id} quotes nothing: give the paper's own words")
+            raise Refused(f"erratum {self.id} has quote={self.quote!r}. Try the paper's own words")
         if not self.main.startswith(("survive", "changed to ")):
-            raise Refused(f"erratum {self.id}: main must be 'survive...' or 'changed to ...'")
+            raise Refused(
+                f"erratum {self.id} has main={self.main!r}. Try 'survive' or 'changed to ...'"
+            )
         if (self.kind == "reading") != (len(self.readings) == 2):
-            raise Refused(f"erratum {self.id}: two readings are needed for kind 'reading' alone")
+            raise Refused(
+                f"erratum {self.id} has kind={self.kind!r}, readings={self.readings}: kind "
+                "'reading' alone needs two readings. Try readings=(false, true)"
+            )
 
     @property
     def changes_main(self) -> bool:
-        """Whether it changes a main theorem of the paper."""
+        """Whether the erratum changes a main theorem of the paper."""
         return self.main.startswith("changed to ")
 
 
 def _each_alone(paper: "Paper") -> Iterator[Statement]:
-    """The statements; one that does not fit into the paper is refused, under an id of its own."""
+    """Yield the statements; a placeholder with its own id replaces one that the paper refuses."""
     taken, known = set[str](), {erratum.id for erratum in paper.errata}
     for number, s in enumerate(paper.statements, 1):
         said, name = s.refused, s.id
@@ -88,7 +98,7 @@ def _each_alone(paper: "Paper") -> Iterator[Statement]:
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper: what a module names PAPER, for `jaxbounds verify FILE` and `jaxbounds.verify`.
+    """A paper; `jaxbounds verify FILE` and `jaxbounds.verify` read the module's variable PAPER.
 
     ```python
     PAPER = jb.Paper(id="mine", title="My paper", statements=(jb.Statement(
@@ -100,27 +110,27 @@ class Paper:
     `jaxbounds new FOLDER` starts one with all its parts, `jaxbounds guide` explains them.
 
     Attributes:
-        id: the part of its statements' ids before the first dot.
-        title: as printed.
-        citation: authors and venue.
-        statements: in the paper's order.
-        errata: what is wrong in it.
-        survives: one paragraph: what of the paper stands, whatever the errata say.
-        remarks: what is no erratum and yet worth knowing, by its place.
-        items: every numbered item and display: the statements, errata or functions about it, or why
-            there is none.
+        id: the paper's name, which is the part of its statements' ids before the first dot.
+        title: the title as printed.
+        citation: the authors and the venue.
+        statements: the statements in the paper's order.
+        errata: the errors of the paper.
+        survives: one paragraph that says which results stand in spite of the errata.
+        remarks: findings that are not errata and yet worth knowing, by their places.
+        items: for each numbered item and display, the statements, errata or functions about it, or
+            the reason why the library has no statement.
         contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
-            them; a statement with the id of an item, or an entry of `items`, covers it.
-        unchecked: what is not checked, by its label in print, each with the reason.
-        unjudged: public functions of the paper's modules that no statement judges: for each reason
-            their full names within the paper ("model.head_norm").
-        codes: a sentence or two for each short name in names of forms and in notes ("S6", "DM1");
-            `jaxbounds show <paper>.S6` prints them. Errata explain their own ids.
-        edition: the text that was read, as errata rest on words ("AISTATS 2024").
-        links: where it can be read, by name ("arXiv", "DOI").
-        bibtex: an entry, to cite it.
-        folder: where its records are kept; found by whoever loads it from a file.
-        depends: what all its verdicts depend on and no run can see; see `Statement`.
+            them. A statement with the id of an item, or an entry of `items`, covers the item.
+        unchecked: the reason for each item that no statement checks, by the item's label in print.
+        unjudged: the public functions of the paper's modules that no statement judges: for each
+            reason, their full names within the paper ("model.head_norm").
+        codes: an explanation of each short name in forms and notes ("S6", "DM1"), in a sentence or
+            two; `jaxbounds show <paper>.S6` prints it. Errata explain their own ids.
+        edition: the edition that we read, because errata depend on its words ("AISTATS 2024").
+        links: the addresses of the text, by name ("arXiv", "DOI").
+        bibtex: a BibTeX entry that cites the paper.
+        folder: the folder of the paper's records; the loader of the paper's file sets it.
+        depends: inputs of every verdict that a run cannot see; see `Statement`.
     """
 
     id: str
@@ -142,35 +152,47 @@ class Paper:
     depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse statements of another paper, repeated ids and errata that nothing explains."""
+        """Refuse statements of another paper, repeated ids, unknown errata and no `survives`."""
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
-            raise Refused(f"paper {self.id!r} has errata: say in `survives` what stands")
+            raise Refused(
+                f"paper={self.id!r} has errata and an empty survives. Try to say there which "
+                "results stand"
+            )
         if is_collecting():
             object.__setattr__(self, "statements", tuple(_each_alone(self)))
         ids = [s.id for s in self.statements]
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
-            raise Refused(f"paper {self.id!r} has more than one statement {', '.join(repeated)}")
+            raise Refused(
+                f"paper={self.id!r} has more than one statement {', '.join(repeated)}. "
+                "Try another id"
+            )
         ids += [item.id for item in self.contents]
         strangers = [i for i in dict.fromkeys(ids) if i.split(".", 1)[0] != self.id]
         if strangers:
-            raise Refused(f"ids in paper {self.id!r} must start with it: {', '.join(strangers)}")
+            raise Refused(
+                f"paper={self.id!r} has statements of another paper: {', '.join(strangers)}. "
+                f"Try ids that start with '{self.id}.'"
+            )
         known = {e.id for e in self.errata}
         if len(known) < len(self.errata):
-            raise Refused(f"paper {self.id!r} has more than one erratum of an id")
+            raise Refused(f"paper={self.id!r} has two errata with one id. Try another id")
         for s in self.statements:
             for form in s.forms:
                 if form.erratum and form.erratum not in known:
-                    raise Refused(f"{s.id} ({form.name}) cites unknown erratum {form.erratum}")
+                    raise Refused(
+                        f"{s.id} ({form.name}) cites unknown erratum={form.erratum}. "
+                        "Try an id of the paper's errata"
+                    )
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Why statements are ill formed, each with its id; empty unless a file was loaded."""
+        """Return a sentence for each refused statement; empty for a paper that was not loaded."""
         return tuple(s.refused for s in self.statements if s.refused)
 
     @property
     def by_weight(self) -> tuple[Erratum, ...]:
-        """The errata, the heaviest first; of one weight as they stand."""
+        """Return the errata, the heaviest class first; errata of one class keep their order."""
         weights = get_args(Weight)
         return tuple(sorted(self.errata, key=lambda erratum: weights.index(erratum.kind)))

@@ -1,4 +1,4 @@
-"""A declaration that is ill formed costs only itself while a file of claims is loaded."""
+"""While a file of claims is loaded, an ill-formed declaration becomes a placeholder."""
 
 import contextlib
 import contextvars
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 REFUSALS = (TypeError, ValueError)
-"""The exceptions of a constructor that refuses its arguments."""
+"""The exceptions that a constructor raises when it refuses its arguments."""
 _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting", default=False)
 
 
 @contextlib.contextmanager
 def collecting() -> Iterator[None]:
-    """For the length of a `with` block constructors put a refusal into what they make."""
+    """In a `with` block, a constructor that refuses its arguments makes a placeholder."""
     token = _collecting.set(True)
     try:
         yield
@@ -26,13 +26,14 @@ def is_collecting() -> bool:
 
 
 class Careful(type):
-    """Constructors that raise on their own, and while a file is loaded make a placeholder instead.
+    """Metaclass of declarations: while a file is loaded, a refusal makes a placeholder.
 
-    A class says by `refused_as(problem, given)` what stands in the place of what it refuses.
+    Each class defines `refused_as(problem, given)`, which makes the placeholder. Outside of
+    `collecting`, the constructor raises.
     """
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
-        """The object that the class makes of its arguments, or a placeholder."""
+        """Construct the object, or its placeholder while a file is loaded."""
         try:
             return super().__call__(*given, **named)
         except REFUSALS as problem:
@@ -44,7 +45,7 @@ class Careful(type):
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """For the length of a `with` block constructors raise again."""
+    """In a `with` block within `collecting`, constructors raise again."""
     token = _collecting.set(False)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Values that one measurement of a claim returns."""
+"""The two sides of a claim, as `evaluate` returns them for one instance."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -6,19 +6,19 @@ from typing import NamedTuple
 from jax.typing import ArrayLike
 
 CONTROL = "control"
-"""The key under which `Sides.rhs` holds the deliberately false variant."""
+"""The key of the control, a deliberately false right side, in `Sides.rhs`."""
 
 
 class Sides(NamedTuple):
     """Both sides of a statement on one instance.
 
     Attributes:
-        lhs: the measured side; a mapping from form names (and `"control"`) to values where the
-            forms measure different things. Scalar for `<=`, of any shape for `=`.
-        rhs: for each form, and for `"control"`, what the form says about the measured side.
-        error: absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
-            residual, a Monte Carlo half-width), for each form where they differ. Sides that are
-            both smaller than it tell nothing.
+        lhs: the measured side: a scalar for `<=`, an array of any shape for `=`. If the forms
+            measure different quantities, a mapping from form names (and `"control"`) to values.
+        rhs: the right side of each form, by its name, and of `"control"`.
+        error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
+            residual, a Monte Carlo half-width); a mapping if the forms differ. Two sides that are
+            both smaller than the error show nothing.
         trivial: a bound on `lhs` that needs no theory; a form that never beats it is vacuous.
     """
 
@@ -36,7 +36,7 @@ class Sides(NamedTuple):
         error: ArrayLike | Mapping[str, ArrayLike] = 0.0,
         trivial: ArrayLike | None = None,
     ) -> "Sides":
-        """Sides of forms that each compare two things of their own: {form: (lhs, rhs)}."""
+        """Make `Sides` from a pair (lhs, rhs) for each form, by the form's name."""
         lhs = {name: left for name, (left, _) in pairs.items()}
         rhs = {name: right for name, (_, right) in pairs.items()}
         return cls(lhs=lhs, rhs=rhs, error=error, trivial=trivial)

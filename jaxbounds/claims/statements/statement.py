@@ -1,8 +1,8 @@
 """One numbered claim as data, and the check that it is well formed.
 
-A statement says how to draw instances that meet its hypotheses, which public functions it judges,
-and how to measure both of its sides by calling them; `jaxbounds.falsify` turns that into a
-`Verdict`. Nothing here computes anything.
+A statement says how to draw instances that meet its hypotheses, and names the public functions
+that it judges. Its `evaluate` calls them to measure both sides of the claim. `jaxbounds.falsify`
+turns a statement into a `Verdict`. This module only stores and checks the declaration.
 """
 
 import math
@@ -32,46 +32,46 @@ Kind = Literal[
 Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
-"""Values of the parameter that a limit needs."""
+"""Fewest values of the moving parameter in a limit; a larger number makes a better fit."""
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
-"""Entries that a claim promises, or a function that gives them."""
+"""The entries that a claim only promises (`there_is`), or a function that returns them."""
 
 FITTED = ("rate", "limit")
-"""Kinds of which a trend over sizes is looked at: they never hold."""
+"""Kinds whose verdict fits a trend over sizes: their best status is `consistent`."""
 SCALED = ("inequality", "identity", "construction", "trajectory")
-"""Kinds of which the engine makes a control where a statement names none."""
+"""Kinds for which the engine makes a control if the statement names no control."""
 ENGINES_CONTROL = {
     True: "the right side, scaled until the worst instance exceeds it by 1%",
     False: "the right side, scaled by 1%",
 }
-"""The engine's control in words: of a bound, and of an equality."""
+"""The engine's control in words: for a bound (True), and for an equality (False)."""
 WIDEST = 1e-3
-"""The largest tolerance: more than that no rounding needs."""
+"""Largest relative tolerance of a statement; a larger one would exceed any rounding error."""
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
     "assumptions", "source", "tex", "horizon", "enumerates", "depends", "witness",
 )  # fmt: skip
-"""Fields whose types are checked as they are declared; the other fields have words of their own."""
+"""Fields whose annotated types `refuse_other_types` checks; other fields have their own checks."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
 NO_ID = "refused.statement"
-"""The id of a statement that is refused and whose id is none; its paper gives it another one."""
+"""The id of a placeholder whose own id is unusable; the paper then gives it another id."""
 ALONE = "alone"
-"""The entry of the one instance of a claim about its sizes; a counterexample leaves it out."""
+"""The entry of the only instance of a claim about sizes alone; a counterexample omits it."""
 _BY_KIND: Any = None
-"""The default of a field that depends on the statement's kind."""
+"""Stands for the default of a field that `Statement.__post_init__` fills by kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How hard a statement is tried, for each of its sizes.
+    """The numbers of draws and search steps for each size of a statement.
 
     Attributes:
         samples: instances drawn from each sampler.
-        restarts: starting points of the search, for each form.
-        steps: steps of the search.
-        batch: instances evaluated at once; lower it where one instance needs much memory.
+        restarts: starting points of the search for each form.
+        steps: steps of the search from each starting point.
+        batch: instances evaluated at once; a smaller number needs less memory.
     """
 
     samples: int = 256
@@ -80,7 +80,7 @@ class Budget:
     batch: int = 64
 
     def scaled(self, factor: float) -> "Budget":
-        """The same budget with `factor` times the samples and restarts (at least one of each)."""
+        """Return a budget with `factor` times the samples and restarts, at least one of each."""
         return Budget(
             samples=max(1, round(self.samples * factor)),
             restarts=max(1, round(self.restarts * factor)) if self.restarts else 0,
@@ -96,60 +96,63 @@ class Statement(metaclass=Careful):
     Attributes:
         id: "<paper>.<name>", lower case ("multihead.cor1.3").
         label: as printed in the published version ("Corollary 1 (3)").
-        formula: one line of plain text.
-        tex: the same in LaTeX, without dollar signs, for pages.
-        kind: decides how a verdict is reached (see `jaxbounds.falsify`).
-        evaluate: `evaluate(instance, size) -> Sides`, pure, `jit`- and `vmap`-able unless `host`.
-            It computes everything that is compared.
-        judges: the public functions whose values the verdict is about, which `evaluate` calls: if
-            one of them were slightly wrong, some verdict would change. Functions of a module or
-            class, found there under their own names: no lambda, no partial application.
-        host: `evaluate` compiles a machine, enumerates a class or loops in Python: it gets NumPy
-            arrays and is run as it is, one instance at a time.
-        over: sets by the name of an instance's entry, {"x": jb.Ball(1, "d")}: they draw instances,
-            project, and are hypotheses. `sample`, `project` and `hypotheses` say what no set says:
-            what `sample` draws replaces the sets' draws, the others come on top. `over={}`: the
-            claim is about its sizes alone, one instance each.
-        there_is: sets of the entries that a claim only promises: "for each instance of `over`
-            there is ... such that". Whatever is drawn, an inner search looks for the best such
-            entries, for each form; they are stored with the instance. If it finds none the form
-            is inconclusive, unless the sets are finite and small, and all of them were tried. An
-            `=` compares its control at the entries that were found.
-        witness: where that inner search starts, beside starts of its own: a function
-            `witness(instance, size)`, or the entries themselves. It gives entries of `there_is` by
-            name; of a single one the value will do. A witness that is wrong costs no more than its
-            trial.
-        estimates: sides that `jb.supremum` or `jb.infimum` (or another search) only estimates:
-            {"rhs": "below"}, "lhs" or "rhs", from "below" or "above". What an estimate could not
-            refute is never said to fail.
-        towards: for limits, and needed there: the entry of the sizes that moves, and where to:
-            {"n": math.inf} or {"eps": 0}.
-        sample: `sample(key, size) -> Instance`, or several of them by name; the verdict reports
-            the worst ratio of each. May be empty where `cases` or `over` is given.
+        formula: the claim in one line of plain text.
+        tex: the claim in LaTeX, without dollar signs, for pages.
+        kind: the kind of claim, which decides how the engine reaches a verdict (see
+            `jaxbounds.falsify`).
+        evaluate: `evaluate(instance, size) -> Sides`, pure; JAX can `jit` and `vmap` it unless
+            `host` is set. It computes both compared sides.
+        judges: the public functions that `evaluate` calls and that the verdict is about: if one of
+            them were slightly wrong, some verdict would change. Each is a function under its own
+            name in a module or class, so it is neither a lambda nor a partial application.
+        host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
+            or loops in Python. The engine then calls it with NumPy arrays, one instance at a time.
+        over: the sets by the names of an instance's entries, {"x": jb.Ball(1, "d")}. The sets draw
+            instances, project onto the hypotheses and are hypotheses themselves. `sample` replaces
+            the draws of its entries; `project` and `hypotheses` add to the sets. `over={}` says
+            that the claim is about its sizes alone, with one instance for each size.
+        there_is: the sets of the entries that a claim only promises: "for each instance of `over`
+            there is ... such that". An inner search looks for the best entries, for each form and
+            instance, and stores them with the instance. If the search finds no suitable entries,
+            the form is inconclusive; it fails only if the sets are finite and all points were
+            tried. An `=` compares its control at the entries that the search found.
+        witness: a start of that inner search, beside the search's own starts: the entries of
+            `there_is` by name, or a function `witness(instance, size)` that returns them. A single
+            entry needs no name. A wrong witness costs only its trial.
+        estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
+            "below" or "above": {"rhs": "below"}. A form never fails on an estimate that could be
+            the reason for the violation.
+        towards: needed for kind "limit": the size that moves, and its limit: {"n": math.inf} or
+            {"eps": 0}.
+        sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
+            the worst ratio of each. It may be empty if `cases` or `over` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
-        sizes: the static part to try, smallest first: shapes, and other numbers by name.
+        sizes: the sizes to try, smallest first; each gives shapes and other static numbers by name.
         forms: the right-hand sides to compare.
-        control: in words, the deliberately false variant that `evaluate` returns as
-            `rhs["control"]`; a statement whose control is not rejected never `holds`. Without it
-            the engine scales the right side until the worst instance exceeds it by 1%.
-        hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance that misses one of
-            them never counts.
+        control: the deliberately false variant in words, which `evaluate` returns as
+            `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
+            default control scales the right side until the worst instance exceeds it by 1%.
+        hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
+            meets all hypotheses.
         assumptions: the hypotheses in words.
-        project: `project(instance, size) -> Instance`, back onto the hypotheses, for the search.
-        search: how instances are searched: "gradient" ascent on log(lhs/rhs), "random" moves, or
-            "none". The default is "gradient" for inequalities and "none" for the other kinds.
-        relation: "<=", ">=" or "="; the default is "=" for identities and constructions, and
-            "->" is that of limits.
-        tolerance: relative, at most 1e-3; 1e-9 for `<=` and 1e-10 for `=` unless given.
-        level: the probability delta allowed to fail, for kind "probability".
-        budget: how hard to try; `Budget()`, with 2000 samples for probabilities and expectations,
-            unless given.
-        source: where in the paper; appendix numbers that restate it.
-        horizon: for trajectories: the entry of the sizes that counts the steps.
-        enumerates: where the cases are all there are: of what ("all words of length up to 6").
-        depends: what the verdict depends on and no run can see: files or folders by their paths
-            (one that C code opens, as HDF5), or texts (the version of a program). The statement is
-            measured again when the content of a file or a text changes.
+        project: `project(instance, size) -> Instance` maps an instance back onto the hypotheses
+            after a step of the search.
+        search: the way to search instances: "gradient" ascent on log(lhs/rhs), "random" moves, or
+            "none". The default is "gradient" for inequalities and "none" for other kinds.
+        relation: "<=", ">=" or "="; the default is "=" for identities and constructions, "->" for
+            limits, else "<=".
+        tolerance: the relative tolerance, at most 1e-3. The default is 1e-9 for `<=` and `>=`, and
+            1e-10 for `=`.
+        level: the probability delta with which the claim may fail, for kind "probability".
+        budget: the numbers of draws, restarts and steps. The default is `Budget()`, with 2000
+            samples for probabilities and expectations.
+        source: the claim's place in the paper, with appendix numbers that restate it.
+        horizon: for trajectories: the size that counts the steps.
+        enumerates: the finite class that the cases exhaust ("all words of length up to 6"); empty
+            if the cases are examples.
+        depends: inputs of the verdict that a run cannot see: paths of files or folders (a file that
+            C code opens, such as HDF5), or texts (the version of a program). The run measures the
+            statement again if a file or a text changes.
     """
 
     id: str
@@ -183,11 +186,11 @@ class Statement(metaclass=Careful):
     enumerates: str = ""
     depends: tuple[str | Path, ...] = ()
     refused: str = field(default="", init=False, repr=False)
-    """Why it is ill formed; only while a file is loaded, whose other statements are judged."""
+    """The reason of a refusal, in a placeholder made while a file is loaded; else empty."""
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
-        """The placeholder of a refused statement: its id, and the reason."""
+        """Return a placeholder that keeps a refused statement's id and the reason."""
         words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")
@@ -203,7 +206,7 @@ class Statement(metaclass=Careful):
         return made
 
     def __post_init__(self) -> None:
-        """Fill the defaults that depend on the kind, and refuse a statement that is ill formed."""
+        """Fill the defaults that depend on the kind, and refuse an ill-formed statement."""
         refuse_other_types(self, f"statement {self.id!r}", *TYPED)
         for form in self.forms if isinstance(self.forms, tuple) else ():
             if isinstance(form, Form) and form.refused:
@@ -240,17 +243,17 @@ class Statement(metaclass=Careful):
 
     @property
     def paper(self) -> str:
-        """The part of the id before the first dot."""
+        """The paper's id, which is the part of the statement's id before the first dot."""
         return self.id.split(".", 1)[0]
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """The samplers by name."""
+        """The samplers by name; a single sampler has the name "sample"."""
         return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
 
     @property
     def control_in_words(self) -> str:
-        """The statement's own control, or how the engine makes one."""
+        """The statement's own control in words, or the engine's control."""
         return self.control.strip() or ENGINES_CONTROL[self.is_bound]
 
     @property
@@ -260,9 +263,9 @@ class Statement(metaclass=Careful):
 
     @property
     def unrefutable(self) -> bool:
-        """Whether an estimate makes the larger side too small, or the smaller too large.
+        """Whether an estimate may make the larger side too small, or the smaller side too large.
 
-        A violation may then be the estimate's.
+        A violation may then come from the estimate, and not refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(
@@ -271,7 +274,7 @@ class Statement(metaclass=Careful):
         )
 
     def as_given(self) -> "Statement":
-        """The claim about an instance that has the promised entries already: nothing is sought."""
+        """Return the claim on instances that contain the promised entries, without `there_is`."""
         if self.there_is is None:
             return self
         sets = {**(self.over or {}), **self.there_is}
@@ -279,14 +282,14 @@ class Statement(metaclass=Careful):
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """The full names of the functions that it judges."""
+        """The full names of the functions that the statement judges."""
         return tuple(map(full_name, self.judges))
 
     def form(self, name: str) -> Form:
-        """The form of that name.
+        """Return the form of that name.
 
         Raises:
-            Refused: if there is none; the message lists those there are.
+            Refused: if no form has that name; the message lists the forms.
         """
         for form in self.forms:
             if form.name == name:
@@ -296,7 +299,7 @@ class Statement(metaclass=Careful):
 
 
 def _never(instance: Instance, size: Size) -> Sides:
-    raise Refused("the statement is refused: nothing is measured")
+    raise Refused(f"size={size!r}: a refused statement measures nothing. Try to mend it")
 
 
 def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:
@@ -313,7 +316,7 @@ def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> For
 
 
 def _take_sets(s: Statement) -> None:
-    """Fill sampler, projection and hypotheses from the sets, once."""
+    """Fill the sampler, the projection and the hypotheses from the sets."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     if s.over is not None and not s.over:
         _take_nothing(s)
@@ -321,7 +324,7 @@ def _take_sets(s: Statement) -> None:
         sets = getattr(s, name)
         if sets is not None and not isinstance(sets, Mapping):
             raise TypeError(
-                f"{name} must be sets by name, as {{'x': jb.Ball(1, 'd')}}, got {sets!r:.60}"
+                f"{name}={sets!r:.60}: expected sets by name. Try {{'x': jb.Ball(1, 'd')}}"
             )
         if sets is not None:
             fill(name, Over(sets))
@@ -330,7 +333,7 @@ def _take_sets(s: Statement) -> None:
         return
     sets = Over({name: one for part in parts for name, one in part.items()})
     law = s.kind in ("probability", "expectation")
-    # Of a copy (`dataclasses.replace`) they are filled already, perhaps from other sets.
+    # In a copy (`dataclasses.replace`) the fields are filled already, perhaps from other sets.
     bare: Callable[[Any], Any] = lambda own: (
         own.own if isinstance(own, Drawn | Within | Projected) else own
     )
@@ -341,12 +344,12 @@ def _take_sets(s: Statement) -> None:
 
 
 def _take_nothing(s: Statement) -> None:
-    """Over nothing, a claim is about its sizes alone: of each there is one instance."""
+    """Give a claim about its sizes alone one instance for each size."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     fill("over", None)
     if not s.samplers and s.cases is None and s.there_is is None:
         fill("cases", lambda size: {ALONE: np.zeros(1, int)})
-        fill("enumerates", s.enumerates or "of each size the one instance")
+        fill("enumerates", s.enumerates or "the one instance of each size")
 
 
 def _container_problems(s: Statement) -> Iterable[str]:
@@ -364,7 +367,7 @@ def _container_problems(s: Statement) -> Iterable[str]:
 
 def _problems(s: Statement) -> Iterable[str]:
     if not re.fullmatch(ID, s.id):
-        yield "the id must look like 'paper.name' in lower case"
+        yield f"id={s.id!r}: expected lower case letters and a dot. Try 'paper.name'"
     if len(s.id) > LONGEST:
         yield f"the id names files, and has {len(s.id)} characters. Try at most {LONGEST}"
     if s.kind not in get_args(Kind):
@@ -378,21 +381,21 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "sizes is empty: give at least one, as ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
         law = s.kind in ("probability", "expectation") and s.over
-        why = "a set has no law, of which a frequency is: give sample" if law else (
-            "it has neither sample nor cases nor over, so no instance could ever be drawn (a claim "
-            "about its sizes alone: over={})"
+        why = "sample={}: a set has no law, and kind needs one. Try sample=..." if law else (
+            "it has neither sample nor cases nor over, so it has no instance. Try over={...}, or "
+            "over={} for a claim about its sizes alone"
         )  # fmt: skip
         yield why
     if s.horizon and any(s.horizon not in size for size in s.sizes):
-        yield f"horizon names {s.horizon!r}, which is not in every size"
+        yield f"horizon={s.horizon!r} is not in every size. Try one of: {', '.join(s.sizes[0])}"
     if s.enumerates and (s.cases is None or s.sample):
-        yield "enumerates says that the cases are all there are: give cases, and no sample"
+        yield "enumerates says that the cases exhaust a class. Try cases=..., and no sample"
     if s.enumerates and s.search != "none":
-        yield "enumerates says that the cases are all there are: a search would leave them"
+        yield "enumerates says that the cases exhaust a class. Try search='none'"
     if s.host and s.search == "gradient":
-        yield "a statement that is run on the host has no gradient: search='random'"
+        yield "a statement with host=True has no gradient. Try search='random'"
     if s.search == "random" and not s.host and not s.sample:
-        yield "search='random' draws its moves from `sample`: give one"
+        yield "search='random' draws its moves from an empty sample. Try sample=..."
     for function in s.judges:
         try:
             owner_of(function)
@@ -404,39 +407,39 @@ def _problems(s: Statement) -> Iterable[str]:
             f"alone. Try control='...', the false variant that evaluate returns as rhs['control']"
         )
     if (s.kind == "probability") != (s.level is not None):
-        yield "level is needed for kind 'probability' and only for it"
+        yield f"level={s.level} with kind={s.kind!r}: kind 'probability' alone needs a level"
     elif s.level is not None and not 0 < s.level < 1:
-        yield f"level is the probability allowed to fail, between 0 and 1, got {s.level}"
+        yield f"level={s.level}: expected a probability of failure between 0 and 1. Try 0.1"
     if not 0 <= s.tolerance <= WIDEST:
         yield (
-            f"tolerance is relative, for rounding, and at most {WIDEST:g}, got {s.tolerance}; "
-            "a larger uncertainty belongs in Sides(..., error=...)"
+            f"tolerance={s.tolerance}: expected a relative rounding error of at most {WIDEST:g}. "
+            "Try Sides(..., error=...) for a larger uncertainty"
         )
     names = [form.name for form in s.forms]
     if not names:
-        yield "it has no form"
+        yield "forms=() is empty. Try forms=(jb.Form(name='printed'),)"
     if len(set(names)) < len(names) or CONTROL in names:
-        yield f"form names must be distinct and none may be {CONTROL!r}, got {names}"
+        yield f"form names={names}: expected distinct names other than {CONTROL!r}. Try tags"
     if len({form.file_name for form in s.forms}) < len(set(names)):
-        yield f"form names must differ in their letters and digits, for files, got {names}"
+        yield f"form names={names} must differ in letters and digits, because they name files"
     for form in s.forms:
         fitted = s.kind in FITTED
         allowed = ("consistent", "inconsistent") if fitted else ("holds", "fails")
         if form.expected not in (*allowed, "vacuous", "inconclusive"):
-            yield f"form {form.name!r} of kind {s.kind!r} cannot be expected {form.expected!r}"
+            yield f"form {form.name!r} of kind {s.kind!r} cannot have expected={form.expected!r}"
         if not re.match(r"(printed|corrected|sharpened|derived|false)\b", form.name):
             words = "printed, derived, corrected, sharpened or false"
             yield f"form {form.name!r} must start with {words}"
         if form.is_twin and form.expected not in REJECTED:
-            yield f"form {form.name!r} is a false twin, which cannot be expected {form.expected!r}"
+            yield f"form {form.name!r} is a false twin: it cannot have expected={form.expected!r}"
         if (s.kind == "rate") != (form.sense is not None):
-            yield f"form {form.name!r}: sense is needed for kind 'rate' and only for it"
+            yield f"form {form.name!r} has sense={form.sense!r}: kind 'rate' alone needs a sense"
         if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
-            yield f"form {form.name!r}: exponent is a band (low, high), for kind 'rate' only"
-        if form.is_twin:  # a search must refute it: nothing is stored
+            yield f"form {form.name!r} has exponent={form.exponent}, expected a band of a rate"
+        if form.is_twin:  # a search must refute a twin, which stores no counterexample
             continue
         if form.expected == "fails" and not (form.note or form.erratum):
-            yield f"form {form.name!r} is expected to fail but no note says why"
+            yield f"form {form.name!r} is expected to fail but no note says why. Try note=..."
         exact = s.kind in ("identity", "inequality", "construction")
         if form.expected == "fails" and exact and form.counterexample is None:
             yield f"form {form.name!r} is expected to fail but stores no counterexample"
@@ -444,36 +447,36 @@ def _problems(s: Statement) -> Iterable[str]:
 
 def _quantifier_problems(s: Statement) -> Iterable[str]:
     if (s.kind == "limit") != (s.relation == "->"):
-        yield "a limit is of kind 'limit' and relation '->', which nothing else is"
+        yield f"kind={s.kind!r} with relation={s.relation!r}: kind 'limit' has relation '->'"
     if (s.kind == "limit") != bool(s.towards):
-        yield "towards is needed for kind 'limit' and only for it, as {'n': math.inf}"
+        yield f"towards={dict(s.towards)} with kind={s.kind!r}: kind 'limit' alone needs towards"
     elif s.towards:
         yield from _limit_problems(s)
     if s.relation == ">=" and s.kind == "rate":
-        yield "a rate is compared by its sense: relation '>=' is that of other kinds"
+        yield "relation='>=' is for other kinds than 'rate'. Try sense='at least' in the form"
     bound = s.is_bound and s.kind in ("inequality", "trajectory")
     if s.estimates and not bound:
         yield (
-            "a supremum and an infimum are for inequalities, since a search supports one side "
-            "only: of an = declare <= and >= by themselves"
+            f"estimates={dict(s.estimates)} with kind={s.kind!r}: a search bounds a side in one "
+            "direction only, so estimates need '<=' or '>='. Try two inequalities in place of '='"
         )
     if s.there_is and not bound and s.kind != "identity":
-        yield f"there_is promises entries of inequalities and identities, and kind is {s.kind!r}"
+        yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
     if s.witness is not None and not s.there_is:
         yield "witness is where the search for the entries of there_is starts. Try there_is={...}"
     if s.there_is and s.host:
-        yield "there_is looks for entries along slopes: evaluate must be JAX's, not the host's"
+        yield "there_is needs gradients of evaluate, got host=True. Try an evaluate in JAX"
     if set(s.estimates) - {"lhs", "rhs"} or set(s.estimates.values()) - set(get_args(Estimate)):
-        yield f"estimates are as {{'rhs': 'below'}}, got {dict(s.estimates)}"
+        yield f"estimates={dict(s.estimates)}: expected directions. Try {{'rhs': 'below'}}"
     both = sorted(set(s.over or ()) & set(s.there_is or ()))
     if both:
-        yield f"over and there_is both name {', '.join(both)}"
+        yield f"over and there_is both name {', '.join(both)}. Try another name in one of them"
 
 
 def _limit_problems(s: Statement) -> Iterable[str]:
     (axis, end), *more = s.towards.items()
     if more or end not in (math.inf, 0):
-        yield f"towards names one entry of the sizes and infinity or 0, got {dict(s.towards)}"
+        yield f"towards={dict(s.towards)}: expected a size, to 0 or infinity. Try {{'n': math.inf}}"
     elif any(not size.get(axis, 0) > 0 for size in s.sizes):
         yield f"towards names {axis!r}, which must be a positive number in every size"
     else:

@@ -1,4 +1,4 @@
-"""Two functions of entries and sizes by name, as the `evaluate` of a statement."""
+"""Turn two functions that take entries and sizes by name into an `evaluate`."""
 
 import inspect
 import sys
@@ -13,12 +13,12 @@ from jaxbounds.claims.statements.sides import Sides
 from jaxbounds.ground.exceptions import Refused
 
 Side = Callable[..., Any] | float
-"""A function of entries and sizes by name, or a number."""
+"""A number, or a function whose arguments have the names of entries and sizes."""
 PRINTED = "printed"
 
 
 def parameters(side: Side, /) -> Mapping[str, inspect.Parameter]:
-    """The arguments of a side by name; a number has no arguments."""
+    """Return the parameters of a side by name; a number has no parameters."""
     return inspect.signature(side).parameters if callable(side) else {}
 
 
@@ -26,14 +26,14 @@ def refuse_other_side(which: str, side: Any, /) -> None:
     """Refuse a side that is neither a function nor a number.
 
     Raises:
-        TypeError: naming the side.
+        TypeError: in that case; the message names the side.
     """
     if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
-        raise TypeError(f"the {which} is a function or a number, got {side!r:.60}")
+        raise TypeError(f"{which}={side!r:.60} is neither a function nor a number. Try 0.0")
 
 
 def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) -> None:
-    """Refuse a side that asks for more than the entries and sizes.
+    """Refuse a side with an argument that is neither an entry nor a size.
 
     Args:
         which: the name of the side in messages.
@@ -41,19 +41,19 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
         known: the names of all entries and sizes.
 
     Raises:
-        Refused: naming the argument, and the names there are.
+        Refused: in that case; the message names the argument, and the known names.
     """
     for name, argument in parameters(side).items():
         many = argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
         if name not in known and argument.default is argument.empty and not many:
             raise Refused(
-                f"the {which} takes {name!r}, which is neither in over nor a size: there are "
-                f"{', '.join(sorted(known)) or 'none'}"
+                f"the {which} takes argument={name!r}, which is neither in over nor a size. "
+                f"Try one of: {', '.join(sorted(known)) or 'no name is known'}"
             )
 
 
 def owned(side: Side, /) -> bool:
-    """Whether a side is a function that its module has under its own name: one can judge it."""
+    """Whether a side is a function under its own name in its module, so that it can be judged."""
     try:
         owner_of(side)  # type: ignore[arg-type]
     except (Refused, AttributeError):
@@ -62,14 +62,14 @@ def owned(side: Side, /) -> bool:
 
 
 class TwoSides:
-    """Evaluates both sides of each form; an `evaluate`.
+    """An `evaluate` that computes both sides of each form.
 
     Args:
-        pairs: for each form its left and its right side.
-        error: how far left - right may be off; as the sides are given.
+        pairs: the left and the right side of each form, by the form's name.
+        error: the absolute rounding error of left - right, given like a side.
 
     Attributes:
-        sides: every side, each once: what the code of a verdict consists of.
+        sides: every distinct side and the error; a change of their code makes a verdict stale.
     """
 
     def __init__(self, pairs: Mapping[str, tuple[Side, Side]], error: Side = 0.0) -> None:
@@ -78,10 +78,10 @@ class TwoSides:
         self.sides = tuple({id(side): side for side in (*every, error)}.values())
         written = [side for side in self.sides if callable(side) and _is_of_a_user(side)]
         if written:
-            self.__wrapped__ = written[0]  # whoever asks where this is written, finds a side
+            self.__wrapped__ = written[0]  # `inspect` then finds the file of a side
 
     def __call__(self, instance: Instance, size: Size) -> Sides:
-        """Both sides of each form on one instance; a side that forms share is computed once."""
+        """Return both sides of each form on one instance; forms share a common side's value."""
         entries, done = {**size, **instance}, dict[int, Any]()
 
         def value(side: Side) -> Any:
@@ -94,22 +94,22 @@ class TwoSides:
 
 
 class ByName:
-    """A function of entries and sizes by name, as one of an instance and its size.
+    """Turns a function that takes entries and sizes by name into `function(instance, size)`.
 
     Args:
-        function: of entries and sizes by name.
+        function: a function whose arguments have the names of entries and sizes.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__wrapped__ = function
 
     def __call__(self, instance: Instance, size: Size) -> Any:
-        """The value of the function at one instance."""
+        """Return the value of the function on one instance."""
         return _value(self.__wrapped__, {**size, **instance})
 
 
 LIBRARIES = ("jax", "jaxlib", "numpy", "jaxbounds")
-"""Packages whose functions tell nothing about where a claim is written."""
+"""Packages whose functions do not tell in which file a user wrote a claim."""
 
 
 def _is_of_a_user(side: Any) -> bool:
@@ -118,7 +118,7 @@ def _is_of_a_user(side: Any) -> bool:
 
 
 def _value(side: Side, entries: Mapping[str, Any]) -> Any:
-    """A side at entries and sizes; what it does not name keeps its own value."""
+    """Return the value of a side; an argument that is neither entry nor size keeps its default."""
     if not callable(side):
         return float(side)
     given = {name: entries[name] for name in parameters(side) if name in entries}
@@ -126,10 +126,10 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 
 
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
-    """The object that a module has in place of its function, if the object wraps the function.
+    """Return the wrapper that a module now holds in place of the function `side`, else `side`.
 
-    A tool wraps a module's function for a while, to see whether a verdict rests on it. Another
-    function that took the name since the declaration is not meant.
+    The search for a judged function's effect puts such wrappers into the module for a while. The
+    lookup ignores an unrelated function that has taken the name since the declaration.
     """
     found: Any = sys.modules.get(getattr(side, "__module__", None) or "")
     for part in getattr(side, "__qualname__", "").split("."):

@@ -1,4 +1,4 @@
-"""Functions as they are written, with all they name: from a notebook's line to a module."""
+"""Copy functions from a notebook into the text of a module, with everything that they use."""
 
 import ast
 import inspect
@@ -9,13 +9,14 @@ from typing import Any
 
 
 def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
-    """A module that holds the functions under new names, and what they use.
+    """Return the text of a module that defines functions under new names.
 
     Args:
-        sides: functions, lambdas too, or numbers, by the names that they get.
+        sides: functions, lambdas or numbers, by their new names.
 
     Returns:
-        Python; empty where the code of one of them, or of what it names, cannot be read.
+        Python code with the functions and everything that they use; empty if the code of a
+        function, or of an object that it uses, is unreadable.
     """
     found: dict[str, str] = {}
     try:
@@ -28,7 +29,7 @@ def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
 
 
 def in_words(side: Callable[..., Any] | float, /) -> str:
-    """A side by its name; of a lambda its body as it is written, of a number its digits."""
+    """Return a function's name, a lambda's body as written, or a number's digits."""
     if not callable(side):
         return repr(side)
     name = getattr(side, "__name__", type(side).__name__)
@@ -50,12 +51,12 @@ def _as_function(name: str, side: Any, found: dict[str, str]) -> str:
     given = ", ".join(p.name if p.default is p.empty else f"{p.name}={_literal(p)}" for p in known)
     if getattr(side, "__name__", "") == "<lambda>":
         body = text.partition(":")[2].strip()
-        return f'def {name}({given}):\n    """As in the line that it is from."""\n    return {body}'
+        return f'def {name}({given}):\n    """The side as the call gave it."""\n    return {body}'
     (tree,) = ast.parse(text).body
     if any(isinstance(node, ast.Name) for node in _defaults(tree)):
-        raise LookupError(name)  # a name that was looked up when the function was made
+        raise LookupError(name)  # a default that names a variable has no text here
     found.setdefault(side.__name__, text)
-    head = f'def {name}({given}):\n    """As in the line that it is from."""\n'
+    head = f'def {name}({given}):\n    """The side as the call gave it."""\n'
     return f"{head}    return {side.__name__}({', '.join(p.name for p in known)})"
 
 
@@ -66,10 +67,10 @@ def _defaults(function: Any) -> Iterator[ast.AST]:
 
 
 def _literal(argument: inspect.Parameter) -> str:
-    """The value that an argument has by itself.
+    """Return the default of an argument as text.
 
     Raises:
-        LookupError: if it is no number.
+        LookupError: if the default is not a number.
     """
     if not isinstance(argument.default, int | float):
         raise LookupError(argument.name)
@@ -91,18 +92,18 @@ def _source(function: Any) -> str:
                 code = compile(f"({piece})", "", "eval").co_consts[0]
                 if _told(code) == _told(function.__code__):
                     return " ".join(piece.split())
-    raise OSError("the lambda is not found in its line")
+    raise OSError(f"code={function.__code__} is in no lambda of its line. Try a def")
 
 
 def _told(code: types.CodeType) -> tuple[Any, ...]:
-    """Return the names and constants that tell one lambda of a line from another."""
+    """Return the names and constants that distinguish two lambdas in one line."""
     names = sorted({*code.co_names, *code.co_freevars})
     plain = [const for const in code.co_consts if not isinstance(const, types.CodeType)]
     return code.co_varnames, names, plain
 
 
 def _named(function: Any) -> Iterator[tuple[str, Any]]:
-    """The values that a function takes from outside, by name."""
+    """Yield the global and nonlocal variables that a function uses, by name."""
     given = inspect.getclosurevars(function)
     yield from {**given.globals, **given.nonlocals}.items()
 
@@ -116,7 +117,7 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
     elif isinstance(value, bool | int | float | str):
         found[name] = f"{name} = {value!r}"
     elif inspect.isfunction(value) and value.__module__ == "__main__":
-        found[name] = ""  # it may name itself
+        found[name] = ""  # the function may call itself
         text = _source(value)
         for other, inner in _named(value):
             _define(other, inner, found)
@@ -125,4 +126,4 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
     elif getattr(value, "__module__", None) and hasattr(value, "__qualname__"):
         found[name] = f"from {value.__module__} import {value.__qualname__} as {name}"
     else:
-        raise LookupError(f"{name} is none that can be written")
+        raise LookupError(f"name={name} has no Python text. Try a number or a function")
