@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import relu_networks, rnn_construction
 from jaxbounds.qstr.links import TwoLayer
@@ -143,7 +144,7 @@ def _within(eps, sizes):
         given = {**sizes, "knots": knots, "coherence": mu}
         if mu < 0.75 and rnn_construction.interpolated_error(**given) <= eps:
             return rnn_construction.interpolated_transition(**given)
-    raise ValueError(f"eps={eps} needs more than 1023 knots. Try a larger eps")
+    raise Refused(f"eps={eps} needs more than 1023 knots. Try a larger eps")
 
 
 def _rnn(i, size):
