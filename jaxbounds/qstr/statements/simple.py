@@ -13,10 +13,10 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.construction import (
-    ON_SIMPLE,
     RADIUS,
-    SEARCHED_PROMPTS,
+    SIMPLE,
     SIZES,
+    searched_prompts,
     tokens_of,
 )
 
@@ -60,7 +60,7 @@ def _states(i, size):
     return Sides(lhs=lhs, rhs=rhs)
 
 
-STATES = Statement(
+STATES = searched_prompts(
     id="qstr.cor27",
     label="Corollary 27",
     formula="h->_i(l) = 0 if t_l >= i, |h->_i(l) - x_{t_l}| <= eps if t_l < i; the mirror image",
@@ -86,7 +86,7 @@ STATES = Statement(
     ),
     control="states that include token i",
     source="Corollary 27",
-    **{**ON_SIMPLE, **SEARCHED_PROMPTS},
+    sizes=SIMPLE,
 )
 
 
@@ -179,7 +179,7 @@ def _rnn(i, size):
     )
 
 
-RNN = Statement(
+RNN = searched_prompts(
     id="qstr.prop28",
     label="Proposition 28 (C.11)",
     formula="sup_i |g(x_t) - yhat_i|^2 <= 4 eps_2NN on simple-qSTR, r_h >= sqrt(q) r_x + ..",
@@ -214,7 +214,7 @@ RNN = Statement(
     control="tokens one place off",
     assumptions="hypercube encodings of coherence <= 1/2; eps_2NN = 0.01; norms: qstr.prop26.norms",
     source="Proposition 28",
-    **{**ON_SIMPLE, **SEARCHED_PROMPTS},
+    sizes=SIMPLE,
 )
 
 STATEMENTS = (STATES, NORMS, RNN)
