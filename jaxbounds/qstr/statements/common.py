@@ -13,21 +13,11 @@ from jaxbounds.qstr.data import sample_positions
 from jaxbounds.qstr.encodings import greedy_signs
 
 searched = functools.partial(
-    Statement,
-    kind="inequality",
-    budget=Budget(samples=128, restarts=4, steps=80, batch=128),
+    Statement, kind="inequality", budget=Budget(samples=128, restarts=4, steps=80, batch=128)
 )
-cases_on_host = functools.partial(
-    Statement,
-    host=True,
-    search="none",
-    budget=Budget(samples=8),
-)
+cases_on_host = functools.partial(Statement, host=True, search="none", budget=Budget(samples=8))
 searched_on_host = functools.partial(
-    Statement,
-    host=True,
-    search="random",
-    budget=Budget(samples=8, restarts=4, steps=30),
+    Statement, host=True, search="random", budget=Budget(samples=8, restarts=4, steps=30)
 )
 DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 

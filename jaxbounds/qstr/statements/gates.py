@@ -14,9 +14,7 @@ from jaxbounds.qstr.relu_networks import evaluate
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
 """The radii r_x and r_h of Lemma 24, and the eps of its network."""
 searched_gates = functools.partial(
-    Statement,
-    kind="inequality",
-    budget=Budget(samples=64, restarts=1, steps=30),
+    Statement, kind="inequality", budget=Budget(samples=64, restarts=1, steps=30)
 )
 
 

@@ -48,11 +48,7 @@ def _forms(
 
 
 _order = functools.partial(
-    Statement,
-    kind="rate",
-    host=True,
-    cases=lambda size: {"k": np.arange(STEPS)},
-    sizes=({},),
+    Statement, kind="rate", host=True, cases=lambda size: {"k": np.arange(STEPS)}, sizes=({},)
 )
 _CLASS = {"m": 64, "H": 4, "De": 64, "eps": 2.0**-20, "n": SAMPLES, "tau": 4.0}
 
