@@ -17,6 +17,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.bounds import beta3, beta3_sharp
 from jaxbounds.multihead.data import validate_data
@@ -216,7 +217,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         K: number of gradient steps.
 
     Raises:
-        ValueError: for labels other than +-1, or if no direction separates the second phase's
+        Refused: for labels other than +-1, or if no direction separates the second phase's
             samples at theta^(1).
     """
     validate_data(first)
@@ -232,7 +233,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         params, start, radius = _started(first, second)
         margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
         if not margin.lower > 0:
-            raise ValueError(
+            raise Refused(
                 f"the NTK margin at theta^(1) is at most {margin.upper:.3g}, expected a"
                 " certified positive margin: property P3 fails on these samples. Try fewer"
                 " samples in the second phase, or more in the first"

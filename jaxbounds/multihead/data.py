@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import head_output
 from jaxbounds.numerics.arrays import traced
@@ -24,29 +25,29 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
         radius: R; without it the norms are not checked.
 
     Raises:
-        ValueError: for a wrong rank or length, NaN, other labels, or a token longer than R.
+        Refused: for a wrong rank or length, NaN, other labels, or a token longer than R.
     """
     tokens, labels = np.asarray(data["X"]), np.asarray(data["y"])
     if tokens.ndim != 3 or labels.shape != tokens.shape[:1]:
-        raise ValueError(
+        raise Refused(
             f"data has X.shape={tokens.shape} and y.shape={labels.shape}, expected (n, T, d)"
             " and (n,). Try X[None] and y[None] for a single sequence"
         )
     if not np.all(np.isfinite(tokens)):
-        raise ValueError(
+        raise Refused(
             f"X={tokens.shape} array holds NaN or infinity, expected finite tokens. Try removing"
             " the sequences concerned"
         )
     strangers = sorted(set(labels.tolist()) - {-1, 1})
     if strangers:
-        raise ValueError(
+        raise Refused(
             f"y holds the labels={strangers[:5]}, expected -1 and +1 only. Try 2 * y - 1 for"
             " labels 0 and 1"
         )
     if radius is not None:
         longest = float(np.max(np.linalg.norm(tokens, axis=-1), initial=0.0))
         if longest > radius * (1 + 1e-12):
-            raise ValueError(
+            raise Refused(
                 f"radius={radius:g} is less than the largest token norm={longest:g}, expected"
                 " ||x_t|| <= R (Assumption 1). Try a larger radius, or rescale the data"
             )
@@ -73,7 +74,7 @@ class SparseContext:
             bound, the adversarial case) or "none".
 
     Raises:
-        ValueError: if the sizes contradict each other or the kind of noise is unknown.
+        Refused: if the sizes contradict each other or the kind of noise is unknown.
     """
 
     tokens: int
@@ -88,17 +89,17 @@ class SparseContext:
     def __post_init__(self) -> None:
         """Check the sizes against Assumption 3."""
         if self.noise not in get_args(Noise):
-            raise ValueError(
+            raise Refused(
                 f"noise={self.noise!r} is unknown, expected one of {', '.join(get_args(Noise))}."
                 " Try noise='uniform'"
             )
         if not (traced(self.relevant) or 1 <= self.relevant <= self.tokens):
-            raise ValueError(
+            raise Refused(
                 f"relevant={self.relevant} (zeta T), expected an integer from 1 to"
                 f" tokens={self.tokens}. Try relevant=1"
             )
         if self.dimension < self.distractors + 2:
-            raise ValueError(
+            raise Refused(
                 f"dimension={self.dimension}, expected at least distractors +"
                 f" 2={self.distractors + 2} for orthogonal patterns. Try a larger dimension or"
                 " fewer distractors"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead import descent
 
@@ -90,18 +91,18 @@ def descent_certificate(
         heads: H of a given model. If H is too small, the least certified number replaces it.
 
     Raises:
-        ValueError: if R < 1, or a quantity that must be positive is not.
+        Refused: if R < 1, or a quantity that must be positive is not.
     """
     positive = {"T": T, "d": d, "distance": distance, "K": K}
     positive |= {"loss_target": loss_target, "loss_start": loss_start}
     wrong = [f"{name} = {value:g}" for name, value in positive.items() if not value > 0]
     if wrong:
-        raise ValueError(
+        raise Refused(
             f"{', '.join(wrong)}, expected positive quantities (Theorem 3). Try a positive value"
             " for each"
         )
     if not radius >= 1:
-        raise ValueError(
+        raise Refused(
             f"radius={radius:g}, expected R >= 1 (Assumption 1). Try radius=1, which is an upper"
             " bound too"
         )
@@ -158,10 +159,10 @@ def gap_certificate(
     The target is as in `descent_certificate`. Its numbers must hold for every training set.
 
     Raises:
-        ValueError: if n < 1.
+        Refused: if n < 1.
     """
     if n < 1:
-        raise ValueError(f"n={n} samples, expected at least 1. Try n=100")
+        raise Refused(f"n={n} samples, expected at least 1. Try n=100")
     with enable_x64(True):
         s = descent.Setting.bounded(
             distance=distance, size=size, radius=radius, T=T, d=d,

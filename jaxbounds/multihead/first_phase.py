@@ -10,6 +10,7 @@ of the deviation. The argument `failure` is the failure probability delta. Scala
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.oracle import Assumption3, Real
@@ -129,10 +130,10 @@ def balanced_signs(heads: int, /) -> Float[Array, " H"]:
     """Return equally many signs +1 and -1: the model then vanishes at theta^(1), so P2 holds (S12).
 
     Raises:
-        ValueError: if the number of heads is odd or less than 2.
+        Refused: if the number of heads is odd or less than 2.
     """
     if heads < 2 or heads % 2:
-        raise ValueError(
+        raise Refused(
             f"heads={heads}, expected an even number of at least 2, so that the signs balance. Try"
             f" heads={2 * max(1, round(heads / 2))}"
         )

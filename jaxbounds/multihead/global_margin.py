@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import head_output
 
@@ -72,14 +73,12 @@ def search_global_margin(
         initial: parameters that replace the first start, such as the oracle direction.
 
     Raises:
-        ValueError: if `norm` is unknown.
+        Refused: if `norm` is unknown.
     """
     import optax  # slow to import
 
     if norm not in ("both", "projection"):
-        raise ValueError(
-            f"norm={norm!r} is unknown, expected 'both' or 'projection'. Try norm='both'"
-        )
+        raise Refused(f"norm={norm!r} is unknown, expected 'both' or 'projection'. Try norm='both'")
     _, T, d = data["X"].shape
     outer_key, inner_key = jax.random.split(key)
     first = {

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.text import Sentences
 
 
@@ -84,11 +85,11 @@ class Grammar:
         """Refuse numbers that are no shares.
 
         Raises:
-            ValueError: if a number lies outside [0, 1], or contrast + joined exceeds 1.
+            Refused: if a number lies outside [0, 1], or contrast + joined exceeds 1.
         """
         shares = (self.negated, self.contrast, self.joined, self.aside, self.degree)
         if not all(0 <= share <= 1 for share in shares) or self.contrast + self.joined > 1:
-            raise ValueError(
+            raise Refused(
                 f"grammar={self}, expected shares in [0, 1] with contrast + joined at most 1."
                 " Try smaller shares"
             )
@@ -129,7 +130,7 @@ def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
         count: number of sentences.
 
     Raises:
-        ValueError: if the grammar does not give enough different sentences.
+        Refused: if the grammar does not give enough different sentences.
     """
     found: dict[str, int] = {}
     for round_key in jax.random.split(key, 20):
@@ -140,7 +141,7 @@ def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
             found.setdefault(_sentence(grammar, praise, draws), int(praise))
             if len(found) == count:
                 return Sentences(tuple(found), np.asarray(list(found.values()), np.int32))
-    raise ValueError(
+    raise Refused(
         f"count={count} different sentences, but {grammar} gave only {len(found)} in"
         f" {20 * count} draws. Try a smaller count, or a grammar with more kinds of sentences"
     )

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 Params = Mapping[str, Array]
 Readout = Literal["full", "pooling", "last"]
 
@@ -49,10 +51,10 @@ def combine_query_key(
     """Return W = W_Q W_K^T; query and key weights enter the model only through W (Section 2).
 
     Raises:
-        ValueError: if query and key map to different dimensions d_k.
+        Refused: if query and key map to different dimensions d_k.
     """
     if query.shape != key.shape:
-        raise ValueError(
+        raise Refused(
             f"W_Q.shape={query.shape} and W_K.shape={key.shape}, expected equal shapes (d,"
             " d_k), because the logits are x^T W_Q W_K^T x'. Try equal inner dimensions d_k"
         )
@@ -63,14 +65,14 @@ def expand_readout(vector: Float[Array, "*H d"], length: int, readout: Readout, 
     """Return the T x d matrix U of eq. (1)'s footnote: 1_T u^T (pooling) or e_T u^T (last).
 
     Raises:
-        ValueError: if `readout` is neither "pooling" nor "last".
+        Refused: if `readout` is neither "pooling" nor "last".
     """
     if readout == "pooling":
         mask = jnp.ones(length)
     elif readout == "last":
         mask = (jnp.arange(length) == length - 1).astype(vector.dtype)
     else:
-        raise ValueError(
+        raise Refused(
             f"readout={readout!r} cannot be expanded, expected 'pooling' or 'last'. Try"
             " readout='last'"
         )

@@ -16,6 +16,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.calculus import head_gradient
 from jaxbounds.multihead.derivatives import network
 from jaxbounds.multihead.loss import Data
@@ -101,12 +102,12 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
         labels: y in {-1, +1}.
 
     Raises:
-        ValueError: if the shapes disagree or the kernel is not finite.
+        Refused: if the shapes disagree or the kernel is not finite.
     """
     y = np.asarray(labels, dtype=np.float64)
     signed = np.asarray(gram, dtype=np.float64)
     if signed.shape != (len(y), len(y)) or not np.all(np.isfinite(signed)):
-        raise ValueError(
+        raise Refused(
             f"kernel.shape={signed.shape}, expected finite numbers of shape"
             f" {(len(y), len(y))}. Try ntk_gram(params, X, X) with the samples of y"
         )

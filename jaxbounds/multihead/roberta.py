@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
+
 
 @dataclass(frozen=True, kw_only=True)
 class RobertaShape:
@@ -60,21 +62,21 @@ class RobertaShape:
         """Refuse numbers that describe no network.
 
         Raises:
-            ValueError: naming the wrong number.
+            Refused: naming the wrong number.
         """
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
         if small:
-            raise ValueError(
+            raise Refused(
                 f"{', '.join(small)}, expected positive sizes for a RoBERTa. Try 1 or more for each"
             )
         if not 0 <= self.pad < self.vocabulary or self.length < 1:
-            raise ValueError(
+            raise Refused(
                 f"pad={self.pad}, vocabulary={self.vocabulary}, positions={self.positions}:"
                 " expected 0 <= pad < vocabulary and positions > pad + 1. Try pad=1"
             )
         if not 0 <= self.dropout < 1 or self.deviation < 0:
-            raise ValueError(
+            raise Refused(
                 f"dropout={self.dropout} and deviation={self.deviation}, expected 0 <= dropout"
                 " < 1 and deviation >= 0. Try dropout=0.1"
             )
@@ -162,11 +164,11 @@ class Roberta(nn.Module):
             train: whether dropout is active, drawn from the key named "dropout".
 
         Raises:
-            ValueError: if the sentences are longer than the table of positions.
+            Refused: if the sentences are longer than the table of positions.
         """
         shape = self.shape
         if tokens.shape[1] > shape.length:
-            raise ValueError(
+            raise Refused(
                 f"sentence length={tokens.shape[1]}, expected at most {shape.length}: the"
                 f" network has {shape.positions} positions, and padding takes those up to"
                 f" {shape.pad}. Try shorter sentences"
@@ -209,11 +211,11 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     `shape.heads` nothing changes.
 
     Raises:
-        ValueError: if the number of heads does not divide the number of columns of all heads.
+        Refused: if the number of heads does not divide the number of columns of all heads.
     """
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:
-        raise ValueError(
+        raise Refused(
             f"heads={heads} do not divide the {columns} columns, expected a divisor. Try heads=1"
         )
     return replace(shape, heads=heads, head_width=columns // heads)
@@ -228,12 +230,12 @@ def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
         keep: (layers, heads kept) indices of heads.
 
     Raises:
-        ValueError: if `keep` has another number of layers or indices of heads that do not exist.
+        Refused: if `keep` has another number of layers or indices of heads that do not exist.
     """
     keep = np.asarray(keep)
     inside = keep.size and keep.min() >= 0 and keep.max() < shape.heads
     if keep.ndim != 2 or len(keep) != shape.layers or not inside:
-        raise ValueError(
+        raise Refused(
             f"keep.shape={keep.shape}, expected ({shape.layers}, heads kept) with indices of"
             f" heads below {shape.heads}. Try one row of indices for each layer"
         )

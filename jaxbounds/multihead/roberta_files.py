@@ -13,6 +13,7 @@ import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import whole, write_text
 from jaxbounds.ground.memory import LIMIT, refuse_over
 from jaxbounds.multihead.roberta import RobertaShape, init_roberta
@@ -78,37 +79,37 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
     """Return the shape that `config.json` describes, with two labels unless it lists others.
 
     Raises:
-        ValueError: if the file is missing or damaged, does not describe a RoBERTa, or lacks an
+        Refused: if the file is missing or damaged, does not describe a RoBERTa, or lacks an
             entry.
     """
     path = Path(folder) / "config.json"
     try:
         stored = json.loads(path.read_text(encoding="utf8"))
     except (OSError, ValueError) as problem:
-        raise ValueError(
+        raise Refused(
             f"cannot read path={path} ({type(problem).__name__}), expected a Hugging Face"
             " folder. Try a folder with config.json, model.safetensors and tokenizer.json"
         ) from problem
     family = stored.get("model_type") if isinstance(stored, dict) else None
     if family != "roberta":
-        raise ValueError(
+        raise Refused(
             f"{path}: model_type={family!r}, expected 'roberta'. Try a folder of roberta-base"
         )
     missing = [name for name in SIZES if name not in stored]
     if missing:
-        raise ValueError(
+        raise Refused(
             f"{path} lacks keys={', '.join(missing)}, expected a complete config.json. Try saving"
             " the folder again with save_pretrained"
         )
     for name, allowed in SETTINGS.items():
         if stored.get(name) not in allowed:
-            raise ValueError(
+            raise Refused(
                 f"{path}: {name}={stored.get(name)!r}, expected {allowed[0]}. Try a network with"
                 " this setting"
             )
     sizes: dict[str, Any] = {ours: stored[name] for name, ours in SIZES.items()}
     if sizes["width"] % sizes["heads"]:
-        raise ValueError(
+        raise Refused(
             f"{path}: heads={sizes['heads']} do not divide width={sizes['width']}. Try the"
             " config.json that belongs to the weights"
         )
@@ -130,7 +131,7 @@ def _stored_names(file: Any, path: Path) -> dict[str, str]:
             names[full] = name
     if not any(name.startswith("roberta.") for name in names):
         first = ", ".join(sorted(file.keys())[:3])
-        raise ValueError(
+        raise Refused(
             f"{path} holds no RoBERTa: the first tensors={first}, expected names like"
             " roberta.embeddings. Try model.safetensors of roberta-base"
         )
@@ -152,7 +153,7 @@ def load_roberta(
         The shape, and the parameters in the current default precision.
 
     Raises:
-        ValueError: if a file is missing or damaged, or a tensor is missing, unknown or of another
+        Refused: if a file is missing or damaged, or a tensor is missing, unknown or of another
             shape. The message names it.
         ImportError: if safetensors is missing; the message tells how to install it.
     """
@@ -164,7 +165,7 @@ def load_roberta(
     except ImportError as problem:
         raise ImportError(NEEDS_SAFETENSORS) from problem
     if not path.is_file():
-        raise ValueError(
+        raise Refused(
             f"path={path} does not exist, expected one safetensors file (neither a pickle such"
             " as pytorch_model.bin nor shards). Try saving the network again with"
             " safe_serialization"
@@ -176,7 +177,7 @@ def load_roberta(
         with safetensors.safe_open(path, framework="flax") as file:
             return shape, _assembled(file, path, shape, expected, key)
     except (safetensors.SafetensorError, OSError) as problem:
-        raise ValueError(
+        raise Refused(
             f"path={path} is damaged ({problem}), expected a safetensors file. Try fetching it"
             " again"
         ) from problem
@@ -191,13 +192,13 @@ def _assembled(
     drawn = not head & set(names)
     absent = sorted(set(wanted) - set(names) - (head if drawn else set()))
     if absent:
-        raise ValueError(
+        raise Refused(
             f"{path} lacks tensors={len(absent)}, the first is {absent[0]}. Try fetching the file"
             " again"
         )
     unknown = sorted(set(names) - set(wanted))
     if unknown:
-        raise ValueError(
+        raise Refused(
             f"{path} has unknown tensors={len(unknown)}, the first is {unknown[0]};"
             " config.json may describe another network. Try the config.json of this network"
         )
@@ -208,7 +209,7 @@ def _assembled(
         should = like.shape[::-1] if turned else like.shape
         is_shape = tuple(file.get_slice(names[name]).get_shape())
         if is_shape != should:
-            raise ValueError(
+            raise Refused(
                 f"{path}: tensor {name} has shape={is_shape}, expected {should}. Try the"
                 " config.json that belongs to the weights"
             )
@@ -235,7 +236,7 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
         params: parameters as from `init_roberta`.
 
     Raises:
-        ValueError: if the shape is another one, because no entry of `config.json` can describe it.
+        Refused: if the shape is another one, because no entry of `config.json` can describe it.
         ImportError: if safetensors is missing; the message tells how to install it.
     """
     try:
@@ -243,7 +244,7 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
     except ImportError as problem:
         raise ImportError(NEEDS_SAFETENSORS) from problem
     if shape.heads * shape.head_width != shape.width or shape.gain != 1:
-        raise ValueError(
+        raise Refused(
             f"heads={shape.heads} of head_width={shape.head_width} in width={shape.width} with"
             f" gain={shape.gain}: a Hugging Face folder needs heads * head_width = width and"
             " gain = 1. Try the network before its heads were cut"

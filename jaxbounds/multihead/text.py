@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
+
 SNIPPETS_SHA256 = "c8293b0d942e90e223ea2c0955d969040d1a1be514a978b9af0698940bd13350"
 SNIPPETS_NAME = "movieReviewSnippets_GroundTruth.txt"
 SNIPPETS_INNER = "hutto_ICWSM_2014.tar.gz"
@@ -42,21 +44,21 @@ def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
     """Refuse nulls, missing labels and labels other than 0 and 1."""
     where = f"{path} has"
     if not texts:
-        raise ValueError(f"{where} sentences=0, expected at least one. Try another file")
+        raise Refused(f"{where} sentences=0, expected at least one. Try another file")
     lost = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
     if lost:
-        raise ValueError(
+        raise Refused(
             f"{where} {len(lost)} of {len(texts)} sentences empty or null, the first in"
             f" row={lost[0]}: the file was read or written wrongly. Try fetching it again"
         )
     if all(label in (-1, "-1", None, "") for label in labels):
-        raise ValueError(
+        raise Refused(
             f"{where} labels=none, as in GLUE's test split, expected 0 and 1. Try the dev"
             " (validation) split"
         )
     odd = [row for row, label in enumerate(labels) if label not in (0, 1, "0", "1")]
     if odd:
-        raise ValueError(
+        raise Refused(
             f"{where} {len(odd)} labels that are neither 0 nor 1, the first in row={odd[0]}:"
             f" label={labels[odd[0]]!r}. Try to remove or correct these rows"
         )
@@ -67,27 +69,27 @@ def read_tsv(path: str | Path, /) -> Sentences:
     """Read a split of GLUE's SST-2: header `sentence<tab>label`; quotes are part of the text.
 
     Raises:
-        ValueError: if the file cannot be read, or has another header or a row without a label.
+        Refused: if the file cannot be read, or has another header or a row without a label.
     """
     path = Path(path)
     try:
         lines = path.read_bytes().decode("utf8").split("\n")
     except (OSError, UnicodeDecodeError) as problem:
-        raise ValueError(
+        raise Refused(
             f"cannot read path={path} as UTF-8 text ({problem}). Try fetching it again"
         ) from None
     lines = [line.removesuffix("\r") for line in lines]
     if lines[0] == "index\tsentence":
-        raise ValueError(f"path={path} is GLUE's test split, which has no labels. Try dev.tsv")
+        raise Refused(f"path={path} is GLUE's test split, which has no labels. Try dev.tsv")
     if lines[0] != "sentence\tlabel":
-        raise ValueError(
+        raise Refused(
             f"{path}: header={lines[0][:60]!r}, expected sentence<tab>label. Try the train.tsv or"
             " dev.tsv of SST-2"
         )
     rows = [line.split("\t") for line in (lines[1:-1] if lines[-1] == "" else lines[1:])]
     broken = [number for number, row in enumerate(rows) if len(row) != 2]
     if broken:
-        raise ValueError(
+        raise Refused(
             f"{path}: {len(broken)} rows are not a sentence, a tab and a label; the first is"
             f" line={broken[0] + 2}: {' '.join(rows[broken[0]])[:60]!r}. Try to correct these"
             " rows"
@@ -99,7 +101,7 @@ def read_parquet(path: str | Path, /) -> Sentences:
     """Read a split of SST-2 as Parquet, with columns `sentence` and `label`.
 
     Raises:
-        ValueError: if the file cannot be read, lacks a column, or has nulls or missing labels.
+        Refused: if the file cannot be read, lacks a column, or has nulls or missing labels.
         ImportError: if pyarrow is missing; the message tells how to install it.
     """
     path = Path(path)
@@ -112,11 +114,11 @@ def read_parquet(path: str | Path, /) -> Sentences:
         table = pyarrow.parquet.read_table(path, columns=["sentence", "label"])
     except (OSError, pyarrow.ArrowException) as problem:
         words = str(problem).splitlines()[0][:200]
-        raise ValueError(
+        raise Refused(
             f"cannot read path={path} as Parquet ({words}). Try fetching it again"
         ) from problem
     if table.column_names != ["sentence", "label"]:
-        raise ValueError(
+        raise Refused(
             f"{path}: columns={', '.join(table.column_names)}, expected sentence and label."
             " Try the Parquet files of SST-2"
         )
@@ -140,7 +142,7 @@ def read_snippets(path: str | Path, /) -> Sentences:
         path: `vaderSentiment-3.3.2.tar.gz` (by `FETCH_SNIPPETS`), or the file of ratings in it.
 
     Raises:
-        ValueError: if the archive is broken or has other content.
+        Refused: if the archive is broken or has other content.
     """
     path = Path(path)
     cure = f"fetch it again: {FETCH_SNIPPETS}"
@@ -149,14 +151,14 @@ def read_snippets(path: str | Path, /) -> Sentences:
         if path.name != SNIPPETS_NAME:
             content = _member(_member(content, SNIPPETS_INNER), SNIPPETS_NAME)
     except KeyError as problem:
-        raise ValueError(f"path={path} holds no {problem.args[0]}. Try again: {cure}") from None
+        raise Refused(f"path={path} holds no {problem.args[0]}. Try again: {cure}") from None
     except (OSError, EOFError, tarfile.TarError, zlib.error) as problem:
-        raise ValueError(
+        raise Refused(
             f"cannot read path={path} ({type(problem).__name__}). Try again: {cure}"
         ) from problem
     found = hashlib.sha256(content).hexdigest()
     if found != SNIPPETS_SHA256:
-        raise ValueError(
+        raise Refused(
             f"{path}: {SNIPPETS_NAME} has sha256={found}, expected {SNIPPETS_SHA256}: it is"
             f" another file. Try again: {cure}"
         )
@@ -173,15 +175,13 @@ def read_text(path: str | Path, /) -> dict[str, Sentences]:
         because GLUE's test split has no labels. {"all"} for a single file.
 
     Raises:
-        ValueError: if the path is of no such kind, or is damaged.
+        Refused: if the path is of no such kind, or is damaged.
     """
     path = Path(path)
     if path.is_dir():
         return _read_folder(path)
     if not path.is_file():
-        raise ValueError(
-            f"path={path} is no file or folder. Try SST-2's folder or {FETCH_SNIPPETS}"
-        )
+        raise Refused(f"path={path} is no file or folder. Try SST-2's folder or {FETCH_SNIPPETS}")
     if path.suffix == ".parquet":
         return {"all": read_parquet(path)}
     if path.suffix == ".tsv":
@@ -197,7 +197,7 @@ def _read_folder(path: Path) -> dict[str, Sentences]:
         if [len(files) for files in splits] == [1, 1]:
             return {name: read_parquet(files[0]) for name, files in zip(("train", "test"), splits)}
     names = ", ".join(sorted(entry.name for entry in path.iterdir())[:8]) or "nothing"
-    raise ValueError(
+    raise Refused(
         f"{path}: found files={names}, expected train.tsv and dev.tsv, or one train*.parquet"
         " and one validation*.parquet. Try SST-2's folder"
     )

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.loss import Data, logistic
 from jaxbounds.multihead.model import Params, head_output
 
@@ -114,12 +115,12 @@ def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
     """Return the one group of H equal heads: its parameters, and its copies (H,).
 
     Raises:
-        ValueError: if the heads differ.
+        Refused: if the heads differ.
     """
     for name, leaf in params.items():
         heads = np.asarray(leaf)
         if not np.array_equal(heads, np.broadcast_to(heads[:1], heads.shape)):
-            raise ValueError(
+            raise Refused(
                 f"heads={len(heads)} of {name} differ, expected equal heads. Try the module"
                 " MultiHeadAttention, which trains heads that differ"
             )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.text import Sentences
 
 START, PAD, END, UNKNOWN = range(4)
@@ -71,7 +72,7 @@ def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
     """Load the code in `tokenizer.json` of a Hugging Face folder.
 
     Raises:
-        ValueError: if the file is missing or damaged, or its special tokens are not RoBERTa's.
+        Refused: if the file is missing or damaged, or its special tokens are not RoBERTa's.
         ImportError: if tokenizers is missing; the message tells how to install it.
     """
     path = Path(folder) / "tokenizer.json"
@@ -80,19 +81,19 @@ def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
     except ImportError as problem:
         raise ImportError(NEEDS_TOKENIZERS) from problem
     if not path.is_file():
-        raise ValueError(
+        raise Refused(
             f"path={path} does not exist, expected a tokenizer.json. Try fetching it with the"
             " weights, or saving it with save_pretrained"
         )
     try:
         code = tokenizers.Tokenizer.from_file(str(path))
     except Exception as problem:  # the package raises plain Exception
-        raise ValueError(
+        raise Refused(
             f"cannot read path={path} ({problem}), expected a tokenizer.json. Try fetching it again"
         ) from problem
     found = tuple(code.token_to_id(token) for token in SPECIAL[:3])
     if found != (START, PAD, END):
-        raise ValueError(
+        raise Refused(
             f"{path}: <s>, <pad>, </s> are ids={', '.join(map(str, found))}, expected {START},"
             f" {PAD}, {END} as in RoBERTa. Try the tokenizer.json of roberta-base"
         )
@@ -123,12 +124,10 @@ def to_arrays(
         sentences that were cut.
 
     Raises:
-        ValueError: if no token fits between the two special tokens.
+        Refused: if no token fits between the two special tokens.
     """
     if length < 3:
-        raise ValueError(
-            f"length={length}, expected at least 3 (start, a token, end). Try length=64"
-        )
+        raise Refused(f"length={length}, expected at least 3 (start, a token, end). Try length=64")
     rows = tokenizer.encode(sentences.texts)
     tokens = np.full((len(rows), length), PAD, np.int32)
     for place, row in zip(tokens, rows):

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from flax.errors import FlaxError
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.gated import BidirectionalGated
 from jaxbounds.qstr.layers import FeedForward
 from jaxbounds.qstr.recurrent import BidirectionalRNN
@@ -45,12 +46,10 @@ def register(name: str, factory: Factory, /) -> None:
         factory: a function from N and d to a Flax module, as this module's docstring says.
 
     Raises:
-        ValueError: if the name is taken.
+        Refused: if the name is taken.
     """
     if name in ARCHITECTURES:
-        raise ValueError(
-            f"architecture name={name!r} is taken, expected a new name. Try another name"
-        )
+        raise Refused(f"architecture name={name!r} is taken, expected a new name. Try another name")
     ARCHITECTURES[name] = factory
 
 
@@ -58,13 +57,13 @@ def refuse_unknown(*names: str) -> None:
     """Check that each name is the name of an architecture.
 
     Raises:
-        ValueError: for an unknown name; the message gives the nearest name, or all names.
+        Refused: for an unknown name; the message gives the nearest name, or all names.
     """
     for name in names:
         if name not in ARCHITECTURES:
             near = difflib.get_close_matches(name, ARCHITECTURES, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(ARCHITECTURES)}"
-            raise ValueError(
+            raise Refused(
                 f"architecture={name!r} is unknown; {hint}. Try --import FILE with the file that"
                 " registers your own"
             )
@@ -74,18 +73,18 @@ def build(name: str, /, *, N: int, d: int) -> nn.Module:
     """Build the module of an architecture for prompts of N tokens in R^d.
 
     Raises:
-        ValueError: if the name is unknown, or the factory fails or returns no Flax module.
+        Refused: if the name is unknown, or the factory fails or returns no Flax module.
     """
     refuse_unknown(name)
     try:
         module = ARCHITECTURES[name](N, d)
     except TypeError as problem:
-        raise ValueError(
+        raise Refused(
             f"the factory of architecture={name!r} fails: {problem}. Try a factory that takes"
             " N and d"
         ) from problem
     if not isinstance(module, nn.Module):
-        raise ValueError(
+        raise Refused(
             f"the factory of architecture={name!r} gives {module}, expected a Flax module. Try"
             " returning an instance of nn.Module"
         )
@@ -96,7 +95,7 @@ def outline(name: str, /, *, N: int, d: int, De: int) -> str:
     """Describe the shapes of an architecture's parameters in words, without computing them.
 
     Raises:
-        ValueError: if the module does not map encoded tokens to predictions as required.
+        Refused: if the module does not map encoded tokens to predictions as required.
     """
     module = build(name, N=N, d=d)
     z = jax.ShapeDtypeStruct((2, N, De), jnp.float32)
@@ -104,14 +103,14 @@ def outline(name: str, /, *, N: int, d: int, De: int) -> str:
         variables = jax.eval_shape(module.init, jax.random.key(0), z)
         if set(variables) - {"params"}:
             others = ", ".join(sorted(set(variables) - {"params"}))
-            raise ValueError(f'its variables={others} are no parameters, expected "params" alone')
+            raise Refused(f'its variables={others} are no parameters, expected "params" alone')
         # Training applies the module without random keys too.
         made = jax.eval_shape(module.apply, variables, z)
         if getattr(made, "shape", None) != (2, N):
-            raise ValueError(f"its output={getattr(made, 'shape', made)}, expected shape (2, {N})")
+            raise Refused(f"its output={getattr(made, 'shape', made)}, expected shape (2, {N})")
     except (FlaxError, TypeError, ValueError) as problem:
         why = (str(problem).splitlines() or [""])[0]
-        raise ValueError(
+        raise Refused(
             f"architecture={name!r} does not map encoded tokens {z.shape} to predictions (2,"
             f" {N}): {type(problem).__name__}: {why}. Try a module whose `apply` gives one"
             " prediction per token"

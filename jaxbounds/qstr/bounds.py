@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module, traced
 from jaxbounds.numerics.norms import frobenius_norm, spectral_norm, vector_norm
 
@@ -38,12 +39,12 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
     """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. Explicit.
 
     Raises:
-        ValueError: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is
+        Refused: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is
             then below 1 and the bound is false. For nN >= 2 the bound exceeds 1 there, so it is
             trivially true. The check is skipped if `checked` is False or r is traced.
     """
     if checked and not traced(r) and n * N == 1 and r**2 < C_x * math.e * d:
-        raise ValueError(
+        raise Refused(
             f"r^2={r**2:.4g}, expected r^2 >= C_x e d = {C_x * math.e * d:.4g}, which Lemma 12"
             " needs at nN = 1. Try a larger r"
         )

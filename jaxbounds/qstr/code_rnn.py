@@ -16,6 +16,8 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 class Quantiser(NamedTuple):
     """A quantiser of N(0, 1): Lloyd-Max levels, thresholds between them, and mean squared error."""
@@ -30,10 +32,10 @@ def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
     """Return the best 2^bits levels for a standard normal, by Lloyd's fixed-point iteration.
 
     Raises:
-        ValueError: if bits is not between 1 and 6.
+        Refused: if bits is not between 1 and 6.
     """
     if not 1 <= bits <= 6:
-        raise ValueError(f"bits={bits}, expected an integer from 1 to 6. Try bits=3")
+        raise Refused(f"bits={bits}, expected an integer from 1 to 6. Try bits=3")
     density = lambda v: np.exp(-(v**2) / 2) / math.sqrt(2 * math.pi)
     levels = scipy.special.ndtri((np.arange(2**bits) + 0.5) / 2**bits)
     for _ in range(iterations):
@@ -96,15 +98,15 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
             eight.
 
     Raises:
-        ValueError: if there are more than 2^20 words to enumerate, N < 2, or two messages share a
+        Refused: if there are more than 2^20 words to enumerate, N < 2, or two messages share a
             word.
     """
     if N < 2:
-        raise ValueError(
+        raise Refused(
             f"N={N}, expected at least 2 tokens, so that there is a token to remember. Try N=4"
         )
     if bits * N > 20:
-        raise ValueError(
+        raise Refused(
             f"bits * N = {bits * N} gives 2^{bits * N} codewords, too many to enumerate: expected"
             " bits * N <= 20. Try smaller bits or N"
         )
@@ -114,7 +116,7 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
     # Words are +-1 / sqrt(D): two of them at Hamming distance w are 2 sqrt(w / D) apart.
     distance = 2.0 * math.sqrt(_least_weight(generator) / length)
     if distance == 0.0:
-        raise ValueError(
+        raise Refused(
             f"the code has distance={distance}: two messages share a codeword. Try another key"
         )
     spread = float(quantiser.levels[-1] - quantiser.levels[0])
@@ -144,11 +146,11 @@ def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
     """Read the k-th scalar from a state: decode to the nearest codeword, then take its level.
 
     Raises:
-        ValueError: if the index is outside the prompt.
+        Refused: if the index is outside the prompt.
     """
     bits = int(math.log2(len(rnn.quantiser.levels)))
     if not 0 <= k < rnn.generator.shape[0] // bits:
-        raise ValueError(
+        raise Refused(
             f"token k={k} is outside the prompt, which has {rnn.generator.shape[0] // bits}"
             " tokens. Try k=0"
         )
@@ -171,12 +173,10 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
         numbers: k, a divisor of b N.
 
     Raises:
-        ValueError: if the numbers cannot share the bits equally.
+        Refused: if the numbers cannot share the bits equally.
     """
     if numbers < 1 or (bits * N) % numbers:
-        raise ValueError(
-            f"numbers={numbers} must divide bits * N = {bits * N}. Try {bits * N} or 1"
-        )
+        raise Refused(f"numbers={numbers} must divide bits * N = {bits * N}. Try {bits * N} or 1")
     levels = lloyd_max(bits).levels
     steps = (2.0 ** (bits * N / numbers) - 1.0) * math.sqrt(numbers) / 2.0
     return float(levels[-1] - levels[0]) * steps

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import scipy
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.links import Link, Parameters
 
 
@@ -32,12 +33,12 @@ def sample_positions(
     replacement.
 
     Raises:
-        ValueError: if q distinct positions do not exist.
+        Refused: if q distinct positions do not exist.
     """
     rows = (*shape, 1 if simple else N)
     if distinct:
         if q > N:
-            raise ValueError(
+            raise Refused(
                 f"q={q} exceeds N={N}, expected q distinct positions among N. Try a smaller q"
             )
         # The q largest of N iid uniforms are at a uniformly random q-subset, in random order.
@@ -83,10 +84,10 @@ def sample_prompts(
         distinct: whether the q positions differ from each other.
 
     Raises:
-        ValueError: if N, d or q is not positive, or q distinct positions do not exist.
+        Refused: if N, d or q is not positive, or q distinct positions do not exist.
     """
     if min(N, d, q) < 1:
-        raise ValueError(f"N={N}, d={d}, q={q}: expected at least 1 for each. Try q=1")
+        raise Refused(f"N={N}, d={d}, q={q}: expected at least 1 for each. Try q=1")
     key_x, key_t = jax.random.split(key)
     x = jax.random.normal(key_x, (*shape, N, d))
     t = sample_positions(key_t, shape, N, q, simple=simple, distinct=distinct)
@@ -119,12 +120,12 @@ def encode(
     1/q) for unit encodings. Section 5 and the public code use s = 1.
 
     Raises:
-        ValueError: if the number of encodings differs from the number of tokens.
+        Refused: if the number of encodings differs from the number of tokens.
     """
     *batch, N, d = x.shape
     q, de = t.shape[-1], omega.shape[1]
     if omega.shape[0] != N:
-        raise ValueError(
+        raise Refused(
             f"omega has {omega.shape[0]} encodings, expected one for each of N={N} tokens. Try"
             " encodings for N tokens"
         )

@@ -7,15 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 def published_encoding_dimension(N: int, /) -> int:
     """Return floor(5 log N), the encoding dimension of the paper's experiments.
 
     Raises:
-        ValueError: if N < 2, for which the dimension is 0.
+        Refused: if N < 2, for which the dimension is 0.
     """
     if N < 2:
-        raise ValueError(
+        raise Refused(
             f"N={N}, expected at least 2 for the paper's encoding dimension int(5 log N). Try N=2"
         )
     return int(5 * math.log(N))
@@ -43,10 +45,10 @@ def greedy_signs(
         patience: number of candidates tried for each vector before giving up.
 
     Raises:
-        ValueError: if the target is outside [0, 1), or no candidate fits within the patience.
+        Refused: if the target is outside [0, 1), or no candidate fits within the patience.
     """
     if not 0 <= target < 1:
-        raise ValueError(f"target={target}, expected a coherence in [0, 1). Try target=0.5")
+        raise Refused(f"target={target}, expected a coherence in [0, 1). Try target=0.5")
     kept, block = np.zeros((N, de), dtype=np.int64), 256
     for i in range(N):
         for _ in range(0, patience, block):
@@ -56,7 +58,7 @@ def greedy_signs(
                 kept[i] = candidates[np.argmax(fits)]
                 break
         else:
-            raise ValueError(
+            raise Refused(
                 f"found only {i} of N={N} hypercube encodings with de={de} and coherence <="
                 f" {target}, after {patience} candidates for the next. Try a larger de, target"
                 " or patience"
@@ -70,7 +72,7 @@ def greedy_encodings(
     """Return `greedy_signs` / sqrt(de), drawn from a JAX key on the host, outside jit.
 
     Raises:
-        ValueError: if the target is outside [0, 1), or no candidate fits within the patience.
+        Refused: if the target is outside [0, 1), or no candidate fits within the patience.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     signs = greedy_signs(rng, N, de, target=target, patience=patience)
@@ -84,11 +86,11 @@ def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[A
     most 1/2.
 
     Raises:
-        ValueError: if there are fewer than two encodings.
+        Refused: if there are fewer than two encodings.
     """
     N = omega.shape[0]
     if N < 2:
-        raise ValueError(
+        raise Refused(
             f"N={N} encodings, expected at least 2, because coherence compares two. Try N=2"
         )
     gram = omega @ omega.T

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.chaining import LogCovering
 from jaxbounds.qstr.covers import (
     TransformerClass,
@@ -82,11 +83,11 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     solved for its radius. Explicit.
 
     Raises:
-        ValueError: if the moment order r is below 1.
+        Refused: if the moment order r is below 1.
     """
     order = 2.0 * tail / s
     if not order >= 1:
-        raise ValueError(
+        raise Refused(
             f"order={order}, expected a moment order 2 tail / s of at least 1. Try a larger tail"
         )
     return math.sqrt(C * (math.e * order) ** s)
@@ -194,10 +195,10 @@ def minimiser_risk(
             radius, which replaces `largest` and `fourth` (first remark after Theorem 4).
 
     Raises:
-        ValueError: if the form is unknown.
+        Refused: if the form is unknown.
     """
     if form not in FORMS:
-        raise ValueError(
+        raise Refused(
             f"form={form!r} is unknown, expected one of {', '.join(FORMS)}. Try"
             f" form={next(iter(FORMS))!r}"
         )

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.layers import TorchMLP, uniform_fan_in
 
 Parts = tuple[Float[Array, "*s"], ...]
@@ -135,10 +136,10 @@ class BidirectionalGated(nn.Module):
         """Return predictions at every position.
 
         Raises:
-            ValueError: if the cell is unknown.
+            Refused: if the cell is unknown.
         """
         if self.cell not in CELLS:
-            raise ValueError(
+            raise Refused(
                 f"cell={self.cell!r} is unknown, expected one of {', '.join(CELLS)}. Try"
                 f" cell={next(iter(CELLS))!r}"
             )

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.qstr.relu_networks import (
     Layer,
@@ -30,7 +31,7 @@ def _knots(radius: float, eps: float) -> tuple[int, float, float]:
     The tilt and the interpolation each cause an error of eps/2.
     """
     if not 0 < eps < radius:
-        raise ValueError(
+        raise Refused(
             f"eps={eps}, expected a number between 0 and radius={radius}. Try a smaller eps;"
             " from eps = radius on, the zero network suffices"
         )
@@ -46,7 +47,7 @@ def gate_network(*, radius: float, eps: float, state_radius: float = 0.0) -> Net
     R = sqrt(1 + 4 radius^2 + state_radius^2).
 
     Raises:
-        ValueError: if eps is not between 0 and radius.
+        Refused: if eps is not between 0 and radius.
     """
     knots, spacing, tilt = _knots(radius, eps)
     kappa, beta = square_hinges(knots * spacing, knots)
@@ -127,7 +128,7 @@ def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
     It is Lemma 25's network, (C.8) and (C.9).
 
     Raises:
-        ValueError: if eps is not between 0 and radius.
+        Refused: if eps is not between 0 and radius.
     """
     (W, b), (a, _) = gate_network(radius=radius, eps=eps)
     x = np.kron(np.tile(np.eye(d), (q, 1)), W[:, :1])
@@ -145,7 +146,7 @@ def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) ->
     |W_2^T|_{1,inf}).
 
     Raises:
-        ValueError: if eps/4 is not between 0 and radius.
+        Refused: if eps/4 is not between 0 and radius.
     """
     second, last = block_network(q=q, d=d, radius=radius, eps=eps / 4)
     l_1 = lambda M: np.max(np.sum(np.abs(M), axis=1))
@@ -178,11 +179,11 @@ def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
     R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps.
 
     Raises:
-        ValueError: if eps is not between 0 and L R; above L R the zero network suffices.
+        Refused: if eps is not between 0 and L R; above L R the zero network suffices.
     """
     reach = lipschitz * radius
     if not 0 < eps <= reach:
-        raise ValueError(
+        raise Refused(
             f"eps={eps}, expected a positive number of at most L R = {reach}. Try a smaller eps"
         )
     width = 4.5 * reach / eps

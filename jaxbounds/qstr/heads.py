@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.data import Prompts
 
 
@@ -25,19 +26,17 @@ class RiskBound(NamedTuple):
 
 def _check(N: int, q: int, d: int, H: int) -> None:
     if min(q, d, H) < 1 or N < 2:
-        raise ValueError(
+        raise Refused(
             f"N={N}, q={q}, d={d}, H={H}: expected N >= 2 and q, d, H >= 1. Try"
             f" N={max(2 * q + 2, 4)}"
         )
     if N % 2:
-        raise ValueError(
+        raise Refused(
             f"N={N}, expected an even number, because the two halves play different roles. Try"
             f" N={N + 1}"
         )
     if q > N // 2 - 1:
-        raise ValueError(
-            f"q={q} and N={N}, expected q <= N/2 - 1 tokens that vary. Try N={2 * q + 2}"
-        )
+        raise Refused(f"q={q} and N={N}, expected q <= N/2 - 1 tokens that vary. Try N={2 * q + 2}")
 
 
 def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
@@ -54,7 +53,7 @@ def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -
     If `exact`, the bound counts N/2 + 1 instead of N/2 positions and is 1 + 2/N times as large.
 
     Raises:
-        ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
+        Refused: if N is odd, q > N/2 - 1, or a size is not positive.
     """
     _check(N, q, d, H)
     return _bound(H * (q + d), q * d, 1.0 + 2.0 / N if exact else 1.0, H)
@@ -71,7 +70,7 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
 
     Raises:
-        ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
+        Refused: if N is odd, q > N/2 - 1, or a size is not positive.
     """
     _check(N, q, d, H)
     few = min(H, q, d)
@@ -84,7 +83,7 @@ def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> Risk
     The bound is false without the block structure: see `jaxbounds.qstr.few_heads`.
 
     Raises:
-        ValueError: if N is odd, q > N/2 - 1, or a size is not positive.
+        Refused: if N is odd, q > N/2 - 1, or a size is not positive.
     """
     _check(N, q, 1, H)
     return _bound(H, q, 1.0 + 2.0 / N if exact else 1.0, H)
@@ -125,7 +124,7 @@ def lower_bound_prompts(
     square norm of the relevant tokens over sqrt(q d).
 
     Raises:
-        ValueError: if N is odd or q > N/2 - 1.
+        Refused: if N is odd or q > N/2 - 1.
     """
     _check(N, q, d, 1)
     key_x, key_t = jax.random.split(key)

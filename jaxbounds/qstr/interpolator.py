@@ -9,6 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.relu_networks import Layer, Network, layer
 
@@ -61,14 +62,14 @@ def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
     """Refuse points through which no network passes, or no network in this precision."""
     if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
-        raise ValueError(
+        raise Refused(
             f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
             " concerned"
         )
     gap = float(jnp.min(jnp.diff(jnp.sort(z)), initial=jnp.inf))
     largest = float(jnp.max(jnp.abs(z)))
     if not gap > 64 * float(jnp.finfo(z.dtype).eps) * largest:
-        raise ValueError(
+        raise Refused(
             f"two of the {z.shape[0]} points have distance={gap:.2e}, which {z.dtype} does not"
             f" resolve near {largest:.2e}. Try to merge equal points, or compute in float64"
         )
@@ -88,12 +89,12 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
         optimal: balance the layers optimally instead of by the paper's constant.
 
     Raises:
-        ValueError: if z and y are not finite vectors of equal length, two points coincide, or they
+        Refused: if z and y are not finite vectors of equal length, two points coincide, or they
             are so close that the slopes lose all digits.
     """
     z, y = (jnp.asarray(values, dtype=jnp.result_type(float)) for values in (z, y))
     if z.ndim != 1 or z.shape != y.shape or not z.size:
-        raise ValueError(
+        raise Refused(
             f"z.shape={z.shape} and y.shape={y.shape}, expected two vectors of equal length. Try"
             " z.ravel()"
         )
@@ -153,10 +154,10 @@ def embed_in_rnn(network: Interpolator, v: Float[Array, "d"], depth: int, /) -> 
     Transitions and U are zero. The squared norm is 2|a|^2 + |w|^2 + |b|^2 + 2 (depth - 3) + 2.
 
     Raises:
-        ValueError: if the depth is below 3.
+        Refused: if the depth is below 3.
     """
     if depth < 3:
-        raise ValueError(f"depth={depth}, expected at least 3 for the embedding. Try depth=3")
+        raise Refused(f"depth={depth}, expected at least 3 for the embedding. Try depth=3")
     first = Layer(jnp.outer(network.w, v), network.b)
     second = Layer(jnp.stack([network.a, -network.a]), jnp.zeros(2, network.a.dtype))
     middle = tuple(layer(np.eye(2)) for _ in range(depth - 3))

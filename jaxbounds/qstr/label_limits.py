@@ -7,6 +7,7 @@ equation for u. No learner can distinguish two directions u that satisfy all n e
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.span import span_rows
 
 
@@ -40,8 +41,8 @@ def label_limit(n: int, /, *, q: int, d: int) -> float:
     in simple-qSTR. The averaged risk (2.2) of other models has up to N labels for each prompt.
 
     Raises:
-        ValueError: if n is negative, or q or d is not positive.
+        Refused: if n is negative, or q or d is not positive.
     """
     if n < 0 or min(q, d) < 1:
-        raise ValueError(f"n={n}, q={q}, d={d}: expected n >= 0 labels and q, d >= 1. Try n=0")
+        raise Refused(f"n={n}, q={q}, d={d}: expected n >= 0 labels and q, d >= 1. Try n=0")
     return max(0.0, 1.0 - n / (q * d))

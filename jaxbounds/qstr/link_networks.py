@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import square_hinges
 
@@ -25,7 +26,7 @@ class Approximation(NamedTuple):
 
 def _checked(radius: float, knots: int) -> None:
     if knots < 1 or not radius > 0:
-        raise ValueError(
+        raise Refused(
             f"knots={knots} and radius={radius}, expected at least one knot and radius > 0. Try"
             " knots=8"
         )
@@ -44,7 +45,7 @@ def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int)
     Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. Explicit.
 
     Raises:
-        ValueError: if there is no knot or the radius is not positive.
+        Refused: if there is no knot or the radius is not positive.
     """
     _checked(radius, knots)
     end = math.sqrt(q) * radius
@@ -64,7 +65,7 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     halves the error, so |g - network| <= sqrt(qd) h^2/8. Explicit.
 
     Raises:
-        ValueError: if there is no knot or the radius is not positive.
+        Refused: if there is no knot or the radius is not positive.
     """
     _checked(radius, knots)
     kappa, beta = square_hinges(radius, knots)

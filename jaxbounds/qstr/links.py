@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 Parameters = Mapping[str, Array]
 
 
@@ -142,10 +144,10 @@ def find_link(name: str, /) -> Link:
     """Return the shipped link of this name.
 
     Raises:
-        ValueError: if the name is unknown; the message lists all names.
+        Refused: if the name is unknown; the message lists all names.
     """
     if name not in LINKS:
-        raise ValueError(
+        raise Refused(
             f"link name={name!r} is unknown, expected one of {', '.join(LINKS)}. Try"
             f" {next(iter(LINKS))!r}"
         )

@@ -15,6 +15,7 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
@@ -38,10 +39,10 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
     (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). Explicit.
 
     Raises:
-        ValueError: if the depth is below 2.
+        Refused: if the depth is below 2.
     """
     if depth < 2:
-        raise ValueError(f"depth={depth}, expected at least 2 (Theorem 9). Try depth=2")
+        raise Refused(f"depth={depth}, expected at least 2 (Theorem 9). Try depth=2")
     return 2.0 ** (depth - 2) * variation**2
 
 
@@ -52,7 +53,7 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
     keeps both sums, and the last layer takes their difference. All layers have equal norms.
 
     Raises:
-        ValueError: if the depth is below 2.
+        Refused: if the depth is below 2.
     """
     V = variation(network)
     # The root is the squared norm of each layer.
@@ -155,12 +156,12 @@ def least_variation(
         rounds: number of linear programs.
 
     Raises:
-        ValueError: if the points are no finite arrays of these shapes, or two of them coincide.
+        Refused: if the points are no finite arrays of these shapes, or two of them coincide.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))
     if x.ndim != 2 or y.shape != x.shape[:1] or not y.size or not finite:
-        raise ValueError(
+        raise Refused(
             f"x.shape={x.shape} and y.shape={y.shape}, expected finite numbers of shapes (n,"
             " d) and (n,). Try x[:, None] for numbers"
         )
@@ -179,7 +180,7 @@ def least_variation(
             np.ones(both.shape[1]), A_eq=both, b_eq=y, options={"presolve": False}
         )
         if found.status:
-            raise ValueError(
+            raise Refused(
                 f"neurons={len(neurons)} cannot fit the points={len(y)}. Try to merge points"
                 " with equal inputs"
             )

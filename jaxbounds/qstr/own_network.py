@@ -30,7 +30,7 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
     """Return every array of floats in a pytree by its path; drop keys, counts and functions.
 
     Raises:
-        ValueError: if a key of a dictionary cannot be ordered among the others.
+        Refused: if a key of a dictionary cannot be ordered among the others.
     """
     leaves = leaves_by_path(model, collections=True).items()
     arrays = {path: leaf for path, leaf in leaves if holds(leaf, jnp.floating)}

@@ -11,6 +11,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import array_module, real
 
@@ -57,11 +58,11 @@ def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
     The centres lie in the set.
 
     Raises:
-        ValueError: if there are more than 16 points, whose subsets are too many.
+        Refused: if there are more than 16 points, whose subsets are too many.
     """
     n = len(distances)
     if n > 16:
-        raise ValueError(
+        raise Refused(
             f"points={n}, expected at most 16, because all subsets are enumerated. Try fewer points"
         )
     balls = (distances <= eps) @ (1 << np.arange(n))

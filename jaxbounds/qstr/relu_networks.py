@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 Weights = Array | np.ndarray
 
 
@@ -68,10 +70,10 @@ def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]
     most s^2/16.
 
     Raises:
-        ValueError: if there is no knot or the radius is not positive.
+        Refused: if there is no knot or the radius is not positive.
     """
     if knots < 1 or radius <= 0:
-        raise ValueError(
+        raise Refused(
             f"knots={knots} and radius={radius}, expected at least one knot and radius > 0. Try"
             " knots=8"
         )

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module, number
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
@@ -41,17 +42,17 @@ def inverse_temperature(
     result is never negative: if eps is large enough, alpha = 0 suffices.
 
     Raises:
-        ValueError: if the signed coherence mu is not below 1 by more than rounding (two encodings
+        Refused: if the signed coherence mu is not below 1 by more than rounding (two encodings
             coincide), or eps is not positive.
     """
     if not coherence < 1 - ROUNDING:
-        raise ValueError(
+        raise Refused(
             f"coherence={coherence}, expected a signed coherence below 1: two encodings"
             " coincide, so no temperature separates them. Try new encodings, or a larger"
             " dimension for them"
         )
     if not eps > 0:
-        raise ValueError(
+        raise Refused(
             f"eps={eps}, expected a positive number, because retrieval is exact only in the limit."
             " Try eps=0.01"
         )
@@ -148,11 +149,11 @@ def retrieval_error_bound(
             - <w_t, w_j>, which is valid for any encodings.
 
     Raises:
-        ValueError: if the number of encodings differs from the number of tokens.
+        Refused: if the number of encodings differs from the number of tokens.
     """
     N, d = omega.shape[0], x.shape[1]
     if x.shape[0] != N:
-        raise ValueError(
+        raise Refused(
             f"x has {x.shape[0]} tokens, expected one for each of N={N} encodings. Try x of shape"
             " (N, d)"
         )

@@ -6,6 +6,8 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 class RidgeNetwork(NamedTuple):
     """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1.
@@ -57,7 +59,7 @@ def least_ridge_network(
         biases: number of biases from -1 to 1.
 
     Raises:
-        ValueError: if no network of these units is within eps; more units may suffice.
+        Refused: if no network of these units is within eps; more units may suffice.
     """
     angles = np.linspace(0.0, 2 * np.pi, 2 * directions, endpoint=False)
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1) / radius
@@ -72,7 +74,7 @@ def least_ridge_network(
         method="highs",
     )
     if not found.success:
-        raise ValueError(
+        raise Refused(
             f"no network of {len(b)} units is within eps={eps} at the points. Try a larger eps, "
             "more directions or more biases"
         )

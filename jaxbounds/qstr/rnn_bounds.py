@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import scipy
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import spectral_norm
 from jaxbounds.qstr.relu_networks import Layer
 
@@ -64,10 +65,10 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of reading x_j where t_j = j.
 
     Raises:
-        ValueError: if N < 2 or the product is negative.
+        Refused: if N < 2 or the product is negative.
     """
     if N < 2 or not product >= 0:
-        raise ValueError(
+        raise Refused(
             f"N={N} and product={product}, expected N >= 2 tokens and product >= 0. Try N=2"
         )
     cube = 2 * sudakov_log_packing(1.0, 1.0) * product / (N - 1)
@@ -83,10 +84,10 @@ def shortest_length(product: float, /, *, risk: float) -> int:
     """Return the least N at which `unlearned_risk(product)` reaches the risk. Explicit.
 
     Raises:
-        ValueError: if the risk is not between 0 and 1.
+        Refused: if the risk is not between 0 and 1.
     """
     if not 0 < risk < 1:
-        raise ValueError(f"risk={risk}, expected a number between 0 and 1. Try risk=0.5")
+        raise Refused(f"risk={risk}, expected a number between 0 and 1. Try risk=0.5")
     high = 2
     while unlearned_risk(product, N=high) < risk:
         high *= 2
@@ -125,10 +126,10 @@ def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool =
         repaired: whether to use the repaired Proposition 8.
 
     Raises:
-        ValueError: if the depth is below 2 or c is outside [0, 1).
+        Refused: if the depth is below 2 or c is outside [0, 1).
     """
     if depth < 2 or not 0 <= width_exponent < 1:
-        raise ValueError(
+        raise Refused(
             f"depth={depth} and c={width_exponent}, expected depth >= 2 and 0 <= c < 1"
             " (Theorem 9). Try depth=2"
         )

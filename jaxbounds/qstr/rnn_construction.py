@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.recurrent import exclusive_sums
 from jaxbounds.qstr.relu_networks import (
@@ -33,14 +34,12 @@ def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 def _check(coherence: float, radius: float) -> None:
     if not 0 <= coherence < 1 - ROUNDING:
-        raise ValueError(
+        raise Refused(
             f"coherence={coherence}, expected mu in [0, 1), at which the gate closes: equal"
             " encodings cannot be told apart. Try new encodings"
         )
     if not radius > 0:
-        raise ValueError(
-            f"radius={radius}, expected a positive bound on every |x_ik|. Try radius=1"
-        )
+        raise Refused(f"radius={radius}, expected a positive bound on every |x_ik|. Try radius=1")
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
@@ -81,7 +80,7 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
         coherence: mu; the gate relu((s - mu)/(1 - mu)) is 0 for all s <= mu.
 
     Raises:
-        ValueError: if the coherence is outside [0, 1) or the radius is not positive.
+        Refused: if the coherence is outside [0, 1) or the radius is not positive.
     """
     _check(coherence, radius)
     x, own, wanted = _selectors(q, d, de)
@@ -136,7 +135,7 @@ def interpolated_transition(
         coherence: mu of the gate.
 
     Raises:
-        ValueError: if the coherence is outside [0, 1) or the radius is not positive.
+        Refused: if the coherence is outside [0, 1) or the radius is not positive.
     """
     _check(coherence, radius)
     first, products = inner_products(q=q, d=d, de=de, knots=knots)
@@ -173,11 +172,11 @@ def biased_transition(
     errors do not accumulate.
 
     Raises:
-        ValueError: if the noise is outside [eps/2, eps].
+        Refused: if the noise is outside [eps/2, eps].
     """
     noise = np.asarray(noise)
     if not np.all((noise >= eps / 2) & (noise <= eps)):
-        raise ValueError(
+        raise Refused(
             f"noise of shape={np.shape(noise)} leaves [eps/2, eps] = [{eps / 2}, {eps}]. Try noise"
             " inside this interval"
         )

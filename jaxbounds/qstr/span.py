@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.networks.own_network import Reason
 from jaxbounds.qstr.own_network import beside, first_layer, weights_of
@@ -41,10 +42,10 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
     """Return (1/N) sum_k P_kk, the mean of the diagonal d x d blocks of P = basis^T basis.
 
     Raises:
-        ValueError: if Nd is not a multiple of d.
+        Refused: if Nd is not a multiple of d.
     """
     if basis.shape[1] % d:
-        raise ValueError(
+        raise Refused(
             f"basis.shape={basis.shape}, expected rows that split into tokens of R^d with d={d}."
             " Try the d of these prompts"
         )
@@ -117,7 +118,7 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Convert the prompts and the direction to float64, and refuse those of a wrong shape."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or 0 in x.shape[1:]:
-        raise ValueError(
+        raise Refused(
             f"x.shape={x.shape}, expected an array (n, N, d) of tokens. Try x[None] for a single"
             " prompt"
         )
@@ -125,12 +126,12 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
     if u is not None:
         u = np.asarray(u, dtype=np.float64)
         if u.shape != (d,) or not np.all(np.isfinite(u)):
-            raise ValueError(
+            raise Refused(
                 f"u={u}, expected a finite vector of R^d with d={d}. Try a vector of the tokens'"
                 " dimension"
             )
     if not np.all(np.isfinite(x)):
-        raise ValueError(
+        raise Refused(
             f"prompts of x.shape={x.shape} hold NaN or infinity. Try to remove the prompts"
             " concerned"
         )
@@ -151,7 +152,7 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
         u: a direction of the link in R^d, if you know one.
 
     Raises:
-        ValueError: if an array has another shape, or is not finite.
+        Refused: if an array has another shape, or is not finite.
     """
     x, u = _checked(x, u)
     n, N, d = x.shape

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.layers import TorchMLP, dense, uniform, uniform_fan_in
 
 
@@ -71,11 +72,11 @@ class PublishedTransformer(nn.Module):
         """Return the predictions at every position.
 
         Raises:
-            ValueError: if De is not a multiple of the number of heads.
+            Refused: if De is not a multiple of the number of heads.
         """
         De = z.shape[-1]
         if De % self.heads:
-            raise ValueError(
+            raise Refused(
                 f"De={De} does not split into heads={self.heads}, expected a divisor. Try heads=1"
             )
         # Xavier-uniform over the stacked map.

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
@@ -30,7 +31,7 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
     returns the shortest direction.
 
     Raises:
-        ValueError: if no direction separates the first q encodings from the rest.
+        Refused: if no direction separates the first q encodings from the rest.
     """
     w = np.asarray(omega, dtype=np.float64)
     N, de = w.shape
@@ -46,7 +47,7 @@ def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array,
     )
     margin = -found.fun if found.status == 0 else -1.0
     if not margin > 1e-9:
-        raise ValueError(
+        raise Refused(
             f"no direction separates the first q={q} of N={N} encodings with de={de}. Try a"
             " larger de or a smaller q"
         )
@@ -130,10 +131,10 @@ def two_head_prediction(
     Its attention is the paper's.
 
     Raises:
-        ValueError: if the tokens are not scalars.
+        Refused: if the tokens are not scalars.
     """
     if x.shape[-1] != 1:
-        raise ValueError(
+        raise Refused(
             f"x.shape={x.shape}, expected tokens of dimension d = 1 for the two-head form. Try"
             " `few_heads`"
         )

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.ascent import projected_ascent
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.norms import project_entries_l1
@@ -33,11 +34,11 @@ def attention_rademacher_lower(
     value met anywhere counts. W_QK = 0 (uniform attention) is always a start.
 
     Raises:
-        ValueError: if m < 1, draws < 2, or B_QK is not positive.
+        Refused: if m < 1, draws < 2, or B_QK is not positive.
     """
     m, _, d = X.shape
     if m < 1 or draws < 2 or not B_QK > 0:
-        raise ValueError(
+        raise Refused(
             f"m={m}, draws={draws}, B_QK={B_QK}: expected m >= 1, draws >= 2 and B_QK > 0. Try"
             " draws=2"
         )

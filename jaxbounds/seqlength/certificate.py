@@ -14,6 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.own_network import Reason
 from jaxbounds.seqlength.comparisons import first_informative
 from jaxbounds.seqlength.extract_norms import AttentionNetwork, MatrixNorms, extract_norms
@@ -63,10 +64,10 @@ def round_up(norm: float, base: float, /) -> tuple[float, int]:
     """Return the least base 2^j >= norm with j >= 0, and j.
 
     Raises:
-        ValueError: if the norm is negative or not finite, or the base is not positive.
+        Refused: if the norm is negative or not finite, or the base is not positive.
     """
     if not (0 <= norm < math.inf and base > 0):
-        raise ValueError(
+        raise Refused(
             f"norm={norm} and base={base}, expected a finite norm >= 0 and base > 0. Try base=2"
         )
     j = 0 if norm <= base else math.ceil(math.log2(norm / base))
@@ -93,7 +94,7 @@ def generalization_bound(
     data. It is not clipped at `loss_range`.
 
     Raises:
-        ValueError: if m < 1 or delta is outside (0, 1).
+        Refused: if m < 1 or delta is outside (0, 1).
     """
     rademacher = network_rademacher(network, norms, tokens, m, coverings=coverings)
     # Losses in an interval of length c are within c / 2 of its middle.
@@ -127,11 +128,11 @@ def generalization_certificate(
         base: B_0 of the grid.
 
     Raises:
-        ValueError: if the sample is empty or not finite, the readout has the wrong length, the loss
+        Refused: if the sample is empty or not finite, the readout has the wrong length, the loss
             range is not positive, or delta is outside (0, 1).
     """
     if not 0 < loss_range < math.inf:
-        raise ValueError(
+        raise Refused(
             f"loss_range={loss_range}, expected a positive finite number. Try clipping the loss"
         )
     X = np.asarray(X, np.float64)
@@ -254,7 +255,7 @@ def applicable(
         delta: the allowed probability of failure.
 
     Raises:
-        ValueError: if the sample is empty or not finite, has no token `cls`, the loss range is not
+        Refused: if the sample is empty or not finite, has no token `cls`, the loss range is not
             positive, or delta is outside (0, 1). The model itself never causes an error.
     """
     array = lambda given: None if given is None else np.asarray(given, np.float64)

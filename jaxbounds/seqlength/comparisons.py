@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.extras import require
 from jaxbounds.seqlength.linear_bounds import (
     LogCovering,
@@ -153,17 +154,17 @@ def compare(
     "certified" says whether its constants are explicit.
 
     Raises:
-        ValueError: if `over` is not a field of the setting, or a bound is unknown.
+        Refused: if `over` is not a field of the setting, or a bound is unknown.
     """
     if over not in ("m", "T", "d", "B_x", "B_QK", "heads", "hidden_constant"):
-        raise ValueError(
+        raise Refused(
             f"over={over!r} is unknown, expected m, T, d, B_x, B_QK, heads or hidden_constant. Try"
             " over='T'"
         )
     names = tuple(bounds) or tuple(BOUNDS)
     unknown = sorted(set(names) - set(BOUNDS))
     if unknown:
-        raise ValueError(
+        raise Refused(
             f"bounds={', '.join(unknown)} are unknown, expected some of {', '.join(BOUNDS)}. Try"
             " one of these names"
         )
@@ -193,10 +194,10 @@ def covering_crossover(parameters: int, /) -> float:
     it.
 
     Raises:
-        ValueError: if there is no parameter.
+        Refused: if there is no parameter.
     """
     if parameters < 1:
-        raise ValueError(f"parameters={parameters}, expected at least 1. Try parameters=1")
+        raise Refused(f"parameters={parameters}, expected at least 1. Try parameters=1")
     n = parameters
     gap = lambda x: (lemma_3_6(x, k=n, d=1) - volumetric(x, parameters=n)) / x
     return float(scipy.optimize.brentq(gap, 1e-9, 4.0 * n + 4.0))
@@ -210,10 +211,10 @@ def first_informative(
     The bound must not increase with the sample size. None means that m* is above `largest`.
 
     Raises:
-        ValueError: if `trivial` is not positive.
+        Refused: if `trivial` is not positive.
     """
     if not trivial > 0:
-        raise ValueError(f"trivial={trivial}, expected a positive value. Try trivial=1")
+        raise Refused(f"trivial={trivial}, expected a positive value. Try trivial=1")
     below = lambda m: bound(m) < trivial * (1.0 - 1e-12)
     powers = range(largest.bit_length())
     high = 2 ** bisect.bisect_left(powers, True, key=lambda power: below(2**power))

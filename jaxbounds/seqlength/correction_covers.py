@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.seqlength.norms import require_norm
 
 Matrix = Float[np.ndarray, "k d"]
@@ -97,12 +98,12 @@ def encode_corrections(
         ratio: q, the ratio of neighbouring levels.
 
     Raises:
-        ValueError: if the norm is above B, epsilon is not positive, or q is not above 1.
+        Refused: if the norm is above B, epsilon is not positive, or q is not above 1.
     """
     lengths = np.linalg.norm(W, axis=1)
     require_norm(lengths.sum(), B, of="||W^T||_{2,1}")
     if not (epsilon > 0 and ratio > 1):
-        raise ValueError(
+        raise Refused(
             f"epsilon={epsilon} and ratio={ratio}, expected epsilon > 0 and ratio > 1. Try ratio=2"
         )
     present = lengths > 0

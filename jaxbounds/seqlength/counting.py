@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import Count, traced
 
 LARGEST_LIST = 200_000
@@ -21,7 +22,7 @@ Counts = Float[np.ndarray, "*shape"] | np.float64
 
 def _check(n: int, K: float) -> None:
     if n < 1 or K < 0:
-        raise ValueError(f"n={n} and K={K}, expected n >= 1 coordinates and K >= 0. Try n=1")
+        raise Refused(f"n={n} and K={K}, expected n >= 1 coordinates and K >= 0. Try n=1")
 
 
 def count_nonnegative(n: int, K: int, /) -> int:
@@ -30,7 +31,7 @@ def count_nonnegative(n: int, K: int, /) -> int:
     Section 3 says "less than or equal to n^K", which is false (erratum E2). (n + 1)^K is a bound.
 
     Raises:
-        ValueError: if n < 1 or K < 0.
+        Refused: if n < 1 or K < 0.
     """
     _check(n, K)
     return math.comb(n + K, K)
@@ -42,7 +43,7 @@ def count_signed(n: int, K: int, /) -> int:
     The count is the Delannoy number sum_j 2^j C(n,j) C(K,j).
 
     Raises:
-        ValueError: if n < 1 or K < 0.
+        Refused: if n < 1 or K < 0.
     """
     _check(n, K)
     return sum(2**j * math.comb(n, j) * math.comb(K, j) for j in range(min(n, K) + 1))
@@ -52,7 +53,7 @@ def log_counts_signed(n: Count, K: Counts | Array, /) -> Counts | Array:
     """Compute the logarithm of `count_signed` for an array of whole numbers K of any size.
 
     Raises:
-        ValueError: if n < 1 or some K < 0. Traced values are not checked.
+        Refused: if n < 1 or some K < 0. Traced values are not checked.
     """
     if traced(n, K):
         return _log_counts_traced(jnp.asarray(n).astype(float), jnp.asarray(K).astype(float))
@@ -95,7 +96,7 @@ def nonnegative_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
     """List all k in Z_{>=0}^n with sum k <= K, as rows.
 
     Raises:
-        ValueError: if n < 1, K < 0, or there are more than 200000 vectors.
+        Refused: if n < 1, K < 0, or there are more than 200000 vectors.
     """
     count = count_nonnegative(n, K)
     _check_length(count, n, K)
@@ -108,7 +109,7 @@ def signed_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
     """List all z in Z^n with ||z||_1 <= K, as rows.
 
     Raises:
-        ValueError: if n < 1, K < 0, or there are more than 200000 vectors.
+        Refused: if n < 1, K < 0, or there are more than 200000 vectors.
     """
     _check_length(count_signed(n, K), n, K)
     pieces = []
@@ -123,7 +124,7 @@ def signed_vectors(n: int, K: int, /) -> Int[np.ndarray, "count n"]:
 
 def _check_length(count: int, n: int, K: int) -> None:
     if count > LARGEST_LIST:
-        raise ValueError(
+        raise Refused(
             f"n={n} and K={K} give {count} vectors, expected at most {LARGEST_LIST}. Try a"
             " smaller n or K, or the counts alone"
         )

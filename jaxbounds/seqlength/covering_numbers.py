@@ -12,6 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
@@ -43,11 +44,11 @@ def sup_distances(
     """Compute sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
 
     Raises:
-        ValueError: if q < 1, because l_q is then no norm. `quasi` allows 0 < q < 1, as Section 2.4
+        Refused: if q < 1, because l_q is then no norm. `quasi` allows 0 < q < 1, as Section 2.4
             does (erratum E13).
     """
     if not (q >= 1 or (quasi and q > 0)):
-        raise ValueError(f"q={q}, expected at least 1, because l_q is no norm below. Try q=1")
+        raise Refused(f"q={q}, expected at least 1, because l_q is no norm below. Try q=1")
     difference = abs(values[:, None] - values[None, :])
     if np.isinf(q):
         return difference.max(axis=(-1, -2))
@@ -60,12 +61,12 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
     Traced input returns the number of rows plus one if some column cannot be reached.
 
     Raises:
-        ValueError: if there are more than 16 rows, or some column of untraced input cannot be
+        Refused: if there are more than 16 rows, or some column of untraced input cannot be
             reached.
     """
     centres, members = covers.shape
     if centres > LARGEST_CLASS:
-        raise ValueError(
+        raise Refused(
             f"functions={centres}, expected at most {LARGEST_CLASS}, because exact covering"
             " numbers enumerate all subsets. Try fewer functions"
         )
@@ -82,7 +83,7 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
                 reached |= mask
             if reached == everything:
                 return size
-    raise ValueError(
+    raise Refused(
         f"no set of the {centres} centres reaches every member; the radius may be epsilon=0. Try a"
         " positive epsilon"
     )
@@ -92,10 +93,10 @@ def covering_number(distances: Float[np.ndarray | Array, "n n"], epsilon: Any, /
     """Compute N(epsilon) of a finite class from its pairwise distances.
 
     Raises:
-        ValueError: if there are more than 16 functions or epsilon is not positive.
+        Refused: if there are more than 16 functions or epsilon is not positive.
     """
     if not (traced(epsilon) or epsilon > 0):
-        raise ValueError(f"epsilon={epsilon}, expected a positive number. Try epsilon=0.1")
+        raise Refused(f"epsilon={epsilon}, expected a positive number. Try epsilon=0.1")
     return smallest_cover(distances < epsilon)
 
 
@@ -103,7 +104,7 @@ def covering_staircase(distances: Float[np.ndarray | Array, "n n"], /) -> Stairc
     """Compute N(epsilon) for all epsilon > 0 at once.
 
     Raises:
-        ValueError: if there are more than 16 functions.
+        Refused: if there are more than 16 functions.
     """
     radii = np.unique(distances)
     # Just above radii[j] exactly the pairs with distance <= radii[j] are covered.

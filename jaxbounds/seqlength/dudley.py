@@ -32,7 +32,7 @@ def staircase_dudley(
     paper's form with c = 12.
 
     Raises:
-        ValueError: if m < 1 or B is negative or not finite.
+        Refused: if m < 1 or B is negative or not finite.
     """
     require_range(m, B)
     knots = np.unique(np.concatenate([[0.0, B], staircase.radii[staircase.radii < B]]))
@@ -112,7 +112,7 @@ def dudley(
     epsilon. The value is therefore certified if `log_covering` is.
 
     Raises:
-        ValueError: if m < 1 or B is negative or not finite.
+        Refused: if m < 1 or B is negative or not finite.
     """
     require_range(m, B)
     if B == 0:
@@ -130,7 +130,7 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
     Certified: members of an internal cover have values in [-B, B].
 
     Raises:
-        ValueError: if m < 1 or B is negative or not finite.
+        Refused: if m < 1 or B is negative or not finite.
     """
     require_range(m, B)
     if B == 0:
@@ -146,7 +146,7 @@ def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
     Dudley's bound is 4 delta plus 12 times the integral. Certified, constants explicit.
 
     Raises:
-        ValueError: if m < 1 or B is negative or not finite.
+        Refused: if m < 1 or B is negative or not finite.
     """
     refined = dudley(log_covering, m, B, near=4.0, far=CERTIFIED)
     return min(refined, chaining(log_covering, m, B), one_scale(log_covering, m, B))

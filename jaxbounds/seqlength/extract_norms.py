@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 class ActivationFact(NamedTuple):
     """An activation with sigma(0) = 0, its Lipschitz constant, and whether it is odd."""
@@ -79,7 +81,7 @@ def from_nnx(module: Any, /) -> dict[str, Any]:
     """Return the parameters of a `flax.nnx` module as a nested dict for `extract_network`.
 
     Raises:
-        ValueError: if the module holds state other than parameters and random streams, for example
+        Refused: if the module holds state other than parameters and random streams, for example
             running statistics or a cache. The error names this state.
     """
     from flax import nnx
@@ -87,7 +89,7 @@ def from_nnx(module: Any, /) -> dict[str, Any]:
     params, _, rest = nnx.state(module, nnx.Param, nnx.RngState, ...)
     other = _flatten(nnx.to_pure_dict(rest))
     if other:
-        raise ValueError(
+        raise Refused(
             f"state={', '.join(sorted(other))} has no place in the bounds, expected parameters"
             " only. Try the parameters alone"
         )
@@ -122,14 +124,14 @@ def extract_network(
         cls: the index of the token that the network reads.
 
     Raises:
-        ValueError: if a path or an activation is unknown, a parameter is not finite, or parameters
+        Refused: if a path or an activation is unknown, a parameter is not finite, or parameters
             are left over (a layer normalisation, a second attention layer). The error names the
             parameters.
     """
     flat = _flatten(params)
     for path, leaf in flat.items():
         if not np.isfinite(leaf).all():
-            raise ValueError(
+            raise Refused(
                 f"parameter {path}={leaf.shape} array holds NaN or infinity, so no norm bounds it."
                 " Try finite parameters"
             )
@@ -138,7 +140,7 @@ def extract_network(
     def take(path: str, absent: tuple[int, ...] | None = None) -> np.ndarray:
         """Return the parameter, or zeros of the shape `absent` if the parameter is missing."""
         if path not in flat and absent is None:
-            raise ValueError(
+            raise Refused(
                 f"no parameter {path}; there are: {', '.join(sorted(flat))}. Try"
                 f" path={next(iter(sorted(flat)), None)!r}"
             )
@@ -148,7 +150,7 @@ def extract_network(
     kernels = {name: take(f"{attention}/{name}/kernel") for name in ("query", "key", "value")}
     out = take(f"{attention}/out/kernel")
     if any(kernel.ndim != 3 for kernel in kernels.values()) or out.ndim != 3:
-        raise ValueError(
+        raise Refused(
             f"{attention}: kernel shapes={kernels['query'].shape} and {out.shape}, expected"
             " (d, heads, d_k) and (heads, d_k, d) as in MultiHeadDotProductAttention. Try the"
             " path of such a layer"
@@ -164,13 +166,13 @@ def extract_network(
     width = out.shape[2]
     for path, activation in dense:
         if activation not in ACTIVATIONS:
-            raise ValueError(
+            raise Refused(
                 f"activation={activation!r} is unknown, expected one of"
                 f" {', '.join(ACTIVATIONS)}. Try activation={next(iter(ACTIVATIONS))!r}"
             )
         kernel = take(f"{path}/kernel")
         if kernel.ndim != 2 or kernel.shape[0] != width:
-            raise ValueError(
+            raise Refused(
                 f"{path}/kernel has shape={kernel.shape}, expected {width} inputs. Try the dense"
                 " layers in the order of the network"
             )
@@ -178,7 +180,7 @@ def extract_network(
         layers.append(Dense(kernel, take(f"{path}/bias", (width,)), activation))
     left = sorted(set(flat) - used)
     if left:
-        raise ValueError(
+        raise Refused(
             f"parameters={', '.join(left)} are not covered: the bounds hold for one attention"
             " layer followed by dense layers, and other parameters would make them wrong. Try"
             " a network without these parameters"

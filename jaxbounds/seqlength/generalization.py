@@ -3,6 +3,7 @@
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.linear_bounds import Values
 
@@ -14,14 +15,12 @@ def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> V
     deviation of Rad counts twice.
 
     Raises:
-        ValueError: if m < 1 or delta is outside (0, 1).
+        Refused: if m < 1 or delta is outside (0, 1).
     """
     if m < 1:
-        raise ValueError(f"m={m} samples, expected at least 1. Try m=100")
+        raise Refused(f"m={m} samples, expected at least 1. Try m=100")
     if not 0 < delta < 1:
-        raise ValueError(
-            f"delta={delta}, expected a number strictly between 0 and 1. Try delta=0.05"
-        )
+        raise Refused(f"delta={delta}, expected a number strictly between 0 and 1. Try delta=0.05")
     n = 3.0 if sharp else 4.0
     xp = array_module(c, m, delta)
     return n * xp.asarray(c, float) * xp.sqrt(2.0 * xp.log(n / delta) / m)
@@ -44,7 +43,7 @@ def generalization_gap(
     Constants explicit.
 
     Raises:
-        ValueError: if m < 1 or delta is outside (0, 1).
+        Refused: if m < 1 or delta is outside (0, 1).
     """
     xp = array_module(rademacher, lipschitz)
     twice = 2.0 * xp.asarray(lipschitz, float) * xp.asarray(rademacher, float)

@@ -16,6 +16,7 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import Count, array_module, log, real, traced
 from jaxbounds.numerics.chaining import LogCovering
@@ -27,12 +28,12 @@ Values = Float[np.ndarray, "*shape"] | np.float64
 def _checked(x: ArrayLike, **dimensions: Count) -> Any:
     for name, value in dimensions.items():
         if not traced(value) and value < 1:
-            raise ValueError(f"{name}={value}, expected at least 1. Try {name}=1")
+            raise Refused(f"{name}={value}, expected at least 1. Try {name}=1")
     if traced(x):
         return x
     scales = np.asarray(x, dtype=np.float64)
     if not (np.isfinite(scales).all() and (scales >= 0).all()):
-        raise ValueError(
+        raise Refused(
             f"x = B_w B_x / epsilon = {scales}, expected finite numbers that are not negative;"
             " epsilon may be 0. Try a positive epsilon"
         )
@@ -45,7 +46,7 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
     K = floor((x - 1)^2) + 1 <= x^2 for x >= 1, so Lemmas 3.3 and 3.6 need no rounding up.
 
     Raises:
-        ValueError: if x is negative or not finite.
+        Refused: if x is negative or not finite.
     """
     scale, xp = _checked(x), array_module(x)
     return xp.where(scale < 1, 0.0, xp.floor((xp.maximum(scale, 1.0) - 1.0) ** 2) + 1.0)
@@ -57,7 +58,7 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     It holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. Constants explicit.
 
     Raises:
-        ValueError: if k or d is below 1, or x is negative or not finite. Every function of this
+        Refused: if k or d is below 1, or x is negative or not finite. Every function of this
             module raises this error.
     """
     return real(d) * _checked(x, k=k, d=d) ** 2 * log(2 * k + 1, x)
@@ -206,10 +207,10 @@ def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> 
     sample size.
 
     Raises:
-        ValueError: if B is negative or not finite.
+        Refused: if B is negative or not finite.
     """
     if not 0 <= B < math.inf:
-        raise ValueError(
+        raise Refused(
             f"B_w B_x = {B}, expected a finite scale that is not negative. Try B_w B_x = 1"
         )
     known: dict[tuple[tuple[int, ...], bytes], Any] = {}

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.seqlength.counting import LARGEST_LIST, count_signed, signed_vectors
 from jaxbounds.seqlength.norms import column_norm, require_norm, row_norm
 from jaxbounds.seqlength.sparsification import shrinkage, sparsify
@@ -29,7 +30,7 @@ def cover_l1_ball(
     zero vector.
 
     Raises:
-        ValueError: if ||v||_1 is known and above B.
+        Refused: if ||v||_1 is known and above B.
     """
     require_norm(jnp.sum(jnp.abs(v)), B, of="||v||_1")
     if K == 0:
@@ -44,7 +45,7 @@ def l1_ball_cover(n: int, B: float, K: int, /) -> Float[np.ndarray, "count n"]:
     """List all `count_signed(n, K)` members of the cover that `cover_l1_ball` uses.
 
     Raises:
-        ValueError: if there are more than 200000 members.
+        Refused: if there are more than 200000 members.
     """
     scale = 0.0 if K == 0 else shrinkage(K) * B / K
     return scale * signed_vectors(n, K)
@@ -56,7 +57,7 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     W has ||W||_{1,infinity} <= B. Every column moves by at most B / (1 + sqrt K).
 
     Raises:
-        ValueError: if the norm is known and above B. Every map of this module raises this error.
+        Refused: if the norm is known and above B. Every map of this module raises this error.
     """
     require_norm(column_norm(W, 1, math.inf), B, of="||W||_{1,infinity}")
     return jax.vmap(cover_l1_ball, (1, None, None), 1)(W, B, K)
@@ -107,11 +108,11 @@ def columns_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "cou
     """List the whole cover of Lemma 3.3: `count_signed(k, K)**d` matrices.
 
     Raises:
-        ValueError: if there are more than 200000 matrices.
+        Refused: if there are more than 200000 matrices.
     """
     count = count_signed(k, K) ** d
     if count > LARGEST_LIST:
-        raise ValueError(
+        raise Refused(
             f"k={k}, d={d}, K={K} give {count} matrices, expected at most {LARGEST_LIST}. Try"
             " `cover_columns`, which finds a member without the list"
         )
@@ -124,7 +125,7 @@ def entries_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "cou
     """List the whole cover of Lemma 3.6: `count_signed(k * d, K)` matrices.
 
     Raises:
-        ValueError: if there are more than 200000 matrices.
+        Refused: if there are more than 200000 matrices.
     """
     return l1_ball_cover(k * d, B, K).reshape(-1, k, d)
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.renamed import renamed
 from jaxbounds.seqlength.dudley import CERTIFIED
 from jaxbounds.seqlength.multi_layer import (
@@ -74,10 +75,10 @@ def logarithmic_dudley(
     times the value bounds the Rademacher complexity (`dudley.CERTIFIED`). Constants explicit.
 
     Raises:
-        ValueError: if m < 1, B or kappa is not positive, or there is no sign.
+        Refused: if m < 1, B or kappa is not positive, or there is no sign.
     """
     if m < 1 or not (B > 0 and entropy.kappa > 0 and signs >= 1):
-        raise ValueError(
+        raise Refused(
             f"m={m}, signs={signs}, B={B}, entropy={entropy}: expected m, signs >= 1 and B, kappa"
             " > 0. Try m=1"
         )

@@ -9,6 +9,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module
 
 Scalar = Float[Array, ""]
@@ -34,10 +35,10 @@ def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
     It is 2 (1 - 1 / (1 + (K - 1) exp(2 bound))), and 2 without a bound.
 
     Raises:
-        ValueError: if K < 2 or the bound is negative.
+        Refused: if K < 2 or the bound is negative.
     """
     if K < 2 or not (isinstance(bound, jax.core.Tracer) or np.all(np.asarray(bound) >= 0)):
-        raise ValueError(f"K={K} and bound={bound}, expected K >= 2 words and bound >= 0. Try K=2")
+        raise Refused(f"K={K} and bound={bound}, expected K >= 2 words and bound >= 0. Try K=2")
     return 2.0 / (1.0 + jnp.exp(-2.0 * jnp.asarray(bound, float)) / (K - 1))
 
 
@@ -45,10 +46,10 @@ def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
     """Return min(loss, c), a bounded loss with the Lipschitz constant of `loss`.
 
     Raises:
-        ValueError: if c is not positive.
+        Refused: if c is not positive.
     """
     if not c > 0:
-        raise ValueError(f"c={c}, expected a positive clipping value. Try c=1")
+        raise Refused(f"c={c}, expected a positive clipping value. Try c=1")
     return lambda *arguments: jnp.minimum(loss(*arguments), c)
 
 
@@ -61,10 +62,10 @@ def theorem_5_1_leading(
     complexity over samples of this size, and has powers of log m. The value is not certified.
 
     Raises:
-        ValueError: if K < 2.
+        Refused: if K < 2.
     """
     if K < 2:
-        raise ValueError(f"K={K}, expected at least 2 words. Try K=2")
+        raise Refused(f"K={K}, expected at least 2 words. Try K=2")
     xp = array_module(scalar_rademacher)
     return 2.0 * hidden_constant * math.sqrt(K) * xp.asarray(scalar_rademacher, float)
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import project_rows
 
 Tokens = Float[Array, "*batch T d"]
@@ -94,7 +95,7 @@ def _dimension(X: Tokens, cls: int) -> int:
     """Return the dimension of a token; refuse a CLS index outside the sequence."""
     T, d = X.shape[-2:]
     if not -T <= cls < T:
-        raise ValueError(f"cls={cls} is outside a sequence of length T={T}. Try cls=0")
+        raise Refused(f"cls={cls} is outside a sequence of length T={T}. Try cls=0")
     return d
 
 

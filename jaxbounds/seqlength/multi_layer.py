@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import Count, array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
@@ -143,10 +144,10 @@ def downstream_factors(
     alpha_i = prod_{j > i} L_sigma B_c B_v (1 + 2 softmax_constant B_QK) for i = 1..L; alpha_L = 1.
 
     Raises:
-        ValueError: if there is no layer.
+        Refused: if there is no layer.
     """
     if layers < 1:
-        raise ValueError(f"layers={layers}, expected at least 1. Try layers=1")
+        raise Refused(f"layers={layers}, expected at least 1. Try layers=1")
     xp = array_module(norms)
     one = xp.asarray(norms.L_sigma, float) * norms.B_c * norms.B_v
     factor = one * (1.0 + 2.0 * softmax_constant * norms.B_QK)
@@ -208,16 +209,16 @@ def terms_corrected(
     a layer passes on the sum of H perturbations.
 
     Raises:
-        ValueError: if there is no layer or no head.
+        Refused: if there is no layer or no head.
     """
     if heads < 1:
-        raise ValueError(f"heads={heads}, expected at least 1. Try heads=1")
+        raise Refused(f"heads={heads}, expected at least 1. Try heads=1")
     xp = array_module(norms, constants, softmax_constant)
     B_w, B_c, B_v, B_QK, L, B_x = (xp.asarray(v, float) for v in norms)
     passed = heads * L * B_c * B_v * (1.0 + 2.0 * softmax_constant * B_QK)
     C_w, C_c, C_v, C_QK = (xp.asarray(C, float) for C in constants)
     if layers < 1:
-        raise ValueError(f"layers={layers}, expected at least 1. Try layers=1")
+        raise Refused(f"layers={layers}, expected at least 1. Try layers=1")
     r = xp.where(xp.arange(layers) == 0, B_x, 1.0)
     C = xp.stack([xp.full(layers, L**2 * C_c), r**2 * C_v, r**2 * C_QK], axis=1)
     each = xp.stack(

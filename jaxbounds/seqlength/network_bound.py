@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, matrix_norms
 from jaxbounds.seqlength.linear_bounds import (
     LogCovering,
@@ -40,15 +41,15 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
     """Measure the sample's tokens.
 
     Raises:
-        ValueError: if the sample is empty, not finite, or has no token `cls`.
+        Refused: if the sample is empty, not finite, or has no token `cls`.
     """
     m, T, _ = X.shape
     if not -T <= cls < T:
-        raise ValueError(f"cls={cls} is no token of a sequence of length T={T}. Try cls=0")
+        raise Refused(f"cls={cls} is no token of a sequence of length T={T}. Try cls=0")
     if m < 1:
-        raise ValueError(f"X.shape={X.shape} holds no sample, expected at least one. Try more data")
+        raise Refused(f"X.shape={X.shape} holds no sample, expected at least one. Try more data")
     if not np.isfinite(X).all():
-        raise ValueError(
+        raise Refused(
             f"{np.isfinite(X).mean():.0%} of X is finite, expected finite numbers alone. Try "
             "X[np.isfinite(X).all(axis=(1, 2))]"
         )
@@ -65,17 +66,17 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
     """Fold `readout` into the last layer, so that the network's one output is `readout` . outputs.
 
     Raises:
-        ValueError: if there is no dense layer, or `readout` does not have one entry per output.
+        Refused: if there is no dense layer, or `readout` does not have one entry per output.
     """
     if not network.dense:
-        raise ValueError(
+        raise Refused(
             f"dense={network.dense}, expected at least one dense layer to read out from. Try"
             " naming one"
         )
     *earlier, last = network.dense
     readout = np.asarray(readout, np.float64)
     if readout.shape != last.bias.shape:
-        raise ValueError(
+        raise Refused(
             f"readout.shape={readout.shape}, expected one entry for each of {last.bias.size}"
             " outputs. Try a vector of that length"
         )

@@ -13,6 +13,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import dual_exponent, entrywise_norm, project_l1, vector_norm
 
 Scalar = Float[Array, ""]
@@ -22,7 +23,7 @@ def column_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
     """Compute ||W||_{q,p} as Section 2.1 means it: l_q within columns, l_p across them.
 
     Raises:
-        ValueError: if q or p is below 1.
+        Refused: if q or p is below 1.
     """
     return entrywise_norm(W, q, p)
 
@@ -31,7 +32,7 @@ def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
     """Compute ||W^T||_{q,p}: l_q within the rows of W, l_p across them.
 
     Raises:
-        ValueError: if q or p is below 1.
+        Refused: if q or p is below 1.
     """
     return entrywise_norm(W.T, q, p)
 
@@ -47,13 +48,13 @@ def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     Values under `jit`, `vmap` or `grad` are unknown. There the caller must check them.
 
     Raises:
-        ValueError: with the norm and the radius; `of` names the measured quantity.
+        Refused: with the norm and the radius; `of` names the measured quantity.
     """
     if isinstance(norm, jax.core.Tracer) or isinstance(radius, jax.core.Tracer):
         return
     size, most = np.asarray(norm).item(), np.asarray(radius).item()
     if not size <= most * (1 + 1e-6):
-        raise ValueError(
+        raise Refused(
             f"{of} is {size:.6g}, expected at most {most:.6g}. Try to scale the"
             " matrix down, or a larger bound"
         )
@@ -86,10 +87,10 @@ def operator_norm_lower(
     forms.
 
     Raises:
-        ValueError: if q or p is below 1.
+        Refused: if q or p is below 1.
     """
     if min(q, p) < 1:
-        raise ValueError(
+        raise Refused(
             f"q={q} and p={p}, expected at least 1, because l_q is no norm below. Try q=1"
         )
 

@@ -13,6 +13,8 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 Scalar = Float[Array, ""] | np.float64
 Support = Callable[[Float[Array, "m"]], Scalar]
 
@@ -31,10 +33,10 @@ def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[np.ndarray, "sign
     """List all 2^m vectors of signs, as rows.
 
     Raises:
-        ValueError: if m is not between 1 and 18.
+        Refused: if m is not between 1 and 18.
     """
     if not 1 <= m <= LARGEST_ENUMERATION:
-        raise ValueError(
+        raise Refused(
             f"m={m} sample points, expected 1 <= m <= {LARGEST_ENUMERATION}, because all signs"
             " are enumerated. Try `rademacher_monte_carlo` for more"
         )
@@ -46,7 +48,7 @@ def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) ->
     """Compute Rad of the class with support function sup_f sum_i sigma_i f(x_i) = `support(sigma)`.
 
     Raises:
-        ValueError: if m is not between 1 and 18.
+        Refused: if m is not between 1 and 18.
     """
     return jnp.mean(jax.vmap(support)(jnp.asarray(sign_vectors(m, dtype)))) / m
 
@@ -55,7 +57,7 @@ def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) ->
     """Compute Rad of a finite class from its values f(x_i), exactly.
 
     Raises:
-        ValueError: if m is not between 1 and 18.
+        Refused: if m is not between 1 and 18.
     """
     m = values.shape[1]
     return (sign_vectors(m, values.dtype) @ values.T).max(axis=1).mean() / m
@@ -65,10 +67,10 @@ def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: in
     """Estimate Rad from `draws` random sign vectors, with its standard error.
 
     Raises:
-        ValueError: if m < 1 or draws < 2.
+        Refused: if m < 1 or draws < 2.
     """
     if m < 1 or draws < 2:
-        raise ValueError(
+        raise Refused(
             f"m={m} and draws={draws}, expected m >= 1 points and draws >= 2. Try draws=2"
         )
     sups = jax.vmap(support)(jax.random.rademacher(key, (draws, m), float)) / m

@@ -19,6 +19,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.renamed import renamed
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, best_certified, interior_value, with_offset
@@ -47,7 +48,7 @@ class OuterNorms:
         """Refuse norms that are negative or not finite."""
         for name in ("B_w", "B_Wc", "B_Wv", "L_sigma"):
             if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(
+                raise Refused(
                     f"{name}={getattr(self, name)}, expected a finite number that is not"
                     f" negative. Try {name}=1"
                 )
@@ -226,10 +227,10 @@ def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) 
     the maps at the CLS token.
 
     Raises:
-        ValueError: if `factor` is not positive.
+        Refused: if `factor` is not positive.
     """
     if not factor > 0:
-        raise ValueError(
+        raise Refused(
             f"factor={factor}, expected a positive number: all tokens are zero. Try a sample with"
             " other tokens"
         )
@@ -255,11 +256,11 @@ def attention_bound(
     explicit.
 
     Raises:
-        ValueError: if m < 1 or a norm is negative or not finite.
+        Refused: if m < 1 or a norm is negative or not finite.
     """
     B_inf = B_x if B_inf is None else B_inf
     if not (0 <= B_x < math.inf and 0 <= B_inf < math.inf):
-        raise ValueError(
+        raise Refused(
             f"B_x={B_x} and B_inf={B_inf}, expected finite token norms that are not negative. Try"
             " B_x=1"
         )
@@ -303,10 +304,10 @@ def single_layer_bound(
     B_Wv B_inf.
 
     Raises:
-        ValueError: if m < 1, heads < 1 or a norm is negative or not finite.
+        Refused: if m < 1, heads < 1 or a norm is negative or not finite.
     """
     if heads < 1:
-        raise ValueError(f"heads={heads}, expected at least 1. Try heads=1")
+        raise Refused(f"heads={heads}, expected at least 1. Try heads=1")
     trivial = outer.product * (B_x if B_inf is None else B_inf)
     E = attention_bound(
         map_covering,

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
+
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
@@ -53,10 +55,10 @@ def positional_code(length: int, d: int, /, *, kind: str = "code") -> Float[Arra
     """Compute sin(j / 10000^(i/d)) at even i and the cosine at odd i, for positions j from 0.
 
     Raises:
-        ValueError: if `kind` is neither "code" nor "vaswani".
+        Refused: if `kind` is neither "code" nor "vaswani".
     """
     if kind not in ("code", "vaswani"):
-        raise ValueError(
+        raise Refused(
             f"position={kind!r} is unknown, expected 'code' or 'vaswani'. Try position='code'"
         )
     i = jnp.arange(d)
@@ -72,14 +74,12 @@ def draw_symbols(key: Array, embedding: Embedding, /) -> Float[Array, "3 d"]:
     Entries are uniform; Gram-Schmidt makes the vectors orthogonal; then each is normalised.
 
     Raises:
-        ValueError: if d < 3 or `symbols` is neither "l1" nor "l2".
+        Refused: if d < 3 or `symbols` is neither "l1" nor "l2".
     """
     if embedding.d < 3:
-        raise ValueError(
-            f"d={embedding.d}, expected at least 3 for three orthogonal symbols. Try d=3"
-        )
+        raise Refused(f"d={embedding.d}, expected at least 3 for three orthogonal symbols. Try d=3")
     if embedding.symbols not in ("l1", "l2"):
-        raise ValueError(
+        raise Refused(
             f"symbols={embedding.symbols!r} is unknown, expected 'l1' or 'l2'. Try symbols='l2'"
         )
     raw = jax.random.uniform(key, (3, embedding.d), minval=-1.0, maxval=1.0)
@@ -96,10 +96,10 @@ def draw_task(key: Array, embedding: Embedding, /, *, T: int, sparsity: int = 9)
     """Draw the symbols and the hidden indices.
 
     Raises:
-        ValueError: if `sparsity` is even (ties), below 1, or not below T.
+        Refused: if `sparsity` is even (ties), below 1, or not below T.
     """
     if sparsity % 2 == 0 or not 1 <= sparsity < T:
-        raise ValueError(
+        raise Refused(
             f"sparsity={sparsity} and T={T}, expected an odd size of the hidden set below T,"
             " so that no majority ties. Try sparsity=3"
         )

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.renamed import renamed
 from jaxbounds.seqlength.counting import nonnegative_vectors
 from jaxbounds.seqlength.norms import require_norm
@@ -64,14 +65,14 @@ def sparsify(
         use_all: draw no zero and multiply by gamma instead: (s gamma/k) sum k_i V_i.
 
     Raises:
-        ValueError: if k < 1, or the weights are known and some weight is negative or their sum
+        Refused: if k < 1, or the weights are known and some weight is negative or their sum
             exceeds 1.
     """
     import chex  # slow to import
 
     chex.assert_equal_shape_prefix((vectors, weights), 1)
     if k < 1:
-        raise ValueError(f"k={k}, expected at least 1. Try k=1")
+        raise Refused(f"k={k}, expected at least 1. Try k=1")
     require_norm(jnp.max(-weights, initial=0.0), 0.0, of="the largest negative weight")
     require_norm(jnp.sum(weights), 1.0, of="gamma, the sum of the weights,")
     dim = vectors.shape[1]
@@ -115,7 +116,7 @@ def best_squared_error(
     `use_all` means sum = k and the extra factor gamma, as in `sparsify`.
 
     Raises:
-        ValueError: if there are more than 200000 choices.
+        Refused: if there are more than 200000 choices.
     """
     choices = nonnegative_vectors(weights.shape[0], k)
     if use_all:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 class Trend(NamedTuple):
     """A least-squares slope and its two-sided permutation p-value."""
@@ -45,14 +47,14 @@ def trend(
         seed: the seed of the permutations.
 
     Raises:
-        ValueError: if fewer than two rows have a run to keep, or `kind` is neither "mean" nor
+        Refused: if fewer than two rows have a run to keep, or `kind` is neither "mean" nor
             "max".
     """
     if kind not in ("mean", "max"):
-        raise ValueError(f"kind={kind!r} is unknown, expected 'mean' or 'max'. Try kind='mean'")
+        raise Refused(f"kind={kind!r} is unknown, expected 'mean' or 'max'. Try kind='mean'")
     rows = keep.any(axis=1)
     if rows.sum() < 2:
-        raise ValueError(
+        raise Refused(
             f"rows with a run to keep={rows.sum()}, expected at least 2 for a"
             " trend. Try more steps or lengths"
         )

@@ -30,6 +30,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import best_certified
 from jaxbounds.seqlength.linear_bounds import LogCovering, Values
@@ -103,12 +104,10 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
         B: the largest |f_s|.
 
     Raises:
-        ValueError: if K < 2, m < 1, or R or B is not positive.
+        Refused: if K < 2, m < 1, or R or B is not positive.
     """
     if not (K >= 2 and m >= 1 and R > 0 and B > 0):
-        raise ValueError(
-            f"K={K}, m={m}, R={R}, B={B}: expected K >= 2, m >= 1 and R, B > 0. Try K=2"
-        )
+        raise Refused(f"K={K}, m={m}, R={R}, B={B}: expected K >= 2, m >= 1 and R, B > 0. Try K=2")
     scalar = scalar_entropy(R, m, B)
     return best_certified(lambda epsilon: K * scalar(np.asarray(epsilon) / 2.0), m, 2.0 * B)
 
@@ -121,10 +120,10 @@ def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     without logarithms. K multiplies the term of the read-out only.
 
     Raises:
-        ValueError: if K < 2.
+        Refused: if K < 2.
     """
     if K < 2:
-        raise ValueError(f"K={K}, expected at least 2 words. Try K=2")
+        raise Refused(f"K={K}, expected at least 2 words. Try K=2")
     xp = array_module(terms.C)
     copies = xp.where(xp.arange(terms.C.shape[0]) == 0, float(K), 1.0)
     return terms._replace(C=copies * terms.C, beta=2.0 * terms.beta)

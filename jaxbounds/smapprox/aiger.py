@@ -3,6 +3,7 @@
 import re
 from collections.abc import Hashable, Sequence
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.circuits import Circuit, layered
 
 
@@ -13,7 +14,7 @@ def from_aiger(text: str, /) -> Circuit:
     They are built from the first input as x & ~x and its negation.
 
     Raises:
-        ValueError: if the file is malformed, has latches, no inputs or no outputs.
+        Refused: if the file is malformed, has latches, no inputs or no outputs.
     """
     lines = text.splitlines()
     header = lines[0].split() if lines else []
@@ -22,18 +23,18 @@ def from_aiger(text: str, /) -> Circuit:
         or header[0] != "aag"
         or not all(re.fullmatch(r"\d{1,9}", part) for part in header[1:])
     ):
-        raise ValueError(
+        raise Refused(
             f"first line={' '.join(header)[:60]!r}, expected 'aag M I L O A', as in an ASCII"
             " AIGER file. Try aigtoaig, which converts a binary file"
         )
     _, n_inputs, n_latches, n_outputs, n_ands = (int(part) for part in header[1:6])
     if n_latches:
-        raise ValueError(
+        raise Refused(
             f"latches={n_latches}, expected 0, because only combinational circuits have"
             " layers. Try a circuit without latches"
         )
     if not n_inputs or not n_outputs:
-        raise ValueError(
+        raise Refused(
             f"inputs={n_inputs} and outputs={n_outputs}, expected at least one of each. Try"
             " another circuit"
         )
@@ -41,7 +42,7 @@ def from_aiger(text: str, /) -> Circuit:
     rows = [line.split() for line in lines[1 : 1 + single + n_ands]]
     short = len(rows) < single + n_ands
     if short or [len(row) for row in rows] != [1] * single + [3] * n_ands:
-        raise ValueError(
+        raise Refused(
             f"lines={len(rows)}, expected {n_inputs} inputs, {n_outputs} outputs and {n_ands}"
             " AND lines of 3 literals. Try to compare the header with the lines"
         )
@@ -51,7 +52,7 @@ def from_aiger(text: str, /) -> Circuit:
     gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
     for result, left, right in ands:
         if result in gates or result in inputs or result % 2 or not result:
-            raise ValueError(
+            raise Refused(
                 f"AND literal={result}, expected an even literal that no other line defines. Try"
                 " another literal"
             )

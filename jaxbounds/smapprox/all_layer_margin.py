@@ -8,6 +8,8 @@ F(x, theta + delta) <= 0. Only the functions of this module have a closed form. 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 def zero_one_loss(output: Float[Array, "*n"], y: Float[Array, "*n"], /) -> Float[Array, "*n"]:
     """Compute 1((y - 0.5) z <= 0): an output z = 0 is an error for both labels (Section 2.1)."""
@@ -18,10 +20,10 @@ def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Arra
     """Compute the surrogate of (2.2): 1 at margin <= 0, 0 from gamma on, linear in between.
 
     Raises:
-        ValueError: if gamma is a number that is not positive.
+        Refused: if gamma is a number that is not positive.
     """
     if isinstance(gamma, (int, float)) and not gamma > 0:
-        raise ValueError(f"gamma={gamma}, expected a positive number. Try gamma=1")
+        raise Refused(f"gamma={gamma}, expected a positive number. Try gamma=1")
     return jnp.clip(1.0 - margin / gamma, 0.0, 1.0)
 
 

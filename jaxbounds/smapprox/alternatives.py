@@ -11,6 +11,8 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
+
 LOG2 = math.log(2.0)
 
 
@@ -29,10 +31,10 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
         n: the number of inputs.
 
     Raises:
-        ValueError: if the lists differ in length or are empty.
+        Refused: if the lists differ in length or are empty.
     """
     if len(parameters) != len(units) or not parameters:
-        raise ValueError(
+        raise Refused(
             f"parameters={len(parameters)} and units={len(units)} counts, expected one of each for"
             " every layer. Try lists of equal length"
         )

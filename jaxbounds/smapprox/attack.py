@@ -17,6 +17,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
+
 PROBES = (1.0, 0.7, 0.4)
 """The factors of the best radius so far at which a ray is probed before it is bisected."""
 BISECTIONS = 24
@@ -167,7 +169,7 @@ def margin_upper(
         largest: the largest radius that is tried.
 
     Raises:
-        ValueError: if the network errs at `params` already (the margin is then 0).
+        Refused: if the network errs at `params` already (the margin is then 0).
     """
     theta, unravel = ravel_pytree(params)
     flat = lambda tree: np.concatenate(
@@ -178,7 +180,7 @@ def margin_upper(
     )
     still = jnp.zeros_like(theta)
     if not float(shoot(still, largest).signed_output) > 0:
-        raise ValueError(
+        raise Refused(
             f"output={float(shoot(still, largest).signed_output)} times the label, expected a"
             " positive number: the network errs here, so its all-layer margin is 0. Try another"
             " input"

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.correction import Correction
 
 
@@ -123,10 +124,10 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
     D.9).
 
     Raises:
-        ValueError: if the layer reads a parameter twice; the inequality would then be false.
+        Refused: if the layer reads a parameter twice; the inequality would then be false.
     """
     if len(set(reads)) < len(reads):
-        raise ValueError(
+        raise Refused(
             f"reads={list(reads)}, expected each parameter once (Definition D.5). Try to remove"
             " the repeated parameter"
         )
@@ -155,11 +156,11 @@ def circuit_constants(
         correction: the correction of the circuit.
 
     Raises:
-        ValueError: if the depth is not that of a corrected network.
+        Refused: if the depth is not that of a corrected network.
     """
     W = [np.asarray(params["first"]["W"]), *np.asarray(params["hidden"]["W"])]
     if len(W) % 4 or states.shape[1] != len(W):
-        raise ValueError(
+        raise Refused(
             f"layers={len(W)} and states of {states.shape[1]} layers, expected 4 hidden layers"
             " for each layer of a corrected circuit. Try compiling with a correction"
         )

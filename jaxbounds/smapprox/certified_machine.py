@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.correction import Correction
 
@@ -113,10 +114,10 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
     """Bound the all-layer margin from below at every input on which the machine halts within T.
 
     Raises:
-        ValueError: if the network has no correction; then there is no bound.
+        Refused: if the network has no correction; then there is no bound.
     """
     if compiled.correction is None:
-        raise ValueError(
+        raise Refused(
             f"correction={compiled.correction}: a network without correction has no certified"
             " margin. Try compiling with a correction"
         )

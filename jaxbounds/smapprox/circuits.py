@@ -11,6 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Bool, PRNGKeyArray
 
+from jaxbounds.ground.exceptions import Refused
+
 ARITY = {"AND": 2, "OR": 2, "NOT": 1, "ID": 1}
 
 
@@ -58,7 +60,7 @@ class Circuit:
             below = len(layer)
         if problems:
             more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-            raise ValueError(
+            raise Refused(
                 f"ill-formed circuit, problems={len(problems)}: {'; '.join(problems[:5])}{more}."
                 " Try to correct these gates"
             )
@@ -82,11 +84,11 @@ class Circuit:
         """Compute the value of every gate, layer by layer, on a batch of inputs.
 
         Raises:
-            ValueError: if the inputs do not have m bits.
+            Refused: if the inputs do not have m bits.
         """
         below = np.asarray(x, dtype=bool)
         if below.ndim != 2 or below.shape[1] != self.inputs:
-            raise ValueError(
+            raise Refused(
                 f"inputs.shape={below.shape}, expected (n, {self.inputs}). Try inputs[None] for a"
                 " single input"
             )
@@ -118,7 +120,7 @@ def from_json(text: str, /) -> Circuit:
     """Read a circuit from {"inputs": m, "layers": [[{"op": "AND", "inputs": [0, 1]}, ...], ...]}.
 
     Raises:
-        ValueError: if the text is not JSON of this form.
+        Refused: if the text is not JSON of this form.
     """
     try:
         data = json.loads(text)
@@ -134,7 +136,7 @@ def from_json(text: str, /) -> Circuit:
             )
         return Circuit(inputs, layers)
     except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(
+        raise Refused(
             f"this text is no circuit ({reprlib.repr(str(error))}), got {reprlib.repr(text)}."
             ' Try {"inputs": m, "layers": [[{"op": ..., "inputs": [...]}, ...], ...]}'
         ) from error
@@ -154,19 +156,19 @@ def layered(
         outputs: the names of the outputs, in order.
 
     Raises:
-        ValueError: if a name is unknown or the gates form a cycle.
+        Refused: if a name is unknown or the gates form a cycle.
     """
     level: dict[Hashable, int] = dict.fromkeys(inputs, 0)
     order = graphlib.TopologicalSorter({name: parents for name, (_, parents) in gates.items()})
     try:
         names = [name for name in order.static_order() if name not in level]
     except graphlib.CycleError as error:
-        raise ValueError(
+        raise Refused(
             f"the gates form a cycle through gate={error.args[1][0]!r}. Try to remove the cycle"
         ) from error
     for name in [*names, *outputs]:
         if name not in gates and name not in level:
-            raise ValueError(
+            raise Refused(
                 f"gate={name!r} is no gate and no input. Try the name of a gate or an input"
             )
         if name not in level:
@@ -194,10 +196,10 @@ def all_inputs(m: int, /) -> Bool[np.ndarray, "n m"]:
     """List all 2^m inputs; the last bit changes fastest.
 
     Raises:
-        ValueError: if m > 20, because there are too many inputs.
+        Refused: if m > 20, because there are too many inputs.
     """
     if m > 20:
-        raise ValueError(
+        raise Refused(
             f"m={m} gives 2^{m} inputs, expected m <= 20 to enumerate them. Try a sample of the"
             " inputs"
         )
@@ -219,7 +221,7 @@ def random_circuit(
     Most deep random circuits are constant. The function draws again until a circuit is balanced.
 
     Raises:
-        ValueError: if no balanced circuit was found in `tries` draws.
+        Refused: if no balanced circuit was found in `tries` draws.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
     x = all_inputs(inputs)
@@ -232,7 +234,7 @@ def random_circuit(
         circuit = Circuit(inputs, tuple(layers))
         if balance <= circuit(x).mean() <= 1 - balance:
             return circuit
-    raise ValueError(
+    raise Refused(
         f"no circuit with inputs={inputs}, width={width} and depth={depth} had an output"
         f" balanced to {balance} in {tries} draws. Try a smaller depth or balance"
     )

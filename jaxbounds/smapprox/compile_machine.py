@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.correction import DYADIC, Correction
 from jaxbounds.smapprox.layers import (
     Layer,
@@ -122,20 +123,20 @@ def compile_machine(
         padding: the number of extra coordinates with zero weights (over-parameterisation).
 
     Raises:
-        ValueError: if T < 1, there are fewer than 2 bits, or the adder or tape is unknown.
+        Refused: if T < 1, there are fewer than 2 bits, or the adder or tape is unknown.
     """
     if T < 1:
-        raise ValueError(f"T={T}, expected at least 1 step. Try T=10")
+        raise Refused(f"T={T}, expected at least 1 step. Try T=10")
     if adder not in ADDERS or tape not in ("one_way", "two_way"):
-        raise ValueError(
+        raise Refused(
             f"adder={adder!r} and tape={tape!r}, expected one of {list(ADDERS)} and 'one_way' or"
             " 'two_way'. Try tape='one_way'"
         )
     wp = position_bits(T, tape=tape) if bits is None else bits
     if wp < 2:
-        raise ValueError(f"position bits={wp}, expected at least 2 for the adder. Try a larger T")
+        raise Refused(f"position bits={wp}, expected at least 2 for the adder. Try a larger T")
     if START in machine.states:
-        raise ValueError(
+        raise Refused(
             f"state name={START!r} belongs to the compiler. Try another name for this state"
         )
     layout = Layout((START, *machine.states), tuple(machine.alphabet), wp, padding)

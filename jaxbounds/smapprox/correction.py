@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 
 @dataclass(frozen=True)
 class Correction:
@@ -29,7 +31,7 @@ class Correction:
     def __post_init__(self) -> None:
         """Refuse a slope at which rounding would not shrink errors."""
         if not self.slope > 1:
-            raise ValueError(
+            raise Refused(
                 f"slope={self.slope}, expected more than 1, or errors do not shrink. Try slope=2"
             )
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.ground.memory import LIMIT, refuse_over
 from jaxbounds.smapprox import look_up
@@ -60,14 +61,14 @@ def encode(
     Arrays are NumPy float64; `execute` casts them.
 
     Raises:
-        ValueError: if a word has an unknown symbol or is longer than T or `length`, or if the
+        Refused: if a word has an unknown symbol or is longer than T or `length`, or if the
             machine leaves a promised one-way tape on the word.
     """
     machine, layout, T = compiled.machine, compiled.layout, compiled.T
     longest = max((len(word) for word in words), default=0)
     m = longest if length is None else length
     if longest > m or longest > T:
-        raise ValueError(
+        raise Refused(
             f"a word has {longest} symbols, but length={m} and T={T}. Try length and T of at least"
             f" {longest}"
         )
@@ -92,7 +93,7 @@ def encode(
 def _keep_on_tape(machine: TuringMachine, word: Sequence[str], T: int) -> None:
     heads = simulate(machine, word, T).heads
     if heads.min() < 1:
-        raise ValueError(
+        raise Refused(
             f"machine={machine.name!r} goes to cell {heads.min()} on {''.join(word)!r} at step"
             f" {int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, which lies"
             " left of the promised one-way tape. Try compiling with tape='two_way'"
@@ -165,7 +166,7 @@ def execute(
             need.
 
     Raises:
-        ValueError: if a run needs more memory; the error comes before the run.
+        Refused: if a run needs more memory; the error comes before the run.
     """
     inputs = encode(compiled, words, length=length)
     whole = record or params is not None

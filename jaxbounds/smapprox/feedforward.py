@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.straight_through import relu
@@ -140,7 +141,7 @@ def compile_circuit(
         depth: d; a depth above `network_depth` inserts identity gates before the head.
 
     Raises:
-        ValueError: if the width or depth is too small, or the extra depth is not a multiple of a
+        Refused: if the width or depth is too small, or the extra depth is not a multiple of a
             circuit layer's.
     """
     per_layer = 2 if correction is None else 4
@@ -150,11 +151,11 @@ def compile_circuit(
     d = network_depth(circuit, corrected=correction is not None) if depth is None else depth
     extra, rest = divmod(d - per_layer * circuit.depth, per_layer)
     if w < least:
-        raise ValueError(
+        raise Refused(
             f"w={w}, expected a width of at least {least} for the compiled circuit. Try w={least}"
         )
     if extra < 0 or rest:
-        raise ValueError(
+        raise Refused(
             f"d={d}, expected {per_layer * circuit.depth} plus a multiple of {per_layer}, the"
             f" depth of the compiled circuit. Try d={per_layer * circuit.depth}"
         )

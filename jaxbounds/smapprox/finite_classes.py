@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from jaxbounds.ground.exceptions import Refused
+
 
 def classical_error(
     losses: Float[Array, "F X"], distribution: Float[Array, "X"], /
@@ -51,11 +53,11 @@ def empirical_rademacher(
     """Compute E_sigma max_f (1/n) sum_i sigma_i loss_f(x_i) exactly, over all 2^n signs.
 
     Raises:
-        ValueError: if n > 16.
+        Refused: if n > 16.
     """
     n = sample.shape[0]
     if n > 16:
-        raise ValueError(
+        raise Refused(
             f"n={n} gives 2^{n} signs, expected n <= 16 to enumerate them. Try a smaller sample"
         )
     signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
@@ -71,11 +73,11 @@ def exact_rademacher(
     P(x)/2. Its law after n steps is the n-th power of a Fourier transform.
 
     Raises:
-        ValueError: if the walk may reach more than 2 10^7 places, (2n + 1)^X.
+        Refused: if the walk may reach more than 2 10^7 places, (2n + 1)^X.
     """
     points, side = losses.shape[1], 2 * n + 1
     if side**points > 2e7:
-        raise ValueError(
+        raise Refused(
             f"n={n} and X={points} give {side}^{points} sums of signs, expected at most 2e7."
             " Try a smaller n or X"
         )

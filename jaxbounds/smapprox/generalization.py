@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
@@ -31,7 +32,7 @@ WEIGHT = math.pi**2 / 3.0 - 1.0
 def _positive(**values: float) -> None:
     bad = [f"{name} = {value}" for name, value in values.items() if not value > 0]
     if bad:
-        raise ValueError(
+        raise Refused(
             f"not positive, got {', '.join(bad)}. Expected positive numbers. Try 1 for each"
         )
 
@@ -62,7 +63,7 @@ def l1_log_covering(
     r. Explicit.
 
     Raises:
-        ValueError: if scale or p is not positive. The other bounds of this module check their
+        Refused: if scale or p is not positive. The other bounds of this module check their
             arguments alike.
     """
     _positive(p=p, scale=float(np.min(scale)))

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox import execute, look_up
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.machines import TuringMachine
@@ -54,12 +55,12 @@ def task(compiled: Compiled, words: Sequence[str], /) -> Task:
     """Return the network on some words, with the simulator's verdicts.
 
     Raises:
-        ValueError: if the machine does not halt on a word within T.
+        Refused: if the machine does not halt on a word within T.
     """
     labels = execute.simulated(compiled, words).decision
     if not labels.all():
         late = [word for word, label in zip(words, labels) if not label]
-        raise ValueError(f"T={compiled.T} steps give no verdict on {late[:5]}. Try a larger T")
+        raise Refused(f"T={compiled.T} steps give no verdict on {late[:5]}. Try a larger T")
     cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
     inputs = execute.encode(compiled, words)
     return Task(*jax.tree.map(cast, (compiled.params, *inputs, labels)))
@@ -90,10 +91,10 @@ def outputs_by_look_up(
     In uncorrected networks the derivatives are equal too (see `look_up.run`).
 
     Raises:
-        ValueError: if there is no structure.
+        Refused: if there is no structure.
     """
     if structure is None:
-        raise ValueError(
+        raise Refused(
             f"structure={structure}: the network has no known structure (see `structure.read`)."
             " Try `outputs`"
         )

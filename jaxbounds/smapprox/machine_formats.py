@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.machines import Action, TuringMachine, total
 
 LONGEST = 100
@@ -28,20 +29,18 @@ def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
     """Load the machine in a file: .json, .yaml or .yml, or a text file with one compact string.
 
     Raises:
-        ValueError: if there is no such file or it describes no machine.
+        Refused: if there is no such file or it describes no machine.
     """
     file = Path(path)
     if not file.is_file():
-        raise ValueError(
+        raise Refused(
             f"no file path={path}, expected a .json, .yaml or compact machine description. Try the"
             " path of such a file"
         )
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"path={path} is no UTF-8 text ({error}). Try saving it as UTF-8"
-        ) from error
+        raise Refused(f"path={path} is no UTF-8 text ({error}). Try saving it as UTF-8") from error
     if file.suffix == ".json":
         return from_json(text, name=file.stem, missing=missing)
     if file.suffix in (".yaml", ".yml"):
@@ -53,12 +52,12 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
     """Read a machine from the JSON form of turingmachine.io's YAML (see `from_description`).
 
     Raises:
-        ValueError: if the text is not JSON or describes no machine.
+        Refused: if the text is not JSON or describes no machine.
     """
     try:
         data = json.loads(text, object_pairs_hook=_mapping)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(
+        raise Refused(
             f"this text is not JSON ({error}), got {_shown(text)}. Try to correct it at that place"
         ) from error
     return from_description(data, name=name, missing=missing)
@@ -70,16 +69,16 @@ def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") ->
     Scalars stay strings: a symbol 0 is "0". An empty value is None. A key may be a list ([0, 1]).
 
     Raises:
-        ValueError: if the text is not YAML, repeats a key, holds anything but mappings, lists and
+        Refused: if the text is not YAML, repeats a key, holds anything but mappings, lists and
             strings, or describes no machine. The error names the line if it is known.
     """
     try:
         data = yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(f"{line}{error.problem}. Try to correct this line") from error
+        raise Refused(f"{line}{error.problem}. Try to correct this line") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(
+        raise Refused(
             f"this text is not YAML ({error}), got {_shown(text)}. Try to correct it at that place"
         ) from error
     return from_description(data, name=name, missing=missing)
@@ -103,7 +102,7 @@ class _Loader(yaml.SafeLoader):
         make = lambda part: self.construct_object(part, deep=True)
         try:
             return _mapping((make(key), make(value)) for key, value in node.value)
-        except ValueError as error:
+        except Refused as error:
             mark = node.start_mark
             raise yaml.constructor.ConstructorError(
                 problem=str(error), problem_mark=mark
@@ -116,11 +115,11 @@ def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     for key, value in pairs:
         key = tuple(key) if isinstance(key, list) else key
         if not isinstance(key, str | tuple) or not all(isinstance(part, str) for part in key):
-            raise ValueError(
+            raise Refused(
                 f"key={_shown(key)}, expected a name or a list of names. Try quotes around the key"
             )
         if key in result:
-            raise ValueError(f"key={_shown(key)} is given twice. Try to remove one")
+            raise Refused(f"key={_shown(key)} is given twice. Try to remove one")
         result[key] = value
     return result
 
@@ -146,15 +145,15 @@ def from_description(
             rejecting state.
 
     Raises:
-        ValueError: if the description is incomplete or ill formed.
+        Refused: if the description is incomplete or ill formed.
     """
     if missing not in ("error", "reject"):
-        raise ValueError(
+        raise Refused(
             f"missing={missing!r} is unknown, expected 'error' or 'reject'. Try missing='error'"
         )
     needed = ("blank", "start state", "table")
     if not isinstance(data, dict) or any(key not in data for key in needed):
-        raise ValueError(
+        raise Refused(
             f"description={_shown(data)}, expected a mapping with the keys {', '.join(needed)}."
             " Try the format of the guide"
         )
@@ -162,7 +161,7 @@ def from_description(
     if not isinstance(table, dict) or any(
         not isinstance(row, dict | None) for row in table.values()
     ):
-        raise ValueError(
+        raise Refused(
             f"table={_shown(table)}, expected a map from each state to a row, and in a row from"
             " symbols to actions. Try the format of the guide"
         )
@@ -173,7 +172,7 @@ def from_description(
         for key, action in (row or {}).items():
             for symbol in _symbols(key):
                 if (str(state), symbol) in given:
-                    raise ValueError(
+                    raise Refused(
                         f"transition=({state}, {symbol}) is given twice. Try to remove one"
                     )
                 given[str(state), symbol] = _action(str(state), symbol, action)
@@ -190,7 +189,7 @@ def from_description(
         if state not in (*listed, *accept, *reject, *usual):
             near = difflib.get_close_matches(state, [*listed, *accept, *reject], 1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(
+            raise Refused(
                 f"state={state!r} has no row in the table{hint}. Try an empty row for a"
                 " terminal state, or name it in 'accept'"
             )
@@ -223,17 +222,17 @@ def from_description(
 
 def _names(key: str, value: Any) -> list[str]:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{_shown(key)}={_shown(value)}, expected a list. Try [...]")
+        raise Refused(f"{_shown(key)}={_shown(value)}, expected a list. Try [...]")
     return [_text(key, name) for name in value]
 
 
 def _text(what: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError(
+        raise Refused(
             f"{what!r} of a machine, got {_shown(value)}, expected text. Try quotes around it"
         )
     if len(str(value)) > LONGEST:
-        raise ValueError(
+        raise Refused(
             f"{what!r} of a machine is longer than {LONGEST} characters, got {_shown(value)}. Try"
             " a shorter name"
         )
@@ -260,7 +259,7 @@ def _action(state: str, symbol: str, action: Any) -> Action:
             after = action[moves[0]]
             written = _text("write", action.get("write", symbol))
             return (state if after is None else _text(moves[0], after)), written, MOVES[moves[0]]
-    raise ValueError(
+    raise Refused(
         f"transition ({state}, {symbol})={_shown(action)}, expected 'L', 'R' or"
         " {write: symbol, L: next state}. Try 'R'"
     )
@@ -274,12 +273,12 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     by halting.
 
     Raises:
-        ValueError: if the string has another form.
+        Refused: if the string has another form.
     """
     blocks = text.split("_")
     sizes = {len(block) for block in blocks}
     if len(sizes) != 1 or any(size % 3 or size < 6 for size in sizes):
-        raise ValueError(
+        raise Refused(
             f"text={_shown(text)} is no compact machine, expected blocks of 3 characters per"
             " symbol. Try '1RB1LB_1LA1RZ'"
         )
@@ -291,7 +290,7 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
             part = block[3 * i : 3 * i + 3]
             write, move, after = (symbol, "R", "H") if part == "---" else tuple(part)
             if write not in symbols or move not in MOVES or not (after in names or after in "HZ"):
-                raise ValueError(
+                raise Refused(
                     f"{_shown(text)}: block={_shown(part)}, expected a symbol, then L or R, then a"
                     " state. Try '1RB'"
                 )

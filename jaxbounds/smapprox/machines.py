@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from jaxbounds.ground.exceptions import Refused
+
 Action = tuple[str, str, int]
 """The next state, the symbol written, and the move: -1 left, +1 right, 0 stay (an extension)."""
 
@@ -57,7 +59,7 @@ class TuringMachine:
         problems = list(_problems(self))
         if problems:
             more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-            raise ValueError(
+            raise Refused(
                 f"machine={self.name!r} is ill formed: {'; '.join(problems[:5])}{more}. Try to"
                 " correct its description"
             )
@@ -77,11 +79,11 @@ class TuringMachine:
         """Refuse an input with a symbol outside the input alphabet.
 
         Raises:
-            ValueError: naming the symbols and the alphabet.
+            Refused: naming the symbols and the alphabet.
         """
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:
-            raise ValueError(
+            raise Refused(
                 f"word={''.join(word)!r} has symbols {strange} outside the input alphabet"
                 f" {list(self.input_alphabet)} of machine {self.name!r}. Try a word over this"
                 " alphabet"
@@ -172,7 +174,7 @@ def simulate(machine: TuringMachine, word: Sequence[str], T: int, /) -> Trace:
     """Run the machine for T steps.
 
     Raises:
-        ValueError: if the word uses a symbol outside the input alphabet.
+        Refused: if the word uses a symbol outside the input alphabet.
     """
     machine.check_word(word)
     tape = dict(enumerate(word, start=1))
@@ -207,12 +209,12 @@ def halting_time(machine: TuringMachine, word: Sequence[str], limit: int, /) -> 
     """Return the first step at which the machine is in a terminal state.
 
     Raises:
-        ValueError: if the machine has not halted after `limit` steps.
+        Refused: if the machine has not halted after `limit` steps.
     """
     states = simulate(machine, word, limit).states
     halted = [machine.states[z] in machine.terminal for z in states]
     if not any(halted):
-        raise ValueError(
+        raise Refused(
             f"machine={machine.name!r} has not halted on {''.join(word)!r} after {limit}"
             " steps. Try a larger T, or accept an undecided output"
         )
@@ -223,11 +225,11 @@ def words(machine: TuringMachine, longest: int, /) -> list[str]:
     """List all inputs of length 0..longest, shortest first (one-character symbols).
 
     Raises:
-        ValueError: if there are more than a million inputs.
+        Refused: if there are more than a million inputs.
     """
     count = sum(len(machine.input_alphabet) ** n for n in range(longest + 1))
     if count > 10**6:
-        raise ValueError(
+        raise Refused(
             f"length={longest} gives {count} inputs, too many to enumerate. Try a smaller length"
         )
     result, layer = [""], [""]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.compile_machine import Compiled
 from jaxbounds.smapprox.execute import Decoded, execute
 from jaxbounds.smapprox.layers import Layer
@@ -164,13 +165,13 @@ def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
     cell. Columns are the cells modulo 2^w_pos, from 0.
 
     Raises:
-        ValueError: if the network's head is on no cell of the tape.
+        Refused: if the network's head is on no cell of the tape.
     """
     cells = 2**compiled.layout.bits
     table = np.full((compiled.T + 1, cells), "?", dtype="<U8")
     for read in seen.reads:
         if not 0 <= read.cell < cells:
-            raise ValueError(
+            raise Refused(
                 f"head cell={read.cell} at step {read.step} is outside the tape"
                 f" 0..{cells - 1}: the states of the network are no longer binary. Try"
                 " compiling with a correction"

@@ -12,6 +12,7 @@ import scipy
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import array_module, log, traced
 
 
@@ -69,10 +70,10 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     nothing.)
 
     Raises:
-        ValueError: if the mass is not in [0, 1].
+        Refused: if the mass is not in [0, 1].
     """
     if not (traced(difference) or 0 <= difference <= 1):
-        raise ValueError(
+        raise Refused(
             f"difference={difference}, expected a number in [0, 1], the mass on which two targets"
             " differ. Try difference=0.1"
         )
@@ -139,7 +140,7 @@ def norm_product_sample_complexity(spectral_norms: list[float], epsilon: float, 
 def _positive(**values: Any) -> None:
     bad = {name: value for name, value in values.items() if not (traced(value) or value > 0)}
     if bad:
-        raise ValueError(
+        raise Refused(
             f"{', '.join(f'{name}={value}' for name, value in bad.items())}, expected positive"
             " numbers. Try 1 for each"
         )

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox import execute, look_up
 from jaxbounds.smapprox.compile_machine import Compiled
@@ -169,11 +170,11 @@ def verify(
         params: other weights for this network; they run densely.
 
     Raises:
-        ValueError: if the trace does not have T + 1 steps on each word.
+        Refused: if the trace does not have T + 1 steps on each word.
     """
     n, T = len(words), compiled.T
     if np.shape(trace.states) != (n, T + 1):
-        raise ValueError(
+        raise Refused(
             f"trace.states.shape={np.shape(trace.states)}, expected {n} words with T + 1 ="
             f" {T + 1} steps each. Try simulating the words with the T of the network"
         )

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.straight_through import hard_max, relu, soft_max
 
 Params = Mapping[str, Any]
@@ -63,11 +64,11 @@ class Attention:
     def __post_init__(self) -> None:
         """Refuse unknown kinds and tolerances that merge distinct scores."""
         if self.kind not in ("hard", "soft"):
-            raise ValueError(
+            raise Refused(
                 f"kind={self.kind!r} is unknown, expected 'hard' or 'soft'. Try kind='hard'"
             )
         if not 0.0 <= self.tie_tolerance < 0.5:
-            raise ValueError(
+            raise Refused(
                 f"tie_tolerance={self.tie_tolerance}, expected a number in [0, 0.5), because"
                 " distinct scores of compiled networks differ by 1. Try tie_tolerance=0.25"
             )
@@ -219,10 +220,10 @@ def run(
             no reverse derivative and no record.
 
     Raises:
-        ValueError: if `record` is asked for with `stop`, or with segments that omit an attention.
+        Refused: if `record` is asked for with `stop`, or with segments that omit an attention.
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
-        raise ValueError(
+        raise Refused(
             f"record={record} with stop={stop} over segments={len(segments)}, expected no stop"
             " and the full network: one segment with both attentions. Try record=False"
         )

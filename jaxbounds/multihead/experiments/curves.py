@@ -18,6 +18,7 @@ from jaxtyping import Array
 from jaxbounds.experiments.experiment import refuse_unless_increasing, refuse_unless_positive
 from jaxbounds.experiments.provenance import fingerprint, products_in, products_used
 from jaxbounds.experiments.sweeps import Swept, each_part, lanes_of, shares, sweep
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.lessons import Lesson, Measure, lessons
@@ -52,10 +53,10 @@ class Panel:
         """Refuse an unknown rule.
 
         Raises:
-            ValueError: naming the known rules.
+            Refused: naming the known rules.
         """
         if self.rule not in get_args(Rule):
-            raise ValueError(
+            raise Refused(
                 f"rule={self.rule!r} is unknown, expected one of {', '.join(RULE_NAMES)}. Try"
                 f" rule={next(iter(RULE_NAMES))!r}"
             )
@@ -101,14 +102,14 @@ class Curves:
         """Refuse settings that are impossible.
 
         Raises:
-            ValueError: naming the wrong setting.
+            Refused: naming the wrong setting.
         """
         if not self.panels:
-            raise ValueError("panels=() is empty, expected at least one. Try panels=(Panel(),)")
+            raise Refused("panels=() is empty, expected at least one. Try panels=(Panel(),)")
         refuse_unless_increasing(self, "heads")
         refuse_unless_positive(self, "trials", "every", "n", "test")
         if self.steps < 1 or self.steps % self.every or self.opening < 0:
-            raise ValueError(
+            raise Refused(
                 f"steps={self.steps}, every={self.every}, opening={self.opening}: expected"
                 " steps that are a positive multiple of every, and opening >= 0. Try"
                 f" steps={max(1, round(self.steps / max(self.every, 1))) * max(self.every, 1)}"
@@ -159,7 +160,7 @@ def run_curves(
         Quantities over (panel, H, trial, step).
 
     Raises:
-        ValueError: if the folder to resume from is damaged or has another configuration or key.
+        Refused: if the folder to resume from is damaged or has another configuration or key.
     """
     wide = config.dtype == "float64"
     parts = []

@@ -15,6 +15,7 @@ import xarray as xr
 
 from jaxbounds.experiments.experiment import Experiment, refuse_unless_increasing
 from jaxbounds.experiments.sweeps import progress
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.multihead.experiments.lessons import equal_heads
 from jaxbounds.multihead.experiments.looseness_measured import QUANTITIES, Measured, measured
@@ -64,25 +65,25 @@ class Looseness:
         """Refuse sizes that no aligned network has, and grids too short for an exponent.
 
         Raises:
-            ValueError: naming the field.
+            Refused: naming the field.
         """
         refuse_unless_increasing(self, "heads", "tokens", "dimensions", "radii")
         short = [n for n in ("heads", "tokens", "dimensions", "radii") if len(getattr(self, n)) < 3]
         if short:
-            raise ValueError(
+            raise Refused(
                 f"sizes={', '.join(short)}: each has fewer than 3 values, expected 3 or more. Try"
                 " 3 values"
             )
         odd = [size for size in (*self.heads, *self.tokens) if size % 2]
         if odd or self.heads[0] < 4:
-            raise ValueError(
+            raise Refused(
                 f"heads={self.heads}, tokens={self.tokens}, expected even numbers and H >= 4, as "
                 "aligned networks have two kinds of heads and of tokens. Try --heads 4 8 16"
             )
         if list(self.steps) != sorted(set(self.steps)) or not self.steps or self.steps[0] < 0:
-            raise ValueError(f"steps={self.steps}, expected rising steps. Try --steps 0 100")
+            raise Refused(f"steps={self.steps}, expected rising steps. Try --steps 0 100")
         if not 1 <= self.samples <= self.n or self.seeds < 1 or not self.size > 0:
-            raise ValueError(
+            raise Refused(
                 f"samples={self.samples}, n={self.n}, seeds={self.seeds}, size={self.size}, "
                 "expected 1 <= samples <= n, a seed and a positive size. Try the defaults"
             )

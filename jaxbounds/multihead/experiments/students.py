@@ -15,6 +15,7 @@ import jax
 from jaxtyping import Array
 
 from jaxbounds.experiments.experiment import Finding
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
@@ -65,10 +66,10 @@ def register(name: str, factory: Factory, /) -> None:
         factory: a function from H to a `Student` or a Flax (linen) module.
 
     Raises:
-        ValueError: if the name is taken.
+        Refused: if the name is taken.
     """
     if name in STUDENTS or name == EQUAL_HEADS:
-        raise ValueError(
+        raise Refused(
             f"name={name!r} is taken by another student, expected a new name. Try another name"
         )
     STUDENTS[name] = factory
@@ -78,13 +79,13 @@ def refuse_unknown(name: str, /) -> None:
     """Check that a student of this name exists.
 
     Raises:
-        ValueError: if there is no such student; the message names the nearest one or all of them.
+        Refused: if there is no such student; the message names the nearest one or all of them.
     """
     if name not in STUDENTS and name != EQUAL_HEADS:
         names = (EQUAL_HEADS, *STUDENTS)
         near = difflib.get_close_matches(name, names, 1)
         hint = near[0] if near else f"one of {', '.join(names)}"
-        raise ValueError(
+        raise Refused(
             f"student={name!r}, expected a registered name. Try {hint} (your own needs --import "
             "FILE)"
         )
@@ -99,12 +100,12 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
         tokens: (n, T, d).
 
     Raises:
-        ValueError: if the factory makes no student, or its outputs do not have shape (n,).
+        Refused: if the factory makes no student, or its outputs do not have shape (n,).
     """
     made = STUDENTS[name](heads)
     student = of_module(made) if isinstance(made, nn.Module) else made
     if not isinstance(student, Student):
-        raise ValueError(
+        raise Refused(
             f"the factory of student={name!r} gives {type(made).__name__}, expected a Flax"
             " linen module or a Student. Try Student(init, apply)"
         )
@@ -112,7 +113,7 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     params = jax.eval_shape(student.init, key, tokens)
     outputs = jax.eval_shape(student.apply, params, tokens)
     if getattr(outputs, "shape", None) != tokens.shape[:1]:
-        raise ValueError(
+        raise Refused(
             f"student={name!r} maps tokens {tokens.shape} to"
             f" {getattr(outputs, 'shape', outputs)}, expected {tokens.shape[:1]}. Try jax.vmap"
             " for a network of one sequence, or [..., 0]"

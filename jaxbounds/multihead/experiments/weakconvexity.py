@@ -26,6 +26,7 @@ from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.provenance import fingerprint
 from jaxbounds.experiments.settings import default_settings
 from jaxbounds.experiments.sweeps import progress, shares
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, load_arrays, locate, write_arrays
 from jaxbounds.ground.folders import Marked
 from jaxbounds.multihead.data import SparseContext
@@ -135,11 +136,11 @@ def run(
     The folder keeps each finished arm and H.
 
     Raises:
-        ValueError: if the records do not rise from 0 on, or a kept file is damaged or from another
+        Refused: if the records do not rise from 0 on, or a kept file is damaged or from another
             run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
-        raise ValueError(
+        raise Refused(
             f"records={config.records}, expected increasing steps from 0 on. Try --records 0 10 100"
         )
     mark = f"weakconvexity {fingerprint(config, key)}"

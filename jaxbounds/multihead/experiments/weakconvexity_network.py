@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
+
 Arm = Literal["split", "fixed"]
 
 
@@ -30,16 +32,16 @@ class HeadSum(nn.Module):
         """Compute the sum of the heads' outputs.
 
         Raises:
-            ValueError: if the arm is unknown, or H does not divide d in the arm "split".
+            Refused: if the arm is unknown, or H does not divide d in the arm "split".
         """
         d = x.shape[-1]
         if self.arm not in get_args(Arm):
-            raise ValueError(
+            raise Refused(
                 f"arm={self.arm!r} is unknown, expected one of {', '.join(get_args(Arm))}. Try"
                 " arm='split'"
             )
         if self.arm == "split" and d % self.heads:
-            raise ValueError(
+            raise Refused(
                 f"heads={self.heads} do not divide the width d={d}, expected a divisor. Try heads=1"
             )
         width = self.width if self.arm == "fixed" else d // self.heads

@@ -1,14 +1,14 @@
-"""Settings that statements share, as named options: `Statement(id=..., **ON_LOSS)`."""
+"""Presets: `on_loss(id=..., ...)` makes a `Statement` with the settings that bounds share."""
 
+import functools
 from collections.abc import Mapping
-from typing import Any
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxbounds.claims.sets import Reals
-from jaxbounds.claims.statements import Budget, Instance, Sides, Size
+from jaxbounds.claims.statements import Budget, Instance, Sides, Size, Statement
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import head_sizes
 from jaxbounds.multihead.statements.instances import LOSS, SINGLE, keep_radius, radius_at_least_one
@@ -17,35 +17,39 @@ from jaxbounds.numerics.norms import max_row_norm
 ANTIPODAL = "two tokens x = +-R v"
 IDENTICAL = "identical tokens, where every covariance vanishes"
 
-ON_MODEL: dict[str, Any] = {
-    "kind": "inequality",
-    "sample": SINGLE,
-    "sizes": ({"T": 4, "d": 3},),
-    "project": keep_radius,
-    "hypotheses": radius_at_least_one,
-    "assumptions": "R = max_t ||x_t|| >= 1",
-}
-"""Settings of a bound on one head and one sequence."""
+on_model = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=SINGLE,
+    sizes=({"T": 4, "d": 3},),
+    project=keep_radius,
+    hypotheses=radius_at_least_one,
+    assumptions="R = max_t ||x_t|| >= 1",
+)
+"""A bound on one head and one sequence."""
 
-ON_TOKENS: dict[str, Any] = ON_MODEL | {
-    "over": {"X": Reals(("T", "d")), "U": Reals(("T", "d")), "W": Reals(("d", "d"))},
-    "sample": {"any": lambda key, size: {}, "extremal": SINGLE["extremal"]},
-    "project": None,
-    "hypotheses": None,
-    "assumptions": "none: any tokens, of any norm",
-}
-"""Settings of a bound on one head and one sequence that needs no Assumption 1."""
+on_tokens = functools.partial(
+    Statement,
+    kind="inequality",
+    over={"X": Reals(("T", "d")), "U": Reals(("T", "d")), "W": Reals(("d", "d"))},
+    sample={"any": lambda key, size: {}, "extremal": SINGLE["extremal"]},
+    sizes=({"T": 4, "d": 3},),
+    assumptions="none: any tokens, of any norm",
+)
+"""A bound on one head and one sequence that needs no Assumption 1."""
 
-ON_LOSS: dict[str, Any] = {
-    "kind": "inequality",
-    "sample": LOSS,
-    "sizes": ({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 4}),
-    "project": keep_radius,
-    "hypotheses": radius_at_least_one,
-    "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}",
-    "budget": Budget(samples=128, restarts=6, steps=120),
-}
-"""Settings of a bound on the training loss."""
+LOSS_ASSUMED = "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}"
+on_loss = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=LOSS,
+    sizes=({"n": 1, "T": 2, "d": 2, "H": 1}, {"n": 4, "T": 3, "d": 2, "H": 4}),
+    project=keep_radius,
+    hypotheses=radius_at_least_one,
+    assumptions=LOSS_ASSUMED,
+    budget=Budget(samples=128, restarts=6, steps=120),
+)
+"""A bound on the training loss."""
 
 
 def token_radius(instance: Instance) -> Float[Array, ""]:

@@ -6,6 +6,7 @@ the least that an instance's noise allows. Every bound is strongest there. M = d
 dimensions are distractors, so one dimension is outside the span.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Instance, Sampler, Size
+from jaxbounds.claims.statements import Budget, Instance, Sampler, Size, Statement
 from jaxbounds.multihead.first_phase import equal_rows
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import Assumption3, Real, oracle_classifier, oracle_direction
@@ -227,30 +228,46 @@ def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"S^4 - 4 S^2 Z - 4 Z^2 > 0": c.noise < NOISE_LIMIT * c.S**2}
 
 
-ON_SEQUENCE: dict[str, Any] = {
-    "sample": sequence,
-    "sizes": SIZES,
-    "assumptions": "DM1, Assumption 3",
-}
-"""Settings for one sequence."""
-SEARCHED: dict[str, Any] = {
-    "kind": "inequality",
-    "project": keep_context,
-    "budget": Budget(samples=128, restarts=4, steps=80),
-}
-"""Settings of an inequality that is searched from few starting points."""
-SEARCHED_SEQUENCE = ON_SEQUENCE | SEARCHED
-ON_DATA = ON_SEQUENCE | {"sample": sequences, "sizes": DATA_SIZES}
-"""Settings for a data set."""
-ON_QUIET: dict[str, Any] = {
-    "kind": "inequality",
-    "sample": quiet_sequence,
-    "sizes": SIZES,
-    "project": keep_quiet,
-    "hypotheses": noise_limit,
-    "assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 except where relaxed; any epsilon up "
+on_sequence = functools.partial(
+    Statement, sample=sequence, sizes=SIZES, assumptions="DM1, Assumption 3"
+)
+"""A statement about one sequence."""
+on_sequences = functools.partial(
+    Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
+)
+"""A statement about a data set."""
+_FEW_STARTS = Budget(samples=128, restarts=4, steps=80)
+searched_sequence = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=sequence,
+    sizes=SIZES,
+    project=keep_context,
+    assumptions="DM1, Assumption 3",
+    budget=_FEW_STARTS,
+)
+"""An inequality about one sequence, which a search tries from few starting points."""
+searched_sequences = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=sequences,
+    sizes=DATA_SIZES,
+    project=keep_context,
+    assumptions="DM1, Assumption 3",
+    budget=_FEW_STARTS,
+)
+
+"""An inequality about a data set, which a search tries from few starting points."""
+on_quiet = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=quiet_sequence,
+    sizes=SIZES,
+    project=keep_quiet,
+    hypotheses=noise_limit,
+    assumptions="DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 except where relaxed; any epsilon up "
     "to 1.6, any Gamma from the least on",
-    "budget": Budget(samples=256, restarts=4, steps=100),
-}
-"""Settings for a sequence with little noise, for Appendix E."""
+    budget=Budget(samples=256, restarts=4, steps=100),
+)
+"""An inequality of Appendix E about a sequence with little noise."""
 DRAWS = Budget(samples=256, restarts=0)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Form, Hypotheses, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Form, Hypotheses, Instance, Sides, Size
 from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3, beta3_sharp
 from jaxbounds.multihead.descent import (
     LARGEST_HEAD,
@@ -30,11 +30,7 @@ from jaxbounds.multihead.runs import (
     within,
 )
 from jaxbounds.multihead.statements.instances import radius_at_least_one
-from jaxbounds.multihead.statements.run_instances import (
-    ON_RUNS,
-    head_count,
-    worst_step,
-)
+from jaxbounds.multihead.statements.run_instances import head_count, on_runs, worst_step
 from jaxbounds.multihead.tied import tied_risk
 
 GRID = 5
@@ -98,7 +94,7 @@ def _some_step(name: str) -> Hypotheses:
     }
 
 
-LEMMA_7 = Statement(
+LEMMA_7 = on_runs(
     id="multihead.lem7",
     label="Lemma 7",
     formula="eta <= 1 / rho_k, rho_k = beta_2(theta_k) v beta_2(theta_{k+1}), implies "
@@ -122,7 +118,6 @@ LEMMA_7 = Statement(
     ),
     control="eta in place of eta / 2",
     source="Appendix B.3, eq. (68); eq. (13) in Section 6.1",
-    **ON_RUNS,
 )
 
 
@@ -227,7 +222,7 @@ def _conditions_of_77(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
 
-LEMMA_8 = Statement(
+LEMMA_8 = on_runs(
     id="multihead.lem8",
     label="Lemma 8",
     formula="(1/K) sum_{k=1}^K L(theta_k) <= L(theta) + ||theta - theta_0||^2 / (2 eta K) "
@@ -257,12 +252,9 @@ LEMMA_8 = Statement(
     ),
     control="the term ||theta - theta_0||^2 / (2 eta K) is dropped",
     source="Appendix B.3, eq. (69); eq. (17) in Section 6.1",
-    **ON_RUNS
-    | {
-        "hypotheses": descends,
-        "assumptions": "Assumption 1; step-wise descent (68) for k = 0, ..., K - 1; any theta. "
-        "Maxima over segments are those of five points",
-    },
+    hypotheses=descends,
+    assumptions="Assumption 1; step-wise descent (68) for k = 0, ..., K - 1; any theta. "
+    "Maxima over segments are those of five points",
 )
 
 
@@ -292,7 +284,7 @@ def _close(name: str, limit: float) -> Hypotheses:
     }
 
 
-LEMMA_9 = Statement(
+LEMMA_9 = on_runs(
     id="multihead.lem9",
     label="Lemma 9",
     formula="(1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) + 3 ||theta - theta_0||^2 / (4 eta K) "
@@ -322,12 +314,9 @@ LEMMA_9 = Statement(
     ),
     control="the term in ||theta - theta_0||^2 is dropped",
     source="Appendix B.3, eq. (71)",
-    **ON_RUNS
-    | {
-        "hypotheses": descends,
-        "assumptions": "as in Lemma 8, and sqrt(H) >= 2 (beta_3(theta) v beta_3(theta_k)) "
-        "||theta - theta_k||^2 for all k < K",
-    },
+    hypotheses=descends,
+    assumptions="as in Lemma 8, and sqrt(H) >= 2 (beta_3(theta) v beta_3(theta_k)) "
+    "||theta - theta_k||^2 for all k < K",
 )
 
 
@@ -351,7 +340,7 @@ def _furthest(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_10 = Statement(
+LEMMA_10 = on_runs(
     id="multihead.lem10",
     label="Lemma 10",
     formula="||theta_k - theta|| <= 3 ||theta - theta_0|| for k <= K",
@@ -382,12 +371,9 @@ LEMMA_10 = Statement(
     ),
     control="the distance from theta never grows",
     source="Appendix B.3, eq. (75)",
-    **ON_RUNS
-    | {
-        "hypotheses": _with_short_steps,
-        "assumptions": "Assumption 1; descent (68) for k = 0, ..., K - 1; (73); (74). (88) at the "
-        "iterates on all samples: the leave-one-out end of (87) and (88) is not evaluated",
-    },
+    hypotheses=_with_short_steps,
+    assumptions="Assumption 1; descent (68) for k = 0, ..., K - 1; (73); (74). (88) at the "
+    "iterates on all samples: the leave-one-out end of (87) and (88) is not evaluated",
 )
 
 STATEMENTS = (LEMMA_7, LEMMA_8, LEMMA_9, LEMMA_10)

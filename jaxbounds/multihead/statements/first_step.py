@@ -33,9 +33,9 @@ from jaxbounds.multihead.first_phase import (
 )
 from jaxbounds.multihead.statements.contexts import (
     DRAWS,
-    ON_DATA,
     assumption_3,
     by_hand,
+    on_sequences,
     sequences,
     unfold,
 )
@@ -78,7 +78,7 @@ def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 
 
-LEMMA_16 = Statement(
+LEMMA_16 = on_sequences(
     id="multihead.lem16",
     label="Lemma 16, eq. (120)",
     formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
@@ -111,7 +111,8 @@ LEMMA_16 = Statement(
     ),
     control="twice the step",
     source="Appendix D.3; Lemma 2",
-    **ON_DATA | {"over": {"alpha": Reals(2)}, "budget": DRAWS},
+    over={"alpha": Reals(2)},
+    budget=DRAWS,
 )
 
 
@@ -228,7 +229,7 @@ def _deviation(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_17 = Statement(
+LEMMA_17 = on_sequences(
     id="multihead.lem17",
     label="Lemma 2, eq. (6)",
     formula="||p|| <= P with probability 1 - delta; in print the constant is unspecified",
@@ -257,12 +258,9 @@ LEMMA_17 = Statement(
     control="half of S15",
     source="Appendix D.3, eqs. (6), (121), (122)",
     level=0.1,
-    **ON_DATA
-    | {
-        "sample": _many,
-        "sizes": ({"n": 32, "T": 4, "d": 4, "noise": 1}, {"n": 30, "T": 32, "d": 4, "noise": 0}),
-        "budget": Budget(samples=1000, restarts=0),
-    },
+    sample=_many,
+    sizes=({"n": 32, "T": 4, "d": 4, "noise": 1}, {"n": 30, "T": 32, "d": 4, "noise": 0}),
+    budget=Budget(samples=1000, restarts=0),
 )
 
 

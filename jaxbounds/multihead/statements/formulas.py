@@ -1,5 +1,6 @@
 """Section 2 and Lemma 1 / Lemma 4: the model, its gradients and Hessians."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,15 +24,13 @@ from jaxbounds.multihead.statements.common import params_of
 from jaxbounds.multihead.statements.instances import LOSS, loss_generic, single_generic
 from jaxbounds.multihead.tied import tied_output, untie
 
-ON_HEAD: dict[str, Any] = {
-    "kind": "identity",
-    "sample": single_generic,
-    "sizes": ({"T": 4, "d": 3},),
-}
+on_head = functools.partial(
+    Statement, kind="identity", sample=single_generic, sizes=({"T": 4, "d": 3},)
+)
 """Settings of an identity for one head and one sequence."""
 
 
-ON_VECTORS = ON_HEAD | {"over": {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}}
+VECTORS = {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}
 """Settings for statements on a head with the free vectors a, b, c of Lemma 1."""
 
 
@@ -54,7 +53,7 @@ def _single_head(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_1 = Statement(
+EQ_1 = on_head(
     id="multihead.eq1",
     label="eq. (1)",
     formula="Phi(X; W, U) = <U, phi(X W X^T) X> = sum_t u_t . grad K(W^T x_t)",
@@ -72,7 +71,6 @@ EQ_1 = Statement(
     ),
     control="the logits use W x_t in place of W^T x_t",
     source="Section 2, eq. (1)",
-    **ON_HEAD,
 )
 
 
@@ -163,7 +161,7 @@ def _gradient(which: int) -> Callable[[Instance, Size], Sides]:
     return evaluate
 
 
-LEMMA_1_U = Statement(
+LEMMA_1_U = on_head(
     id="multihead.lemma1.1.u",
     label="Lemma 1 (1)",
     formula="grad_U Phi = phi(X W X^T) X",
@@ -173,9 +171,8 @@ LEMMA_1_U = Statement(
     forms=(Form(name="printed", cites="Lemma 1, Section 3; Lemma 4 (1), Appendix A.1"),),
     control="W is transposed",
     source="Section 3, Lemma 1, first item, first half; Lemma 4 (1), Appendix A.1",
-    **ON_HEAD,
 )
-LEMMA_1_W = Statement(
+LEMMA_1_W = on_head(
     id="multihead.lemma1.1.w",
     label="Lemma 1 (1)",
     formula="grad_W Phi = sum_t x_t u_t^T X^T phi'(X W^T x_t) X",
@@ -191,7 +188,6 @@ LEMMA_1_W = Statement(
     ),
     control="W is transposed",
     source="Section 3, Lemma 1, first item, second half; Lemma 4 (2), Appendix A.1",
-    **ON_HEAD,
 )
 
 
@@ -208,7 +204,7 @@ def _mixed_derivative(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_1_UW = Statement(
+LEMMA_1_UW = on_head(
     id="multihead.lemma1.2.uw",
     label="Lemma 1 (2)",
     formula="grad_W <a, grad_U Phi b> = sum_t x_t a_t b^T X^T phi'(g_t) X",
@@ -219,7 +215,7 @@ LEMMA_1_UW = Statement(
     forms=(Form(name="printed", cites="Lemma 1, Section 3; eq. (30), Appendix A.1"),),
     control="the result is transposed",
     source="Section 3, Lemma 1, second item, first half; Lemma 4 (3), eq. (30)",
-    **ON_VECTORS,
+    over=VECTORS,
 )
 
 
@@ -248,7 +244,7 @@ def _second_derivative(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_1_WW = Statement(
+LEMMA_1_WW = on_head(
     id="multihead.lemma1.2.ww",
     label="Lemma 1 (2)",
     formula="grad_W <c, grad_W Phi b> = sum_t (c.x_t) x_t d_t^T phi'(g_t) X",
@@ -267,7 +263,7 @@ LEMMA_1_WW = Statement(
     ),
     control="b is replaced by b + 1",
     source="Section 3, Lemma 1, second item, second half; Lemma 4 (4), eq. (36)",
-    **ON_VECTORS,
+    over=VECTORS,
 )
 
 

@@ -1,6 +1,6 @@
 """Section 4.2 and Appendix C: Lemmas 3 and 11, Theorem 4, Corollary 4."""
 
-from typing import Any
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -28,18 +28,26 @@ from jaxbounds.multihead.statements.gradient_descent import at_level, corollary_
 from jaxbounds.multihead.statements.instances import radius_at_least_one
 from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
-    ON_REALIZABLE,
-    ON_RUNS,
+    FROM_ZERO,
+    RUN_ASSUMED,
+    RUN_SIZES,
     SHARP,
     certified,
+    on_runs,
     realized,
 )
 from jaxbounds.multihead.tied import tied_risk
 
-ON_POPULATION: dict[str, Any] = ON_REALIZABLE | {
-    "kind": "expectation",
-    "budget": Budget(samples=768, restarts=0, steps=0, batch=128),
-}
+on_population = functools.partial(
+    Statement,
+    kind="expectation",
+    sample=FROM_ZERO,
+    sizes=RUN_SIZES,
+    horizon="steps",
+    hypotheses=radius_at_least_one,
+    assumptions=RUN_ASSUMED,
+    budget=Budget(samples=768, restarts=0, steps=0, batch=128),
+)
 """Settings of statements about averages over training sets."""
 
 
@@ -81,7 +89,7 @@ def _lemma11(instance: Instance, size: Size) -> Sides:
     return Sides.pairs(pairs | {"printed, (92)": (apart, 2 * step * printed / n * total)})
 
 
-LEMMA_11 = Statement(
+LEMMA_11 = on_runs(
     id="multihead.lem11",
     label="Lemma 11",
     formula="(1/n) sum_i ||theta_K - theta_K^{-i}|| <= (2 eta beta~_1 / n) (2 K L(theta) "
@@ -112,7 +120,7 @@ LEMMA_11 = Statement(
     ),
     control="the sum of the losses along the run is replaced by its first term",
     source="Appendix C, eq. (84)",
-    **ON_RUNS | {"assumptions": CONDITIONS},
+    assumptions=CONDITIONS,
 )
 
 
@@ -149,7 +157,7 @@ def _visited(instance: Instance, size: Size) -> dict[str, Array]:
     return radius_at_least_one(instance, size) | {"G on the visited region": inside}
 
 
-LEMMA_3 = Statement(
+LEMMA_3 = on_population(
     id="multihead.lem3",
     label="Lemma 3",
     formula="E[L(theta_K) - L^(theta_K)] <= 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||]",
@@ -166,11 +174,8 @@ LEMMA_3 = Statement(
     ),
     control="no generalization gap",
     source="Section 6.2; Lei and Ying (2020), Theorem 2",
-    **ON_POPULATION
-    | {
-        "hypotheses": _visited,
-        "assumptions": "every l_i is G-Lipschitz where the runs go; a fresh test set estimates L",
-    },
+    hypotheses=_visited,
+    assumptions="every l_i is G-Lipschitz where the runs go; a fresh test set estimates L",
 )
 
 
@@ -181,7 +186,7 @@ def _theorem4(instance: Instance, size: Size) -> Sides:
     return _gap_within(instance, {"printed": printed, SHARP: sharp})
 
 
-THEOREM_4 = Statement(
+THEOREM_4 = on_population(
     id="multihead.thm4",
     label="Theorem 4",
     formula="E[L(theta_K) - L^(theta_K)] <= (4/n) E[2 K L^(theta) "
@@ -206,7 +211,7 @@ THEOREM_4 = Statement(
     ),
     control="no generalization gap",
     source="Appendix C.1, eq. (93); Theorem 2, eq. (5)",
-    **ON_POPULATION | {"assumptions": f"{CONDITIONS}. {ALMOST_NOTHING}"},
+    assumptions=f"{CONDITIONS}. {ALMOST_NOTHING}",
 )
 
 
@@ -220,7 +225,7 @@ def _corollary4(instance: Instance, size: Size) -> Sides:
     return _gap_within(instance, {"printed": printed, SHARP: sharp})
 
 
-COROLLARY_4 = Statement(
+COROLLARY_4 = on_population(
     id="multihead.cor4",
     label="Corollary 4",
     formula="E[L(theta_K) - L^(theta_K)] <= 17 g_0(1/K)^2 / (eta n)",
@@ -243,12 +248,9 @@ COROLLARY_4 = Statement(
     ),
     control="no generalization gap",
     source="Appendix C.2, eq. (96)",
-    **ON_POPULATION
-    | {
-        "hypotheses": realized,
-        "assumptions": "Assumption 1; Assumption 2 almost surely; (95); eta of Corollary 3. "
-        f"Sharpened form: its own H and eta. {ALMOST_NOTHING}",
-    },
+    hypotheses=realized,
+    assumptions="Assumption 1; Assumption 2 almost surely; (95); eta of Corollary 3. "
+    f"Sharpened form: its own H and eta. {ALMOST_NOTHING}",
 )
 
 STATEMENTS = (LEMMA_11, LEMMA_3, THEOREM_4, COROLLARY_4)

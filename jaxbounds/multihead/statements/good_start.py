@@ -1,8 +1,8 @@
 """Proposition 2, Lemma 12 and Fact 2: theta^(1) has small heads and small outputs (P1, P2)."""
 
+import functools
 import itertools
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,12 +37,13 @@ from jaxbounds.multihead.first_phase import (
 from jaxbounds.multihead.model import head_norm, model_output
 from jaxbounds.multihead.oracle import Real
 from jaxbounds.multihead.statements.contexts import (
-    ON_DATA,
-    ON_SEQUENCE,
-    SEARCHED_SEQUENCE,
+    DATA_SIZES,
+    SIZES,
     assumption_3,
     by_hand,
     keep_context,
+    on_sequence,
+    searched_sequence,
     sequence,
     sequences,
     unfold,
@@ -171,7 +172,7 @@ def _head_size(instance: Instance, size: Size) -> Sides:
     )
 
 
-PROPOSITION_2_P1 = Statement(
+PROPOSITION_2_P1 = searched_sequence(
     id="multihead.prop2.p1",
     label="Proposition 2, P1",
     formula="||theta_h^(1)|| <= B_2 = sqrt(T) (S + P)",
@@ -195,7 +196,7 @@ PROPOSITION_2_P1 = Statement(
     ),
     control="the larger of both terms in place of their sum",
     source="Section 5.1; Appendix D.2.1",
-    **SEARCHED_SEQUENCE | {"budget": Budget(samples=128, restarts=2, steps=40)},
+    budget=Budget(samples=128, restarts=2, steps=40),
 )
 
 
@@ -280,20 +281,22 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 _ORDERED = Form(
     name="derived", note="The sharpened threshold is below the corrected one: ||x_t|| <= R."
 )
-ON_SIGNS: dict[str, Any] = {
-    "kind": "inequality",
-    "evaluate": _model_size,
-    "judges": (model_bound, sign_sum_bound, centre, printed_centre),
-    "control": "0.7 of the sharpened bound",
-    "search": "random",
-    "over": {"H": Integers(1, MOST_HEADS), "delta": Box(1e-3, 1 - 1e-6)},
-    "hypotheses": _one_share,
-    "project": keep_context,
-    "budget": Budget(samples=1024, restarts=3, steps=200),
-    "assumptions": "DM1, Assumption 3; H <= 12; alpha = +-1 except where said",
-}
+SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 except where said"
+on_signs = functools.partial(
+    Statement,
+    kind="inequality",
+    evaluate=_model_size,
+    judges=(model_bound, sign_sum_bound, centre, printed_centre),
+    control="0.7 of the sharpened bound",
+    search="random",
+    over={"H": Integers(1, MOST_HEADS), "delta": Box(1e-3, 1 - 1e-6)},
+    hypotheses=_one_share,
+    project=keep_context,
+    budget=Budget(samples=1024, restarts=3, steps=200),
+    assumptions=SIGNS_ASSUMED,
+)
 
-LEMMA_12 = Statement(
+LEMMA_12 = on_signs(
     id="multihead.lem12",
     label="Lemma 12",
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
@@ -324,10 +327,11 @@ LEMMA_12 = Statement(
         _ORDERED,
     ),
     source="Appendix D.2.2; the exact law of the signs' sum, H <= 12",
-    **ON_SEQUENCE | {"sample": _with_long_deviation(sequence)} | ON_SIGNS,
+    sizes=SIZES,
+    sample=_with_long_deviation(sequence),
 )
 
-PROPOSITION_2_P2 = Statement(
+PROPOSITION_2_P2 = on_signs(
     id="multihead.prop2.p2",
     label="Proposition 2, P2",
     formula="|Phi(X_i; theta^(1))| <= T R (S + P) sqrt(2 log(n/delta)) for all i <= n "
@@ -354,13 +358,10 @@ PROPOSITION_2_P2 = Statement(
         _ORDERED,
     ),
     source="Section 5.1; Lemma 12; the exact law of the signs' sum, H <= 12",
-    **ON_DATA
-    | {"sample": _with_long_deviation(sequences)}
-    | ON_SIGNS
-    | {
-        "assumptions": f"{ON_SIGNS['assumptions']}. n = 3; for one sample P2 as printed is Lemma "
-        "12, which fails for signs (E9)"
-    },
+    sizes=DATA_SIZES,
+    sample=_with_long_deviation(sequences),
+    assumptions=f"{SIGNS_ASSUMED}. n = 3; for one sample P2 as printed is Lemma "
+    "12, which fails for signs (E9)",
 )
 
 
@@ -380,7 +381,7 @@ def _balanced(instance: Instance, size: Size) -> Sides:
     )
 
 
-BALANCED = Statement(
+BALANCED = on_sequence(
     id="multihead.prop2.balanced",
     label="Proposition 2, P2 with balanced signs",
     formula="Phi(X; theta^(1)) = 0 if as many alpha_h are +1 as -1",
@@ -391,7 +392,7 @@ BALANCED = Statement(
     forms=(Form(name="sharpened S12", note="So P2 holds surely, with the least B_Phi = 1."),),
     control="both signs equal",
     source="Section 5.1",
-    **ON_SEQUENCE | {"budget": Budget(samples=64, restarts=0)},
+    budget=Budget(samples=64, restarts=0),
 )
 
 STATEMENTS = (FACT_2, PROPOSITION_2_P1, LEMMA_12, PROPOSITION_2_P2, BALANCED)

@@ -30,10 +30,10 @@ from jaxbounds.multihead.runs import (
 )
 from jaxbounds.multihead.statements.descent_lemmas import rounding_of_losses
 from jaxbounds.multihead.statements.run_instances import (
-    ON_REALIZABLE,
-    ON_RUNS,
+    FROM_ZERO,
     certified,
     enough_heads,
+    on_runs,
     realized,
     short_enough,
 )
@@ -85,7 +85,7 @@ def _guaranteed(
     return Form(name=name, cites=cites, hypotheses=kept, note=note), distance
 
 
-THEOREM_3 = Statement(
+THEOREM_3 = on_runs(
     id="multihead.thm3",
     label="Theorem 3",
     formula="L(theta_K) <= (1/K) sum_{k=1}^K L(theta_k) <= 2 L(theta) "
@@ -140,8 +140,7 @@ THEOREM_3 = Statement(
     ),
     control="the term in ||theta - theta_0||^2 is dropped",
     source="Appendix B.4, eq. (79); Theorem 1, eq. (4)",
-    **ON_RUNS
-    | {"assumptions": "Assumption 1; (74); eta of Theorem 3. Sharpened forms: their own H and eta"},
+    assumptions="Assumption 1; (74); eta of Theorem 3. Sharpened forms: their own H and eta",
 )
 
 
@@ -167,7 +166,7 @@ def _assumption2(instance: Instance, size: Size) -> Sides:
     )
 
 
-ASSUMPTION_2 = Statement(
+ASSUMPTION_2 = on_runs(
     id="multihead.asn2",
     label="Assumption 2",
     formula="for all eps > 0 some theta has L(theta) <= eps, ||theta - theta_0|| <= g_0(eps) and "
@@ -192,12 +191,10 @@ ASSUMPTION_2 = Statement(
     control="g_0 and g halved",
     source="Section 4.2, Assumption 2",
     relation="<=",
-    **ON_REALIZABLE
-    | {
-        "kind": "construction",
-        "assumptions": "zero initialisation; the class direction has margin gamma > 0 on every "
-        "sequence; five values of eps",
-    },
+    sample=FROM_ZERO,
+    kind="construction",
+    assumptions="zero initialisation; the class direction has margin gamma > 0 on every "
+    "sequence; five values of eps",
 )
 
 
@@ -243,7 +240,7 @@ def _corollary3(instance: Instance, size: Size) -> Sides:
     )
 
 
-COROLLARY_3 = Statement(
+COROLLARY_3 = on_runs(
     id="multihead.cor3",
     label="Corollary 3",
     formula="L(theta_K) <= 2/K + 5 g_0(1/K)^2 / (4 eta K), ||theta_K - theta_0|| <= 4 g_0(1/K)",
@@ -272,11 +269,9 @@ COROLLARY_3 = Statement(
     ),
     control="the term in g_0(1/K)^2 is dropped",
     source="Appendix B.5, eqs. (81), (82)",
-    **ON_REALIZABLE
-    | {
-        "hypotheses": realized,
-        "assumptions": "Assumptions 1 and 2; (81); eta of Corollary 3. Sharpened form: its own",
-    },
+    sample=FROM_ZERO,
+    hypotheses=realized,
+    assumptions="Assumptions 1 and 2; (81); eta of Corollary 3. Sharpened form: its own",
 )
 
 

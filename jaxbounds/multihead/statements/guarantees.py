@@ -3,8 +3,8 @@
 K goes up to 10^300, where log K is 690. There powers of a logarithm differ from a power of K.
 """
 
+import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,12 +16,13 @@ from jaxbounds.multihead.first_phase import deviation_bound_dimension, model_bou
 from jaxbounds.multihead.oracle import Assumption3, Real
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
 
-ON_ORDERS: dict[str, Any] = {
-    "kind": "rate",
-    "host": True,
-    "sizes": ({"C": 1},),
-    "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
-}
+on_orders = functools.partial(
+    Statement,
+    kind="rate",
+    host=True,
+    sizes=({"C": 1},),
+    budget=Budget(samples=1, restarts=0, steps=0, batch=1),
+)
 """Settings of a rate in one number, at given constants."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
@@ -64,7 +65,7 @@ def _polylogarithmic(instance: Instance, size: Size) -> Sides:
     )
 
 
-POLYLOGARITHMIC = Statement(
+POLYLOGARITHMIC = on_orders(
     id="multihead.cor2.rates",
     label="Sections 4.3 and 5.1, what Corollary 2 guarantees",
     formula="if B_Phi and 1/gamma are polylogarithmic: H = Omega(log^6 K), eta = O~(1), train loss "
@@ -123,7 +124,6 @@ POLYLOGARITHMIC = Statement(
     source="Section 4.3, below Corollary 2; Section 5.1, below Proposition 2",
     assumptions="K from 10^100 to 10^300, n = K; B_2 = B_Phi = gamma = R = 1, T = 3, d = 2; for "
     "Section 5.1 DM1 without noise, P = 0, S = 1, T = 2, d = 3, M = 1, zeta = 1/2",
-    **ON_ORDERS,
 )
 
 
@@ -145,7 +145,7 @@ def _large_signal(instance: Instance, size: Size) -> Sides:
     )
 
 
-SIGNAL = Statement(
+SIGNAL = on_orders(
     id="multihead.sec5.1.signal",
     label="Section 5.1, gamma_lin and P",
     formula="gamma_lin = Omega(zeta S), and P = O(1) once n1 >~ S^2 d, if T, M = O(1) and Z, Z_mu, "
@@ -175,7 +175,6 @@ SIGNAL = Statement(
     cases=lambda size: {"S": jnp.logspace(3, 6, 13)},
     source="Section 5.1, below Proposition 2; Appendix F",
     assumptions="zeta = 1/2, T = 4, M = 2, d = 4, Z = Z_mu = Z_nu = S, n1 = S^2 d, S -> infinity",
-    **ON_ORDERS,
 )
 
 
@@ -197,7 +196,7 @@ def _good_heads(instance: Instance, size: Size) -> Sides:
     )
 
 
-GOOD_HEADS = Statement(
+GOOD_HEADS = on_orders(
     id="multihead.cor2.heads",
     label="Corollary 2, the head count",
     formula="the sqrt(H) of Corollary 5 is O(d sqrt(T) R^5 B_2^2 g_0(1/K)^3)",
@@ -226,7 +225,6 @@ GOOD_HEADS = Statement(
     cases=lambda size: {"R": jnp.exp2(jnp.arange(8.0, 24.0))},
     source="Section 4.3, Corollary 2, against Appendix C.4",
     assumptions="theta_0 = 0, B_2 = B_Phi = 1, d = 1, T = R -> infinity, K = 10",
-    **ON_ORDERS,
 )
 
 STATEMENTS = (GOOD_HEADS, POLYLOGARITHMIC, SIGNAL)

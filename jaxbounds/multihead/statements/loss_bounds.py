@@ -1,6 +1,6 @@
 """Corollary 1 / Lemma 6: bounds on the training loss, its gradient and its Hessian."""
 
-from typing import Any
+import functools
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -31,22 +31,27 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import head_sizes, training_set
 from jaxbounds.multihead.statements.boxes import up_to
 from jaxbounds.multihead.statements.common import (
-    ON_LOSS,
+    LOSS_ASSUMED,
     on_data,
+    on_loss,
     params_of,
     tight,
     token_radius,
 )
-from jaxbounds.multihead.statements.instances import STATIC
+from jaxbounds.multihead.statements.instances import STATIC, keep_radius, radius_at_least_one
 from jaxbounds.numerics.norms import vector_norm
 
-ON_MARGINS: dict[str, Any] = ON_LOSS | {
-    "sample": STATIC,
-    "sizes": ({"n": 3, "T": 2, "d": 2, "H": 1},),
-    "budget": Budget(samples=128, restarts=4, steps=100),
-    "assumptions": f"{ON_LOSS['assumptions']}. What is reached in the limit of large margins only: "
-    "margins up to 15",
-}
+on_margins = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=STATIC,
+    sizes=({"n": 3, "T": 2, "d": 2, "H": 1},),
+    project=keep_radius,
+    hypotheses=radius_at_least_one,
+    assumptions=f"{LOSS_ASSUMED}. What is reached in the limit of large margins only: margins up "
+    "to 15",
+    budget=Budget(samples=128, restarts=4, steps=100),
+)
 """Settings of a bound on the loss in terms of margins; n = 3, so that a mean is not a sum."""
 
 
@@ -79,7 +84,7 @@ def _slope_bound(instance: Instance, size: Size) -> Sides:
     return tight(slope, {"printed": loss})
 
 
-EQ_24_SLOPE = Statement(
+EQ_24_SLOPE = on_margins(
     id="multihead.eq24.slope",
     label="eq. (24), first part",
     formula="L' := mean |l'(y Phi)| <= L",
@@ -101,7 +106,6 @@ EQ_24_SLOPE = Statement(
     ),
     control="0.9 L",
     source="Appendix A, eq. (24)",
-    **ON_MARGINS,
 )
 
 
@@ -116,7 +120,7 @@ def _loss_bound(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_24_LOSS = Statement(
+EQ_24_LOSS = on_margins(
     id="multihead.eq24.loss",
     label="eq. (24), second part",
     formula="L' <= L <= 1",
@@ -151,7 +155,6 @@ EQ_24_LOSS = Statement(
     ),
     control="L' <= 1/2",
     source="Appendix A, eq. (24)",
-    **ON_MARGINS,
 )
 
 
@@ -163,7 +166,7 @@ def _curvature_bound(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_24_CURVATURE = Statement(
+EQ_24_CURVATURE = on_margins(
     id="multihead.eq24.curvature",
     label="eq. (24), third part",
     formula="L'' := mean |l''(y Phi)| <= 1/4",
@@ -189,7 +192,6 @@ EQ_24_CURVATURE = Statement(
     ),
     control="half of L'",
     source="Appendix A, eq. (24)",
-    **ON_MARGINS,
 )
 
 
@@ -249,7 +251,7 @@ def _gradient_bound(instance: Instance, size: Size) -> Sides:
     return Sides(vector_norm(gradient), gradient_sides(*_alone(instance), size["T"]))
 
 
-COROLLARY_1_1 = Statement(
+COROLLARY_1_1 = on_loss(
     id="multihead.cor1.1",
     label="Corollary 1 (1)",
     formula="||grad L|| <= beta_1 L, beta_1 = sqrt(T) R (2 R^2 ||theta||_{2,inf} + 1)",
@@ -260,7 +262,6 @@ COROLLARY_1_1 = Statement(
     forms=(*BY_SIZE, Form(name="sharpened S2", note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).")),
     control="the factor sqrt(T) of the sharpened bound is dropped",
     source="Section 3; restated as Lemma 6 (1), eq. (64)",
-    **ON_LOSS,
 )
 
 
@@ -270,7 +271,7 @@ def _smoothness_bound(instance: Instance, size: Size) -> Sides:
     return Sides(norm, smoothness_sides(*_alone(instance), size))
 
 
-COROLLARY_1_2 = Statement(
+COROLLARY_1_2 = on_loss(
     id="multihead.cor1.2",
     label="Corollary 1 (2)",
     formula="||Hess L|| <= beta_2 = beta_3 / sqrt(H) + beta_1^2 / 4",
@@ -292,7 +293,7 @@ COROLLARY_1_2 = Statement(
     ),
     control="T is taken to be one in the self-bounded form",
     source="Section 3; restated as Lemma 6 (2), eq. (66)",
-    **ON_LOSS | {"budget": Budget(samples=128, restarts=10, steps=200)},
+    budget=Budget(samples=128, restarts=10, steps=200),
 )
 
 
@@ -304,7 +305,7 @@ def _weak_convexity(instance: Instance, size: Size) -> Sides:
     return Sides(-values[0], convexity_sides(*_alone(instance), size), error=error)
 
 
-COROLLARY_1_3 = Statement(
+COROLLARY_1_3 = on_loss(
     id="multihead.cor1.3",
     label="Corollary 1 (3)",
     formula="lambda_min(Hess L) >= -beta_3 L / sqrt(H), "
@@ -328,7 +329,7 @@ COROLLARY_1_3 = Statement(
     ),
     control="the factor sqrt(T) of the sharpened bound is dropped",
     source="Section 3; restated as Lemma 6 (3)",
-    **ON_LOSS | {"budget": Budget(samples=128, restarts=8, steps=200)},
+    budget=Budget(samples=128, restarts=8, steps=200),
 )
 
 STATEMENTS = (

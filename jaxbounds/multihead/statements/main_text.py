@@ -28,7 +28,7 @@ from jaxbounds.multihead.runs import (
 )
 from jaxbounds.multihead.statements.common import token_radius
 from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse_context
-from jaxbounds.multihead.statements.run_instances import BELOW, ON_RUNS
+from jaxbounds.multihead.statements.run_instances import BELOW, on_runs
 
 
 def _large_enough(instance: Instance, size: Size) -> dict[str, ArrayLike]:
@@ -179,7 +179,7 @@ def _main_text(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     }
 
 
-THEOREM_1 = Statement(
+THEOREM_1 = on_runs(
     id="multihead.thm1",
     label="Theorem 1",
     formula="sqrt(H) >= 468 d sqrt(T) R^5 ||theta||_{2,inf} D^3, eta <= 1/(448.6 (dT)^{3/2} R^13 "
@@ -197,14 +197,11 @@ THEOREM_1 = Statement(
     ),
     control="the term in ||theta - theta_0||^2 is dropped",
     source="Section 4.1, Theorem 1, eqs. (3), (4)",
-    **ON_RUNS
-    | {
-        "sample": {"DM1 from zero": _main_text_run},
-        "hypotheses": _main_text,
-        "sizes": ({"n": 3, "T": 3, "d": 3, "steps": 60},),
-        "budget": Budget(samples=64, restarts=0, steps=0, batch=64),
-        "assumptions": "Assumption 1; D, ||theta||_{2,inf} >= 1 and T <= d R^2 (E11)",
-    },
+    sample={"DM1 from zero": _main_text_run},
+    hypotheses=_main_text,
+    sizes=({"n": 3, "T": 3, "d": 3, "steps": 60},),
+    budget=Budget(samples=64, restarts=0, steps=0, batch=64),
+    assumptions="Assumption 1; D, ||theta||_{2,inf} >= 1 and T <= d R^2 (E11)",
 )
 
 STATEMENTS = (CONSTANTS, THEOREM_1)

@@ -18,7 +18,7 @@ from jaxbounds.multihead.oracle import (
     projection_norm,
     relevance_scores,
 )
-from jaxbounds.multihead.statements.contexts import DRAWS, ON_SEQUENCE, unfold
+from jaxbounds.multihead.statements.contexts import DRAWS, on_sequence, unfold
 from jaxbounds.numerics.norms import vector_norm
 
 
@@ -102,7 +102,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
     )
 
 
-GRADIENT = Statement(
+GRADIENT = on_sequence(
     id="multihead.sec5.2.gradient",
     label="Section 5.2, grad_W Phi at theta^(1)",
     formula="grad_W Phi(X; theta^(1)) = alpha zeta/2 sum_t x_t u*^T X^T phi'(0) X + alpha sum_t "
@@ -128,7 +128,8 @@ GRADIENT = Statement(
     ),
     control="phi'(0) without its rank-one part",
     source="Section 5.2, the second step for P3",
-    **ON_SEQUENCE | {"over": {"alpha": Reals()}, "budget": DRAWS},
+    over={"alpha": Reals()},
+    budget=DRAWS,
 )
 
 STATEMENTS = (CLASSIFIER, GRADIENT)

@@ -5,15 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.multihead import bounds
 from jaxbounds.multihead.calculus import hessian_certificate
 from jaxbounds.multihead.derivatives import network_gradient, network_hessian, one_head
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     IDENTICAL,
-    ON_MODEL,
-    ON_TOKENS,
+    on_model,
+    on_tokens,
     params_of,
     sizes_of,
     tight,
@@ -22,7 +22,7 @@ from jaxbounds.multihead.statements.common import (
 from jaxbounds.multihead.statements.instances import loss_generic
 from jaxbounds.numerics.norms import frobenius_norm, max_entry, max_row_norm, vector_norm
 
-TWO_SIZES = {"sizes": ({"T": 2, "d": 2}, {"T": 4, "d": 3})}
+TWO_SIZES = ({"T": 2, "d": 2}, {"T": 4, "d": 3})
 NO_U = IDENTICAL + " with U = 0"
 NOTHING = ANTIPODAL + ", U = W = 0"
 
@@ -36,11 +36,7 @@ def _zero_heads(size: Size) -> Instance:
     return {"X": tokens, "y": np.ones((2, n), int), **zero}
 
 
-ONE_SEQUENCE = {
-    "sample": loss_generic,
-    "cases": _zero_heads,
-    "sizes": ({"n": 1, "T": 2, "d": 2, "H": 4},),
-}
+ONE_SEQUENCE = ({"n": 1, "T": 2, "d": 2, "H": 4},)
 
 
 def _symmetric_norm(matrix: Array) -> Array:
@@ -71,7 +67,7 @@ def _outer_gradient(instance: Instance, size: Size) -> Sides:
     return tight(_gradients(instance)[0], {"printed": bound})
 
 
-PROP_5_1 = Statement(
+PROP_5_1 = on_tokens(
     id="multihead.prop5.1",
     label="Proposition 5 (1)",
     formula="||grad_U Phi||_F <= sqrt(T) ||X||_{2,inf}",
@@ -87,7 +83,6 @@ PROP_5_1 = Statement(
     ),
     control="the bound times 0.9",
     source="Appendix A.1, eq. (37)",
-    **ON_TOKENS,
 )
 
 
@@ -98,7 +93,7 @@ def _inner_gradient(instance: Instance, size: Size) -> Sides:
     return tight(_gradients(instance)[1], rhs, error=1e-14 * sharp)
 
 
-PROP_5_2 = Statement(
+PROP_5_2 = on_tokens(
     id="multihead.prop5.2",
     label="Proposition 5 (2)",
     formula="||grad_W Phi||_F <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf",
@@ -111,7 +106,6 @@ PROP_5_2 = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (43)",
-    **ON_TOKENS,
 )
 
 
@@ -122,7 +116,7 @@ def _whole_gradient(instance: Instance, size: Size) -> Sides:
     return tight(_gradients(instance)[2], {"printed": printed, "sharpened S2": sharp})
 
 
-PROP_1_1 = Statement(
+PROP_1_1 = on_tokens(
     id="multihead.prop1.1",
     label="Proposition 1 (1)",
     formula="||grad Phi|| <= 2 ||X||_{2,inf}^2 sum_t ||X u_t||_inf + sqrt(T) ||X||_{2,inf}",
@@ -136,7 +130,6 @@ PROP_1_1 = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Section 3; restated as Proposition 5 (3), eq. (44)",
-    **ON_TOKENS,
 )
 
 
@@ -162,7 +155,7 @@ def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     return {"S11 above rounding": bound > 1e-8 * scale}
 
 
-PROP_1_2 = Statement(
+PROP_1_2 = on_tokens(
     id="multihead.prop1.2",
     label="Proposition 1 (2)",
     formula="||Hess Phi|| <= 6 d ||X||_{2,inf}^2 ||X||_{1,inf}^2 sum_t ||X u_t||_inf "
@@ -195,7 +188,8 @@ PROP_1_2 = Statement(
     ),
     control="S5 times 0.9",
     source="Section 3; restated as Proposition 5 (4), eq. (58)",
-    **ON_TOKENS | TWO_SIZES | {"budget": Budget(samples=128, restarts=6, steps=120)},
+    sizes=TWO_SIZES,
+    budget=Budget(samples=128, restarts=6, steps=120),
 )
 
 
@@ -209,7 +203,7 @@ def _gradient_by_norm(instance: Instance, size: Size) -> Sides:
     return tight(_gradients(instance)[2], rhs)
 
 
-PROP_5_A1 = Statement(
+PROP_5_A1 = on_model(
     id="multihead.prop5.a1",
     label="Proposition 5, Assumption 1 (1)",
     formula="||grad Phi|| <= sqrt(T) R (2 R^2 ||U||_F + 1)",
@@ -230,7 +224,6 @@ PROP_5_A1 = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (46)",
-    **ON_MODEL,
 )
 
 
@@ -247,7 +240,7 @@ def _hessian_by_norm(instance: Instance, size: Size) -> Sides:
     return tight(_hessian_norm(instance), rhs, error=1e-13 * rhs["sharpened S5"])
 
 
-PROP_5_A2 = Statement(
+PROP_5_A2 = on_model(
     id="multihead.prop5.a2",
     label="Proposition 5, Assumption 1 (2)",
     formula="||Hess Phi|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 ||U||_F + 1)",
@@ -270,7 +263,7 @@ PROP_5_A2 = Statement(
     ),
     control="S5 times 0.9",
     source="Appendix A.1, eq. (60)",
-    **ON_MODEL | TWO_SIZES,
+    sizes=TWO_SIZES,
 )
 
 
@@ -282,7 +275,7 @@ def _many_heads_gradient(instance: Instance, size: Size) -> Sides:
     return tight(lhs, {"printed": printed, "sharpened S2": sharp})
 
 
-LEMMA_5_1 = Statement(
+LEMMA_5_1 = on_model(
     id="multihead.lemma5.1",
     label="Lemma 5 (1)",
     formula="||grad Phi~|| <= sqrt(T) R (2 R^2 max_h ||U_h||_F + 1)",
@@ -295,7 +288,9 @@ LEMMA_5_1 = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, Lemma 5, eq. (62)",
-    **ON_MODEL | ONE_SEQUENCE,
+    sample=loss_generic,
+    cases=_zero_heads,
+    sizes=ONE_SEQUENCE,
 )
 
 
@@ -315,7 +310,7 @@ def _many_heads_hessian(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_5_2 = Statement(
+LEMMA_5_2 = on_model(
     id="multihead.lemma5.2",
     label="Lemma 5 (2)",
     formula="||Hess Phi~|| <= 2 sqrt(T d) R^3 (3 sqrt(d) R^2 max_h ||U_h||_F + 1) / sqrt(H)",
@@ -333,7 +328,9 @@ LEMMA_5_2 = Statement(
     ),
     control="S6 divided by sqrt(H) once more",
     source="Appendix A.1, Lemma 5, eq. (63)",
-    **ON_MODEL | ONE_SEQUENCE,
+    sample=loss_generic,
+    cases=_zero_heads,
+    sizes=ONE_SEQUENCE,
 )
 
 STATEMENTS = (PROP_5_1, PROP_5_2, PROP_1_1, PROP_1_2, PROP_5_A1, PROP_5_A2, LEMMA_5_1, LEMMA_5_2)

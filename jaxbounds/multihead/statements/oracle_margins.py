@@ -6,7 +6,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle import (
     oracle_classifier,
@@ -26,11 +26,10 @@ from jaxbounds.multihead.oracle_bounds import (
 )
 from jaxbounds.multihead.statements.contexts import (
     DRAWS,
-    ON_DATA,
-    ON_SEQUENCE,
-    SEARCHED,
-    SEARCHED_SEQUENCE,
     Context,
+    on_sequence,
+    searched_sequence,
+    searched_sequences,
     unfold,
 )
 from jaxbounds.numerics.norms import vector_norm
@@ -49,7 +48,7 @@ def _projection_margin(instance: Instance, size: Size) -> Sides:
     return _above_linear(c, "printed", jnp.min(c.margins_at(instance["p"])[0]))
 
 
-EQ_106 = Statement(
+EQ_106 = searched_sequence(
     id="multihead.eq106",
     label="eq. (106)",
     formula="y <grad_U Phi(X; U, 0), U*> >= S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
@@ -66,7 +65,6 @@ EQ_106 = Statement(
     ),
     control="half of Z_mu",
     source="Appendix D.2.3; the first half of Section 5.2",
-    **SEARCHED_SEQUENCE,
 )
 
 
@@ -76,7 +74,7 @@ def _linear_margin(instance: Instance, size: Size) -> Sides:
     return _above_linear(c, "printed", c.y * jnp.sum(direction * c.X))
 
 
-EQ_132 = Statement(
+EQ_132 = searched_sequence(
     id="multihead.eq132",
     label="eq. (132)",
     formula="y <U*, X> >= gamma_lin = S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2)",
@@ -95,7 +93,6 @@ EQ_132 = Statement(
     control="half of Z_mu",
     source="Appendix F",
     search="none",
-    **SEARCHED_SEQUENCE,
 )
 
 
@@ -109,7 +106,7 @@ def _zero_start(instance: Instance, size: Size) -> Sides:
     )
 
 
-ZERO_START = Statement(
+ZERO_START = searched_sequences(
     id="multihead.sec5.1.zero",
     label="Section 5.1, theta^(0) = 0",
     formula="zero is a good initialisation: B_2 = B_Phi = 1 and NTK margin sqrt(2) gamma_lin",
@@ -128,7 +125,6 @@ ZERO_START = Statement(
     control="2 gamma_lin",
     source="Section 5.1, first paragraph",
     search="none",
-    **ON_DATA | SEARCHED,
 )
 
 
@@ -142,7 +138,7 @@ def _scores(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_110 = Statement(
+EQ_110 = on_sequence(
     id="multihead.eq110",
     label="eqs. (108), (110)",
     formula="the relevance scores X W*^T x_t in terms of the noise",
@@ -158,7 +154,7 @@ EQ_110 = Statement(
     forms=(Form(name="printed", cites="eqs. (108), (110), Appendix D.2.3"),),
     control="queries and tokens exchanged",
     source="Appendix D.2.3; again in Appendix E.1",
-    **ON_SEQUENCE | {"budget": DRAWS},
+    budget=DRAWS,
 )
 
 
@@ -179,7 +175,7 @@ def _term_one(which: int) -> Callable[[Instance, Size], Sides]:
     return evaluate
 
 
-EQ_112 = Statement(
+EQ_112 = searched_sequence(
     id="multihead.eq112",
     label="eq. (112)",
     formula="(y/T) sum_t u*^T X^T r_t >= T (zeta S^6 - zeta (1-zeta) (Z_mu + Z_nu) S^4 - ...)",
@@ -191,11 +187,10 @@ EQ_112 = Statement(
     forms=(Form(name="printed", cites="eq. (112), Appendix D.2.3", equality="no noise"),),
     control="Z_mu counted once less in the second term",
     source="Appendix D.2.3",
-    **SEARCHED_SEQUENCE,
 )
 
 
-EQ_113 = Statement(
+EQ_113 = searched_sequence(
     id="multihead.eq113",
     label="eq. (113)",
     formula="-(y/T^2) sum_t u*^T X^T 1 1^T r_t >= -T (zeta^2 S^6 + ...)",
@@ -207,7 +202,6 @@ EQ_113 = Statement(
     forms=(Form(name="printed", cites="eq. (113), Appendix D.2.3", equality="no noise"),),
     control="Z_mu counted once less in the second term",
     source="Appendix D.2.3",
-    **SEARCHED_SEQUENCE,
 )
 
 
@@ -231,7 +225,7 @@ def _term_two(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_114 = Statement(
+EQ_114 = searched_sequence(
     id="multihead.eq114",
     label="eq. (114)",
     formula="|<sum_t x_t p^T X^T R_0 X, W*>| <= sqrt(2 (M+1)) S^2 P T^{5/2} "
@@ -256,7 +250,6 @@ EQ_114 = Statement(
     ),
     control="the sharpened bound over T^2",
     source="Appendix D.2.3",
-    **SEARCHED_SEQUENCE,
 )
 
 STATEMENTS = (EQ_106, EQ_132, ZERO_START, EQ_110, EQ_112, EQ_113, EQ_114)

@@ -30,10 +30,10 @@ from jaxbounds.multihead.oracle import (
 )
 from jaxbounds.multihead.oracle_bounds import deviation_part_sharp
 from jaxbounds.multihead.statements.contexts import (
-    SEARCHED_SEQUENCE,
     by_hand,
     noise_eighth,
     quiet_context,
+    searched_sequence,
     unfold,
 )
 
@@ -57,7 +57,7 @@ def _score_bounds(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_129 = Statement(
+EQ_129 = searched_sequence(
     id="multihead.eq129",
     label="eq. (129)",
     formula="scores under W* are at least A on R and at most B off R; Z <= S^2/8 gives A > 2 B",
@@ -95,9 +95,8 @@ EQ_129 = Statement(
     ),
     control="A + S^2 Z_mu for A",
     source="Appendix E.1, eqs. (127), (128), (129)",
-    **SEARCHED_SEQUENCE
-    | {"budget": Budget(samples=128, restarts=2, steps=40)}
-    | {"assumptions": "DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 for A > 2 B alone"},
+    budget=Budget(samples=128, restarts=2, steps=40),
+    assumptions="DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 for A > 2 B alone",
 )
 
 

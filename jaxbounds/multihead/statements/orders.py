@@ -1,7 +1,7 @@
 """The orders that the main text claims, against the constants of the appendices: rates."""
 
+import functools
 import math
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -12,12 +12,13 @@ from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_linear, gamma_star
 
-AS_IT_GROWS: dict[str, Any] = {
-    "kind": "rate",
-    "cases": lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
-    "budget": Budget(samples=1, restarts=0, steps=0, batch=1),
-}
-"""Settings of a rate in D or T, at R = 1."""
+as_it_grows = functools.partial(
+    Statement,
+    kind="rate",
+    cases=lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
+    budget=Budget(samples=1, restarts=0, steps=0, batch=1),
+)
+"""A rate in D or T, at R = 1."""
 
 
 def _head_rate(instance: Instance, size: Size) -> Sides:
@@ -33,7 +34,7 @@ def _head_rate(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_3 = Statement(
+EQ_3 = as_it_grows(
     id="multihead.eq3",
     label="Theorem 1, eq. (3)",
     formula="the heads needed by (74) are O(those of sqrt(H) >= d sqrt(T) R^5 "
@@ -63,7 +64,6 @@ EQ_3 = Statement(
     control="H = O(D^2)",
     source="Section 4.1, eq. (3) against Appendix B.4",
     assumptions="theta_0 = 0, a target spread evenly over the heads, D -> infinity",
-    **AS_IT_GROWS,
 )
 
 
@@ -81,7 +81,7 @@ def _smoothness_rate(instance: Instance, size: Size) -> Sides:
     )
 
 
-THEOREM_1_RHO = Statement(
+THEOREM_1_RHO = as_it_grows(
     id="multihead.thm1.rho",
     label="Theorem 1, rho",
     formula="rho of Theorem 3 is O(d^{3/2} T^{3/2} R^13 ||theta||_{2,inf}^2 D^2)",
@@ -110,7 +110,6 @@ THEOREM_1_RHO = Statement(
     control="rho = O(T)",
     source="Section 4.1, Theorem 1, against Appendix B.4",
     assumptions="d = 2, R = 1, ||theta||_{2,inf} = D = 1, T -> infinity at H = 10^12",
-    **AS_IT_GROWS,
 )
 
 
@@ -160,7 +159,7 @@ def _certified_heads(instance: Instance, size: Size) -> Sides:
     return Sides(lhs=found.heads, rhs={"printed": printed, "control": printed**0.9})
 
 
-HEADS = Statement(
+HEADS = as_it_grows(
     id="multihead.sec7.heads",
     label="Section 7, the number of heads",
     formula="Corollary 5 needs H = O(d^2 T R^10 polylog(n) / gamma^6)",
@@ -180,7 +179,6 @@ HEADS = Statement(
     control="its power 0.9",
     source="Section 7, first paragraph; Corollary 2, which has B_2^2 and g_0^3",
     assumptions="B_2 = B_Phi = 1, K = 10; T = d, R = sqrt(d), gamma = 1 / d, d -> infinity",
-    **AS_IT_GROWS,
 )
 
 STATEMENTS = (EQ_3, THEOREM_1_RHO, GAIN, HEADS)

@@ -20,9 +20,9 @@ from jaxbounds.multihead.derivatives import one_head
 from jaxbounds.multihead.statements.boxes import signs, two_tokens
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
-    ON_MODEL,
-    ON_TOKENS,
     on_data,
+    on_model,
+    on_tokens,
     tight,
     token_radius,
 )
@@ -43,7 +43,7 @@ def _covariance(instance: Instance, size: Size) -> Sides:
     return tight(lhs, rhs, error=1e-14 * rhs["sharpened S1"])
 
 
-EQ_42 = Statement(
+EQ_42 = on_tokens(
     id="multihead.eq42",
     label="eq. (42)",
     formula="||X^T phi'(g) X u|| <= 2 ||X u||_inf ||X||_{2,inf}",
@@ -76,7 +76,6 @@ EQ_42 = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (42)",
-    **ON_TOKENS,
 )
 
 
@@ -142,7 +141,7 @@ def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
     return evaluate
 
 
-EQ_51 = Statement(
+EQ_51 = on_model(
     id="multihead.eq51",
     label="eq. (51)",
     formula="||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
@@ -171,11 +170,11 @@ EQ_51 = Statement(
     ),
     control="half the norm of (51)",
     source="Appendix A.1, eqs. (49), (51), (52)",
-    **ON_MODEL | {"sizes": ({"T": 3, "d": 2},)},
+    sizes=({"T": 3, "d": 2},),
 )
 
 
-EQ_49 = Statement(
+EQ_49 = on_model(
     id="multihead.eq49",
     label="eq. (49)",
     formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
@@ -205,12 +204,9 @@ EQ_49 = Statement(
     ),
     control="half the norm of (49)",
     source="Appendix A.1, eqs. (48), (49)",
-    **ON_MODEL
-    | {
-        "sizes": ({"T": 4, "d": 2},),
-        "search": "none",
-        "budget": Budget(samples=64, restarts=0, steps=0),
-    },
+    sizes=({"T": 4, "d": 2},),
+    search="none",
+    budget=Budget(samples=64, restarts=0, steps=0),
 )
 
 STATEMENTS = (EQ_42, KAPPA_3, EQ_49, EQ_51)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
@@ -14,7 +13,6 @@ from jaxbounds.claims.statements import (
     Instance,
     Sides,
     Size,
-    Statement,
 )
 from jaxbounds.multihead.bounds import (
     inner_gradient_sharp,
@@ -27,8 +25,8 @@ from jaxbounds.multihead.model import Readout, expand_readout
 from jaxbounds.multihead.statements.common import (
     ANTIPODAL,
     IDENTICAL,
-    ON_MODEL,
     on_data,
+    on_model,
     tight,
     token_radius,
 )
@@ -48,7 +46,7 @@ def _pooled(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
     return evaluate
 
 
-POOLING = Statement(
+POOLING = on_model(
     id="multihead.footnote1.pooling",
     label="footnote * (ii)",
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
@@ -74,9 +72,8 @@ POOLING = Statement(
     ),
     control="the corrected bound times 0.9",
     source="Section 2, footnote to eq. (1); Proposition 5 (1)",
-    **ON_MODEL,
 )
-LAST = Statement(
+LAST = on_model(
     id="multihead.footnote1.last",
     label="footnote * (iii)",
     formula="last token U = e_T u^T: ||grad_u Phi|| <= sqrt(T) R",
@@ -89,7 +86,6 @@ LAST = Statement(
     ),
     control="the sharpened bound times 0.9",
     source="Section 2, footnote to eq. (1); Proposition 5 (1)",
-    **ON_MODEL,
 )
 
 
@@ -124,13 +120,10 @@ def _attending_to_both(size: Size) -> Instance:
     return {"X": signs[..., None] * x, "U": U, "W": np.stack([0.0 * W, W])}
 
 
-ON_GRADIENTS: dict[str, Any] = ON_MODEL | {
-    "cases": _attending_to_both,
-    "budget": Budget(samples=64, restarts=2, steps=30),
-}
+FEW_STEPS = Budget(samples=64, restarts=2, steps=30)
 
 
-POOLING_INNER = Statement(
+POOLING_INNER = on_model(
     id="multihead.footnote1.pooling.w",
     label="footnote * (ii), grad_W",
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
@@ -164,10 +157,11 @@ POOLING_INNER = Statement(
     ),
     control="half of the last bound",
     source="Section 2, footnote to eq. (1); Proposition 5 (1), eqs. (43), (46)",
-    **ON_GRADIENTS,
+    cases=_attending_to_both,
+    budget=FEW_STEPS,
 )
 
-LAST_INNER = Statement(
+LAST_INNER = on_model(
     id="multihead.footnote1.last.w",
     label="footnote * (iii), grad_W",
     formula="last token U = e_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
@@ -183,7 +177,8 @@ LAST_INNER = Statement(
     ),
     control="half of the last bound",
     source="Section 2, footnote to eq. (1); Proposition 5 (1), eqs. (43), (46)",
-    **ON_GRADIENTS,
+    cases=_attending_to_both,
+    budget=FEW_STEPS,
 )
 
 STATEMENTS = (POOLING, LAST, POOLING_INNER, LAST_INNER)

@@ -39,11 +39,11 @@ from jaxbounds.multihead.descent_certificate import descent_certificate
 from jaxbounds.multihead.statements.boxes import heads
 from jaxbounds.multihead.statements.contexts import assumption_3, by_hand, keep_context
 from jaxbounds.multihead.statements.realizable_starts import (
-    ON_GOOD_STARTS,
     definition_1,
     enough_for_proposition_7,
     even,
     good_start_of,
+    on_good_starts,
     shared,
 )
 from jaxbounds.multihead.tied import tied_distance, tied_risk
@@ -77,7 +77,7 @@ def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     }
 
 
-PROPOSITION_7_DISTANCE = Statement(
+PROPOSITION_7_DISTANCE = on_good_starts(
     id="multihead.prop7.distance",
     label="Proposition 7, g_0 in its proof",
     formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
@@ -105,7 +105,6 @@ PROPOSITION_7_DISTANCE = Statement(
     ),
     control="1.3 for sqrt(2)",
     source="Section 4.3; Appendix C.3",
-    **ON_GOOD_STARTS,
 )
 
 
@@ -125,7 +124,7 @@ def _target_loss(instance: Instance, size: Size) -> Sides:
     )
 
 
-PROPOSITION_7_LOSS = Statement(
+PROPOSITION_7_LOSS = on_good_starts(
     id="multihead.prop7.loss",
     label="Proposition 7, eq. (98)",
     formula="sqrt(H) >= 5 sqrt(T d) R^3 (B_2/B_Phi) (3 sqrt(d) R^2 + 1) G^2 (1 v G) "
@@ -150,12 +149,9 @@ PROPOSITION_7_LOSS = Statement(
     ),
     control="eps / 50 for eps",
     source="Section 4.3; Appendix C.3",
-    **ON_GOOD_STARTS
-    | {
-        "search": "gradient",
-        "project": keep_context,
-        "budget": Budget(samples=128, restarts=2, steps=30),
-    },
+    search="gradient",
+    project=keep_context,
+    budget=Budget(samples=128, restarts=2, steps=30),
 )
 
 

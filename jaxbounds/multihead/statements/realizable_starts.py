@@ -6,7 +6,8 @@ heads of each kind are equal. So an instance stores two heads, and H can be as l
 conditions ask.
 """
 
-from typing import Any, NamedTuple
+import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box
-from jaxbounds.claims.statements import Budget, Instance, Size
+from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.multihead.certificate import (
     GoodInitialisation,
     good_initialisation,
@@ -125,18 +126,19 @@ def _separates(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"gamma > 0": good_start_of(instance).good.margin > 1e-3}
 
 
-ON_GOOD_STARTS: dict[str, Any] = {
-    "over": {"log_eps": Box(-8, 0), "excess": Box(-9, 9)},
-    "sample": {
+on_good_starts = functools.partial(
+    Statement,
+    over={"log_eps": Box(-8, 0), "excess": Box(-9, 9)},
+    sample={
         "b": _quiet,
         "b = 0": lambda key, size: {**_quiet(key, size), "excess": jnp.zeros(())},
     },
-    "sizes": DATA_SIZES,
-    "hypotheses": _separates,
-    "assumptions": "Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "
+    sizes=DATA_SIZES,
+    hypotheses=_separates,
+    assumptions="Definition 1 on DM1 at theta^(1), with b sqrt(H) more signs +1 than -1 "
     "(half of the draws have b = 0); theta* of Lemma 13, gamma > 0; R >= 1",
-    "relation": "<=",
-    "search": "none",
-    "budget": Budget(samples=128, restarts=0),
-}
+    relation="<=",
+    search="none",
+    budget=Budget(samples=128, restarts=0),
+)
 """Settings of statements at theta^(1)."""

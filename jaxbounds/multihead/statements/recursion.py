@@ -36,9 +36,9 @@ from jaxbounds.multihead.statements.common import on_data, params_of, token_radi
 from jaxbounds.multihead.statements.instances import keep_radius, radius_at_least_one
 from jaxbounds.multihead.statements.run_instances import (
     CONDITIONS,
-    ON_RUNS,
     SHARP,
     certified,
+    on_runs,
     worst_step,
 )
 from jaxbounds.multihead.statements.segments import PAIRS
@@ -230,7 +230,7 @@ def _recursion(instance: Instance, size: Size) -> Sides:
     return _judge(instance, c, rhs | {"control": factors[SHARP_BETAS] * c.apart})
 
 
-EQ_20 = Statement(
+EQ_20 = on_runs(
     id="multihead.eq20",
     label="eq. (20)",
     formula="||theta_{k+1} - theta_{k+1}^{-i}|| <= max over [theta_k, theta_k^{-i}] of "
@@ -249,7 +249,6 @@ EQ_20 = Statement(
     ),
     control="the term in l_i is dropped",
     source="Section 6.2, eq. (20); restated as (86), Appendix C",
-    **ON_RUNS,
 )
 
 
@@ -293,7 +292,7 @@ def _scalar(ratio: float) -> Counterexample:
     return Counterexample(instance=instance, size=size, ratio=ratio, meets=_certified)
 
 
-EQ_21 = Statement(
+EQ_21 = on_runs(
     id="multihead.eq21",
     label="eq. (21)",
     formula="||theta_{k+1} - theta_{k+1}^{-i}|| <= ((1 + eta beta~_3 / sqrt(H)) max L^{-i}) "
@@ -336,11 +335,8 @@ EQ_21 = Statement(
     ),
     control="the corrected form without its term in l_i",
     source="Section 6.2, eq. (21); also the display before (89), Appendix C",
-    **ON_RUNS
-    | {
-        "assumptions": "Assumption 1; (84); eta of Theorem 3",
-        "budget": Budget(samples=192, restarts=0, steps=0, batch=48),
-    },
+    assumptions="Assumption 1; (84); eta of Theorem 3",
+    budget=Budget(samples=192, restarts=0, steps=0, batch=48),
 )
 
 
@@ -355,7 +351,7 @@ def _final_recursion(instance: Instance, size: Size) -> Sides:
     return _judge(instance, c, rhs)
 
 
-EQ_22 = Statement(
+EQ_22 = on_runs(
     id="multihead.eq22",
     label="eq. (22)",
     formula="||theta_{k+1} - theta_{k+1}^{-i}|| <= (1 + alpha_{k,i}) ||theta_k - theta_k^{-i}|| "
@@ -377,7 +373,7 @@ EQ_22 = Statement(
     ),
     control="the term in l_i is dropped",
     source="Section 6.2, eq. (22); Appendix C, eqs. (89), (90)",
-    **ON_RUNS | {"assumptions": CONDITIONS},
+    assumptions=CONDITIONS,
 )
 
 STATEMENTS = (EQ_19, EQ_20, EQ_21, EQ_22)

@@ -5,6 +5,7 @@ data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. Ther
 heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
 """
 
+import functools
 import math
 from typing import Any
 
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Hypotheses, Instance, Size
+from jaxbounds.claims.statements import Budget, Hypotheses, Instance, Size, Statement
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.descent_certificate import least_root
 from jaxbounds.multihead.loss import Data
@@ -206,19 +207,22 @@ def head_count(constants: descent.Constants) -> Hypotheses:
     return lambda instance, size: enough_heads(setting(instance), constants, "(74)")
 
 
-ON_RUNS: dict[str, Any] = {
-    "kind": "trajectory",
-    "sample": {"gradient descent": certified_or_loose},
-    "sizes": ({"n": 3, "T": 3, "d": 2, "steps": STEPS},),
-    "horizon": "steps",
-    "hypotheses": radius_at_least_one,
-    "assumptions": "Assumption 1 with R = max ||x_t||; gradient descent on the logistic loss",
-    "budget": Budget(samples=256, restarts=0, steps=0, batch=128),
-}
-"""Settings of statements along certified runs."""
+RUN_SIZES = ({"n": 3, "T": 3, "d": 2, "steps": STEPS},)
+RUN_ASSUMED = "Assumption 1 with R = max ||x_t||; gradient descent on the logistic loss"
+on_runs = functools.partial(
+    Statement,
+    kind="trajectory",
+    sample={"gradient descent": certified_or_loose},
+    sizes=RUN_SIZES,
+    horizon="steps",
+    hypotheses=radius_at_least_one,
+    assumptions=RUN_ASSUMED,
+    budget=Budget(samples=256, restarts=0, steps=0, batch=128),
+)
+"""A statement along certified runs."""
 
-ON_REALIZABLE: dict[str, Any] = ON_RUNS | {"sample": {"DM1 from zero": realizable}}
-"""Settings of statements along certified runs on the population of Assumption 2."""
+FROM_ZERO = {"DM1 from zero": realizable}
+"""Certified runs on the population of Assumption 2."""
 
 CONDITIONS = "Assumption 1; (84); eta of Theorem 3. Sharpened form: its own H and eta"
 SHARP = "sharpened S2, S6, S9, S10"

@@ -28,10 +28,10 @@ from jaxbounds.multihead.oracle_bounds import (
 )
 from jaxbounds.multihead.statements.boxes import scores
 from jaxbounds.multihead.statements.contexts import (
-    ON_QUIET,
     Context,
     by_hand,
     noise_eighth,
+    on_quiet,
     quiet_context,
     unfold,
 )
@@ -233,7 +233,7 @@ def _off_mass(instance: Instance, size: Size) -> Sides:
 _NEGATIVE_SCALE = by_hand([True] * 4 + [False], log_eps=-0.6931471805599453, more=0.0)
 _LOG_PLUS = "Gamma at least the positive part of the logarithm's bound."
 
-PROPOSITION_3_MASS = Statement(
+PROPOSITION_3_MASS = on_quiet(
     id="multihead.prop3.mass",
     label="Proposition 3 (10)",
     formula="Gamma >= 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1)/eps) "
@@ -284,7 +284,6 @@ PROPOSITION_3_MASS = Statement(
     ),
     control="0.8 of the sharpened Gamma",
     source="Section 5.3; Appendix E.1",
-    **ON_QUIET,
 )
 
 
@@ -302,7 +301,7 @@ def _saturated_margin(instance: Instance, size: Size) -> Sides:
     return Sides.pairs(pairs, error=1e-13 * c.T**0.5 * (c.S + c.Z))
 
 
-PROPOSITION_3_MARGIN = Statement(
+PROPOSITION_3_MARGIN = on_quiet(
     id="multihead.prop3.margin",
     label="Proposition 3 (11)",
     formula="y Phi(X; U_opt, Gamma W_opt) >= gamma_attn(eps) "
@@ -362,7 +361,7 @@ PROPOSITION_3_MARGIN = Statement(
     ),
     control="0.8 of the sharpened Gamma",
     source="Section 5.3; Section 7; Appendix E.1",
-    **ON_QUIET | {"budget": Budget(samples=256, restarts=2, steps=40)},
+    budget=Budget(samples=256, restarts=2, steps=40),
 )
 
 STATEMENTS = (LEMMA_18, PROPOSITION_3_MASS, PROPOSITION_3_MARGIN)

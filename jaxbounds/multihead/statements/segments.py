@@ -1,6 +1,7 @@
 """Section 6: consequences of weak convexity along a segment, eqs. (14)-(16) and Proposition 4."""
 
-from typing import Any, NamedTuple
+import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ from jaxbounds.multihead.loss import Data, empirical_risk
 from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.runs import training_set
 from jaxbounds.multihead.statements.common import (
-    ON_LOSS,
+    LOSS_ASSUMED,
     on_data,
     params_of,
     sizes_of,
@@ -94,14 +95,19 @@ def _taylor_gap(s: Segment) -> tuple[Array, Array]:
 
 
 PAIRS = {name: paired(sampler) for name, sampler in STARTS.items()}
-ON_SEGMENTS: dict[str, Any] = ON_LOSS | {
-    "sample": PAIRS,
-    "sizes": ({"n": 4, "T": 3, "d": 2, "H": 2},),
-    "budget": Budget(samples=128, restarts=6, steps=80, batch=32),
-}
-"""Settings of a bound along [theta_1, theta_2]."""
-FEW_MOVES: dict[str, Any] = {"budget": Budget(samples=96, restarts=2, steps=40, batch=32)}
-"""Settings of bounds on eigenvalues along a segment, whose gradients take long to compile."""
+on_segments = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=PAIRS,
+    sizes=({"n": 4, "T": 3, "d": 2, "H": 2},),
+    project=keep_radius,
+    hypotheses=radius_at_least_one,
+    assumptions=LOSS_ASSUMED,
+    budget=Budget(samples=128, restarts=6, steps=80, batch=32),
+)
+"""A bound along [theta_1, theta_2]."""
+FEW_MOVES = Budget(samples=96, restarts=2, steps=40, batch=32)
+"""Search budget of bounds on eigenvalues along a segment, whose gradients take long to compile."""
 
 
 def _second_order(instance: Instance, size: Size) -> Sides:
@@ -125,7 +131,7 @@ def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}
 
 
-EQ_14 = Statement(
+EQ_14 = on_segments(
     id="multihead.eq14",
     label="eq. (14)",
     formula="L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> "
@@ -159,7 +165,7 @@ EQ_14 = Statement(
     control="a tenth of the bound",
     source="Section 6.1, eq. (14)",
     search="random",
-    **ON_SEGMENTS | FEW_MOVES,
+    budget=FEW_MOVES,
 )
 
 
@@ -177,7 +183,7 @@ def _segment_convexity(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_15 = Statement(
+EQ_15 = on_segments(
     id="multihead.eq15",
     label="eq. (15)",
     formula="min over [theta_1, theta_2] of lambda_min >= -(beta_3(theta_1) v beta_3(theta_2)) "
@@ -198,12 +204,9 @@ EQ_15 = Statement(
     control="the sharpened bound over 50",
     source="Section 6.1, eq. (15); eq. (67) lacks the maximum over the segment",
     search="random",
-    **ON_SEGMENTS
-    | FEW_MOVES
-    | {
-        "assumptions": "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}. lambda_min and "
-        "L are taken at 17 points of the segment: lower estimates of both sides"
-    },
+    budget=FEW_MOVES,
+    assumptions="Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}. lambda_min and "
+    "L are taken at 17 points of the segment: lower estimates of both sides",
 )
 
 
@@ -222,7 +225,7 @@ def _first_order(instance: Instance, size: Size) -> Sides:
     )
 
 
-EQ_16 = Statement(
+EQ_16 = on_segments(
     id="multihead.eq16",
     label="eq. (16)",
     formula="L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> "
@@ -242,7 +245,6 @@ EQ_16 = Statement(
     ),
     control="plus in place of minus",
     source="Section 6.1, eq. (16)",
-    **ON_SEGMENTS,
 )
 
 
@@ -290,7 +292,7 @@ def _too_long(size: Size) -> Instance:
     return {"X": tokens, "y": jnp.ones((1, n), int), **zero, **move}
 
 
-PROPOSITION_4 = Statement(
+PROPOSITION_4 = on_segments(
     id="multihead.prop4",
     label="Proposition 4",
     formula="2 (beta_3 v beta_3) ||theta_1 - theta_2||^2 <= sqrt(H) implies "
@@ -317,15 +319,12 @@ PROPOSITION_4 = Statement(
     ),
     control="the smaller end in place of the larger",
     source="Section 6.1, eq. (18); restated as Proposition 6, Appendix B.2",
-    **ON_SEGMENTS
-    | {
-        "sample": {name: paired(sampler, _shorten) for name, sampler in STARTS.items()},
-        "project": _shorten,
-        "hypotheses": close_enough,
-        "assumptions": "eq. (18); Assumption 1 with R = max ||x_t|| >= 1. The maximum over the "
-        "segment is that of 17 points: a lower estimate of what is bounded. Sharpened: theta_1, "
-        "theta_2 not next to one another",
-    },
+    sample={name: paired(sampler, _shorten) for name, sampler in STARTS.items()},
+    project=_shorten,
+    hypotheses=close_enough,
+    assumptions="eq. (18); Assumption 1 with R = max ||x_t|| >= 1. The maximum over the "
+    "segment is that of 17 points: a lower estimate of what is bounded. Sharpened: theta_1, "
+    "theta_2 not next to one another",
 )
 
 STATEMENTS = (EQ_14, EQ_15, EQ_16, PROPOSITION_4)

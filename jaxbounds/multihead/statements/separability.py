@@ -13,7 +13,6 @@ from jaxbounds.claims.statements import (
     Instance,
     Sides,
     Size,
-    Statement,
 )
 from jaxbounds.multihead.first_phase import (
     centre,
@@ -32,14 +31,13 @@ from jaxbounds.multihead.oracle_bounds import (
     gamma_star,
 )
 from jaxbounds.multihead.statements.contexts import (
-    ON_DATA,
-    ON_SEQUENCE,
-    SEARCHED,
-    SEARCHED_SEQUENCE,
     Context,
     assumption_3,
     by_hand,
+    on_sequence,
     quieter,
+    searched_sequence,
+    searched_sequences,
     sequence,
     unfold,
 )
@@ -74,7 +72,7 @@ def _ntk_margin(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_13 = Statement(
+LEMMA_13 = searched_sequence(
     id="multihead.lem13",
     label="Lemma 13, eqs. (7), (119)",
     formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
@@ -140,7 +138,7 @@ LEMMA_13 = Statement(
     ),
     control="||W*|| for its bound S^2 sqrt(2 (M+1)) in the first term",
     source="Section 5.1, Proposition 2; Appendix D.2.3",
-    **SEARCHED_SEQUENCE | {"budget": Budget(samples=256, restarts=4, steps=80)},
+    budget=Budget(samples=256, restarts=4, steps=80),
 )
 
 
@@ -186,7 +184,7 @@ def _separability(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_14 = Statement(
+LEMMA_14 = on_sequence(
     id="multihead.lem14",
     label="Lemma 14",
     formula="y <grad Phi, theta*> >= gamma* - 2 (2 R^3 T (S+P) + sqrt(T) R) sqrt(2 log(1/delta)/H) "
@@ -224,14 +222,11 @@ LEMMA_14 = Statement(
     control="no loss for alpha on [-1, 1]",
     source="Appendix D.2.3",
     level=0.1,
-    **ON_SEQUENCE
-    | {
-        "sample": {"quiet": _with_steps, "no noise": _steps_alone},
-        "sizes": ({"T": 5, "d": 5, "H": 4}, {"T": 5, "d": 5, "H": 32}),
-        "budget": Budget(samples=1000, restarts=0),
-        "assumptions": "DM1, Assumption 3; Lemma 14's loss is far larger than the deviations of "
-        "the margin, so that the printed forms have much room; that of S16 is not",
-    },
+    sample={"quiet": _with_steps, "no noise": _steps_alone},
+    sizes=({"T": 5, "d": 5, "H": 4}, {"T": 5, "d": 5, "H": 32}),
+    budget=Budget(samples=1000, restarts=0),
+    assumptions="DM1, Assumption 3; Lemma 14's loss is far larger than the deviations of "
+    "the margin, so that the printed forms have much room; that of S16 is not",
 )
 
 
@@ -270,7 +265,7 @@ def _margin_lemma(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_15 = Statement(
+LEMMA_15 = searched_sequences(
     id="multihead.lem15",
     label="Lemma 15",
     formula="P3 holds with gamma*/2 if sqrt(H) >= 4 (2 R^3 T (S+P) + sqrt(T) R) / gamma* "
@@ -306,15 +301,11 @@ LEMMA_15 = Statement(
     control="3/2 gamma*",
     source="Section 5.1, Proposition 2; Appendix D.2.3",
     hypotheses=_positive_margin,
-    **ON_DATA
-    | SEARCHED
-    | {
-        "over": {"share": Box(0, 1)},
-        "sample": quieter(p=1e-3),
-        "budget": Budget(samples=128, restarts=2, steps=40),
-        "assumptions": "DM1, Assumption 3; gamma* > 0, without which its condition on H is void; "
-        "delta = 1/10",
-    },
+    over={"share": Box(0, 1)},
+    sample=quieter(p=1e-3),
+    budget=Budget(samples=128, restarts=2, steps=40),
+    assumptions="DM1, Assumption 3; gamma* > 0, without which its condition on H is void; "
+    "delta = 1/10",
 )
 
 STATEMENTS = (LEMMA_13, LEMMA_14, LEMMA_15)

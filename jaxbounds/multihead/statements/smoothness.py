@@ -4,11 +4,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size
 from jaxbounds.multihead import descent
 from jaxbounds.multihead.bounds import beta2, beta2_sharp, beta3
 from jaxbounds.multihead.runs import descend, distances, setting, sizes_along, target_of, within
-from jaxbounds.multihead.statements.run_instances import ON_RUNS, certified, worst_step
+from jaxbounds.multihead.statements.run_instances import certified, on_runs, worst_step
 
 SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 
@@ -51,7 +51,7 @@ def _along(instance: Instance, size: Size) -> Sides:
 
 PRINTED = certified(descent.PRINTED)
 
-SMOOTHNESS = Statement(
+SMOOTHNESS = on_runs(
     id="multihead.sec6.1.smoothness",
     label="Section 6.1, beta_2 and beta_3 along the run",
     formula="beta_2(theta_k) v beta_2(theta_{k+1}) <= rho(theta), ||theta_k||_{2,inf} v "
@@ -91,7 +91,7 @@ SMOOTHNESS = Statement(
     ),
     control="rho / 1000",
     source="Section 6.1, its last two paragraphs; Appendix B.4",
-    **ON_RUNS | {"assumptions": "Assumption 1; (74); eta of Theorem 3. Sharpened: their own"},
+    assumptions="Assumption 1; (74); eta of Theorem 3. Sharpened: their own",
 )
 
 STATEMENTS = (SMOOTHNESS,)

@@ -14,16 +14,15 @@ from jaxbounds.claims.statements import (
     Instance,
     Sides,
     Size,
-    Statement,
 )
 from jaxbounds.multihead.first_phase import first_direction, printed_centre
 from jaxbounds.multihead.ntk import ntk_margins
 from jaxbounds.multihead.oracle_bounds import attention_part, deviation_part, weights_margin_bound
 from jaxbounds.multihead.statements.contexts import (
-    SEARCHED_SEQUENCE,
     Context,
     assumption_3,
     by_hand,
+    searched_sequence,
     unfold,
 )
 from jaxbounds.numerics.norms import vector_norm
@@ -75,7 +74,7 @@ def _after_a_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]
     }
 
 
-EQ_116 = Statement(
+EQ_116 = searched_sequence(
     id="multihead.eq116",
     label="eqs. (115), (116)",
     formula="E|alpha| {...} / ||W*|| >= T (1-zeta) zeta / (4 sqrt(2 (M+1))) (zeta S^4 - ...) - "
@@ -137,7 +136,7 @@ EQ_116 = Statement(
     ),
     control="1.01 times the brace",
     source="Appendix D.2.3",
-    **SEARCHED_SEQUENCE | {"budget": Budget(samples=256, restarts=4, steps=80)},
+    budget=Budget(samples=256, restarts=4, steps=80),
 )
 
 STATEMENTS = (EQ_116,)

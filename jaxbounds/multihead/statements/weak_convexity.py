@@ -4,7 +4,7 @@ The statements check it on the paper's heads and on a two-layer network. They co
 Hessians.
 """
 
-from typing import Any
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,14 @@ from jaxbounds.multihead.derivatives import (
 from jaxbounds.multihead.loss import empirical_risk, logistic, margins
 from jaxbounds.multihead.model import head_norm
 from jaxbounds.multihead.self_bounded import loss_weighted_curvature, slope_weighted_curvature
-from jaxbounds.multihead.statements.common import ON_LOSS, params_of, sizes_of, token_radius
-from jaxbounds.multihead.statements.instances import STATIC
+from jaxbounds.multihead.statements.common import (
+    LOSS_ASSUMED,
+    on_loss,
+    params_of,
+    sizes_of,
+    token_radius,
+)
+from jaxbounds.multihead.statements.instances import STATIC, keep_radius, radius_at_least_one
 from jaxbounds.numerics.norms import vector_norm
 
 _DERIVED = (
@@ -133,11 +139,12 @@ def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
     return {"|y f| <= 15": jnp.max(jnp.abs(found)) <= 15}
 
 
-_EVERY_NETWORK: dict[str, Any] = {
-    "formula": "-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
-    "tex": r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
+_every_network = functools.partial(
+    Statement,
+    formula="-lambda_min(Hess L) <= (1/n) sum |l'_i| ||Hess f_i|| <= L max_i ||Hess f_i||",
+    tex=r"-\lambda_{\min}(\nabla^2 \hat L) \le \frac{1}{n} \sum_{i} |\ell'_i| \|\nabla^2 "
     r"f_i\| \le \hat L \max_{i} \|\nabla^2 f_i\|",
-    "forms": (
+    forms=(
         Form(
             name="derived",
             equality="a head or unit at zero, where the gradient vanishes and the curvature does "
@@ -151,13 +158,13 @@ _EVERY_NETWORK: dict[str, Any] = {
             "for every network.",
         ),
     ),
-    "control": "0.9 of the sum",
-    "judges": (slope_weighted_curvature, loss_weighted_curvature),
-    "source": "ours; Section 3 has it for its model",
-}
+    control="0.9 of the sum",
+    judges=(slope_weighted_curvature, loss_weighted_curvature),
+    source="ours; Section 3 has it for its model",
+)
 
 STATEMENTS = (
-    Statement(
+    on_loss(
         id="multihead.footnote2",
         label="footnote to Section 2",
         formula="||grad L|| <= beta_1 L and lambda_min(Hess L) >= -beta_3 L / sqrt(H) for another "
@@ -180,29 +187,26 @@ STATEMENTS = (
         judges=(beta1, beta3),
         source="Section 2, footnote on self-bounded losses",
         search="random",
-        **ON_LOSS
-        | {
-            "sample": STATIC,
-            "sizes": ({"n": 2, "T": 2, "d": 2, "H": 2},),
-            "assumptions": "Assumption 1; one loss other than the logistic, of Corollary 1 alone",
-            "budget": Budget(samples=64, restarts=2, steps=60),
-        },
+        sample=STATIC,
+        sizes=({"n": 2, "T": 2, "d": 2, "H": 2},),
+        assumptions="Assumption 1; one loss other than the logistic, of Corollary 1 alone",
+        budget=Budget(samples=64, restarts=2, steps=60),
     ),
-    Statement(
+    _every_network(
         id="multihead.selfbounded.model",
         label="Corollary 1 (3), what every network has",
         evaluate=_of_the_model,
         search="random",
-        **_EVERY_NETWORK,
-        **ON_LOSS
-        | {
-            "sample": STATIC,
-            # No n = 1, where a mean is a sum.
-            "sizes": ({"n": 2, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
-            "budget": Budget(samples=128, restarts=1, steps=20),
-        },
+        assumptions=LOSS_ASSUMED,
+        hypotheses=radius_at_least_one,
+        project=keep_radius,
+        kind="inequality",
+        sample=STATIC,
+        # No n = 1, where a mean is a sum.
+        sizes=({"n": 2, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
+        budget=Budget(samples=128, restarts=1, steps=20),
     ),
-    Statement(
+    _every_network(
         id="multihead.selfbounded.network",
         label="Corollary 1 (3), on a two-layer network",
         kind="inequality",
@@ -212,6 +216,5 @@ STATEMENTS = (
         cases=_one_free_unit,
         sizes=({"n": 2, "d": 1, "m": 1}, {"n": 5, "d": 3, "m": 4}),
         budget=Budget(samples=128, restarts=3, steps=60),
-        **_EVERY_NETWORK,
     ),
 )

@@ -9,6 +9,8 @@ from scipy.special import log_ndtr
 from scipy.stats import linregress
 from scipy.stats import t as student
 
+from jaxbounds.ground.exceptions import Refused
+
 
 class Exponent(NamedTuple):
     """The exponent of n = c N^slope, with a 95% interval.
@@ -72,17 +74,17 @@ def fit_exponent(
         seed: seed of the resampling.
 
     Raises:
-        ValueError: if fewer than two lengths differ, or every run is censored.
+        Refused: if fewer than two lengths differ, or every run is censored.
     """
     lengths, samples = np.asarray(lengths, float), np.asarray(samples, float)
     if len(np.unique(lengths)) < 2:
-        raise ValueError(
+        raise Refused(
             f"lengths={lengths}, expected at least two different lengths to fit an exponent. Try"
             " another length"
         )
     known = np.isfinite(samples)
     if not known.any():
-        raise ValueError(
+        raise Refused(
             f"censored runs={len(known)} of {len(known)}: no run reached the threshold, so no"
             " exponent can be fitted. Try a larger budget of samples"
         )
@@ -113,10 +115,10 @@ def regression_exponent(
         means: means of the samples, none of them censored.
 
     Raises:
-        ValueError: if there are fewer than three lengths.
+        Refused: if there are fewer than three lengths.
     """
     if len(lengths) < 3:
-        raise ValueError(f"lengths={list(lengths)}, expected three or more. Try more lengths")
+        raise Refused(f"lengths={list(lengths)}, expected three or more. Try more lengths")
     fit = linregress(np.log(lengths), np.log(means))
     reach = float(student.ppf(0.975, len(lengths) - 2) * fit.stderr)
     return Exponent(float(fit.slope), float(fit.slope) - reach, float(fit.slope) + reach, 0)

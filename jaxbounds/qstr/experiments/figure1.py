@@ -22,6 +22,7 @@ from jaxbounds.experiments.experiment import (
 )
 from jaxbounds.experiments.provenance import fingerprint
 from jaxbounds.experiments.sweeps import Checkpoints, each_part, shares
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.qstr.architectures import outline, refuse_unknown
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, claims
@@ -58,20 +59,20 @@ class Figure1:
         """Refuse a grid without cells, unordered lengths and unknown architectures.
 
         Raises:
-            ValueError: with the setting that is wrong.
+            Refused: with the setting that is wrong.
         """
         refuse_unless_positive(self, "seeds", "draws")
         if not self.architectures:
-            raise ValueError("architectures=() is empty, expected at least one. Try naming one")
+            raise Refused("architectures=() is empty, expected at least one. Try naming one")
         refuse_unless_increasing(self, "lengths")
         if self.beside and self.protocol.test_on == "same":
-            raise ValueError(
+            raise Refused(
                 f"beside={self.beside} adds a test on the training law, but test_on='same' tests"
                 " on it already. Try beside=False"
             )
         refuse_unknown(*self.architectures)
         if len(set(self.architectures)) < len(self.architectures):
-            raise ValueError(
+            raise Refused(
                 f"architectures={', '.join(self.architectures)}, expected each name once. Try to"
                 " remove the repeated name"
             )
@@ -177,7 +178,7 @@ def run(
         resume: continue the stored cells, instead of clearing them.
 
     Raises:
-        ValueError: if a stored cell is damaged, or has another protocol, key or number of seeds.
+        Refused: if a stored cell is damaged, or has another protocol, key or number of seeds.
     """
     for ending in config.protocols():
         for *_, store in _jobs(config, ending, key, folder):

@@ -129,7 +129,7 @@ def run(
         resume: continue what the folder holds, instead of clearing it.
 
     Raises:
-        ValueError: if the folder to resume from is damaged or of another configuration or key.
+        Refused: if the folder to resume from is damaged or of another configuration or key.
     """
     protocol, N = config.protocol, config.N
     store = None

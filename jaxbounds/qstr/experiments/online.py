@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.training import Training, begin, optimizer, train_step
 from jaxbounds.qstr.architectures import build
 from jaxbounds.qstr.data import encode, sample_prompts
@@ -64,28 +65,26 @@ class Protocol:
         """Refuse a protocol that cannot run.
 
         Raises:
-            ValueError: if `test_on` or the link is unknown, a count or the learning rate is not
+            Refused: if `test_on` or the link is unknown, a count or the learning rate is not
                 positive, or a number is not finite.
         """
         if self.test_on not in ("same", "simple"):
-            raise ValueError(
+            raise Refused(
                 f"test_on={self.test_on!r} is unknown, expected 'same' or 'simple'. Try"
                 " test_on='same'"
             )
         counts = ("d", "q", "batch", "check_every", "test_prompts", "max_samples")
         wrong = [f"{name}={getattr(self, name)}" for name in counts if getattr(self, name) < 1]
         if wrong:
-            raise ValueError(
-                f"{', '.join(wrong)}, expected positive counts. Try 1 or more for each"
-            )
+            raise Refused(f"{', '.join(wrong)}, expected positive counts. Try 1 or more for each")
         if not (0 < self.learning_rate < math.inf and 0 <= self.weight_decay < math.inf):
             rates = f"{self.learning_rate} and {self.weight_decay}"
-            raise ValueError(
+            raise Refused(
                 f"learning_rate, weight_decay = {rates}, expected learning_rate > 0 and"
                 " weight_decay >= 0. Try learning_rate=0.001"
             )
         if not math.isfinite(self.threshold):
-            raise ValueError(
+            raise Refused(
                 f"threshold={self.threshold}, expected a finite number. Try threshold=0.1"
             )
         find_link(self.link)
@@ -95,7 +94,7 @@ def encoded_dimension(N: int, protocol: Protocol, /) -> int:
     """Return De of prompts of N tokens, with the paper's encodings.
 
     Raises:
-        ValueError: if N < 2, for which there are no encodings.
+        Refused: if N < 2, for which there are no encodings.
     """
     return protocol.d + (protocol.q + 1) * published_encoding_dimension(N)
 

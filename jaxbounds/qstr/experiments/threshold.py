@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.experiments.sweeps import Checkpoints, leaves_of, progress, with_leaves
 from jaxbounds.ground import stopping
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
 
@@ -67,14 +68,14 @@ def samples_to_threshold(
             from it.
 
     Raises:
-        ValueError: if the architecture is unknown or does not fit, N < 2, the budget is below one
+        Refused: if the architecture is unknown or does not fit, N < 2, the budget is below one
             chunk, or the stored cell is damaged or of another run.
     """
     outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
     chunk = protocol.batch * protocol.check_every
     most = protocol.max_samples // chunk
     if most == 0:
-        raise ValueError(
+        raise Refused(
             f"max_samples={protocol.max_samples} is less than one chunk of {chunk} samples."
             " Try a larger max_samples"
         )

@@ -11,7 +11,7 @@ from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Sta
 from jaxbounds.numerics.arrays import array_module, number, traced
 from jaxbounds.numerics.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
-from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, gauss_hermite, reals
+from jaxbounds.qstr.statements.common import gauss_hermite, reals, searched, searched_on_host
 
 _EXPONENTS = {
     "printed": (3.0, 1.5, 4.0),
@@ -36,7 +36,7 @@ def _norms(i, size):
 
 
 _ALIGNED = "A of rank one with equal columns, B constant"
-NORMS = Statement(
+NORMS = searched(
     id="qstr.lem39",
     label="Lemma 39",
     formula="|AB|_{r,s} <= |A|_{r,p} |B|_{q,s}, 1/p + 1/q = 1",
@@ -58,7 +58,7 @@ NORMS = Statement(
     sizes=({"k": 3},),
     assumptions="three triples (r, s, p), square matrices, k = 3",
     source="Lemma 39; Lemma 15 uses p infinite, q = 1",
-    **{**SEARCHED, "budget": Budget(samples=128, restarts=3, steps=40, batch=128)},
+    budget=Budget(samples=128, restarts=3, steps=40, batch=128),
 )
 
 
@@ -172,7 +172,7 @@ def _meets_lemma_41(i, size):
     }
 
 
-PACKING = Statement(
+PACKING = searched_on_host(
     id="qstr.lem41",
     label="Lemma 41",
     formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
@@ -219,7 +219,7 @@ PACKING = Statement(
     control="half the volume branch",
     sizes=({},),
     source="Lemma 41",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=8, restarts=4, steps=20)},
+    budget=Budget(samples=8, restarts=4, steps=20),
 )
 
 STATEMENTS = (NORMS, VARIANCE, PACKING)

@@ -2,27 +2,23 @@
 
 import functools
 from collections.abc import Mapping
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxbounds.claims.sets import Box, Reals, Set
-from jaxbounds.claims.statements import Budget, Size
+from jaxbounds.claims.statements import Budget, Size, Statement
 from jaxbounds.qstr.data import sample_positions
 from jaxbounds.qstr.encodings import greedy_signs
 
-SEARCHED: dict[str, Any] = {
-    "kind": "inequality",
-    "budget": Budget(samples=128, restarts=4, steps=80, batch=128),
-}
-CASES_ON_HOST: dict[str, Any] = {"host": True, "search": "none", "budget": Budget(samples=8)}
-SEARCHED_ON_HOST: dict[str, Any] = {
-    "host": True,
-    "search": "random",
-    "budget": Budget(samples=8, restarts=4, steps=30),
-}
+searched = functools.partial(
+    Statement, kind="inequality", budget=Budget(samples=128, restarts=4, steps=80, batch=128)
+)
+cases_on_host = functools.partial(Statement, host=True, search="none", budget=Budget(samples=8))
+searched_on_host = functools.partial(
+    Statement, host=True, search="random", budget=Budget(samples=8, restarts=4, steps=30)
+)
 DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 
 

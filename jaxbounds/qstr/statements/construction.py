@@ -1,6 +1,6 @@
 """Statements of Appendix C.1 about the parts of the RNN that solves simple-qSTR."""
 
-from typing import Any
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jaxbounds.claims.sets import Box, Sphere
 from jaxbounds.claims.statements import Budget, Domain, Form, Sides, Statement
 from jaxbounds.qstr import data, gates, relu_networks, rnn_construction
 from jaxbounds.qstr.relu_networks import evaluate
-from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions
+from jaxbounds.qstr.statements.common import encodings, positions, searched
 
 _KNOTS = 8
 """Number of knots of Lemma 22's squares; a larger number gives a smaller error."""
@@ -36,7 +36,7 @@ def _on_circles(point, size):
     }
 
 
-INNER_PRODUCT = Statement(
+INNER_PRODUCT = searched(
     id="qstr.lem22",
     label="Lemmas 22 and 23",
     formula="|net(w, v) - <w, v>| <= eps = de s^2/16, s the spacing of the knots",
@@ -71,7 +71,6 @@ INNER_PRODUCT = Statement(
     sizes=({"de": 3},),
     assumptions="eps = de s^2/16 at 8 knots, s = 1/4",
     source="Lemmas 22 and 23",
-    **SEARCHED,
 )
 
 
@@ -85,21 +84,25 @@ def _shared(i, size):
 
 
 SIZES = {"N": 6, "d": 2, "q": 2, "de": 12}
-ON_SIMPLE: dict[str, Any] = {
-    "kind": "construction",
-    "over": {"x": Box(-RADIUS, RADIUS, ("N", "d"))},
-    "sample": positions,
-    "sizes": ({**SIZES, "simple": 1},),
-    "budget": Budget(samples=64),
-}
-ON_GENERAL: dict[str, Any] = {**ON_SIMPLE, "sizes": ({**SIZES, "simple": 0},)}
-SEARCHED_PROMPTS: dict[str, Any] = {
-    "kind": "inequality",
-    "search": "random",
-    "project": _prompt_project,
-    "hypotheses": _shared,
-    "budget": Budget(samples=64, restarts=4, steps=80),
-}
+SIMPLE, GENERAL = ({**SIZES, "simple": 1},), ({**SIZES, "simple": 0},)
+on_prompts = functools.partial(
+    Statement,
+    kind="construction",
+    over={"x": Box(-RADIUS, RADIUS, ("N", "d"))},
+    sample=positions,
+    budget=Budget(samples=64),
+)
+
+searched_prompts = functools.partial(
+    Statement,
+    kind="inequality",
+    over={"x": Box(-RADIUS, RADIUS, ("N", "d"))},
+    sample=positions,
+    search="random",
+    project=_prompt_project,
+    hypotheses=_shared,
+    budget=Budget(samples=64, restarts=4, steps=80),
+)
 
 
 def tokens_of(i, size):
@@ -136,7 +139,7 @@ def _gate(i, size):
     )
 
 
-GATE = Statement(
+GATE = on_prompts(
     id="qstr.prop26",
     label="Proposition 26",
     formula="f(z_i)(l) = x_i if t_il = i, else 0",
@@ -158,7 +161,7 @@ GATE = Statement(
     ),
     control="the gate always open",
     source="Proposition 26, Lemmas 23-25",
-    **ON_GENERAL,
+    sizes=GENERAL,
 )
 
 
@@ -183,7 +186,7 @@ def _interpolated(i, size):
     )
 
 
-INTERPOLATED = Statement(
+INTERPOLATED = searched_prompts(
     id="qstr.prop26.interpolated",
     label="Proposition 26 (any unit encodings)",
     formula="|f(z_i)(l) - x_i 1{t_il = i}| <= B de s^2/(16 (1 - mu)) + s'^2/16",
@@ -213,7 +216,7 @@ INTERPOLATED = Statement(
     ),
     control="the bound / 50",
     source="Proposition 26; library: other explicit networks in place of Lemma 42's",
-    **{**ON_GENERAL, **SEARCHED_PROMPTS},
+    sizes=GENERAL,
 )
 
 

@@ -1,14 +1,14 @@
 """Statements about covers of Theorem 4's class: Lemmas 14 and 16, Proposition 17."""
 
+import functools
 import math
-from typing import Any
 
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Integers
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import bounds, covers, packing
-from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
+from jaxbounds.qstr.statements.common import searched_on_host
 
 _CLASSES = {
     "m": Integers(1, 19), "H": Integers(1, 3), "De": Integers(2, 39), "r_a": Box(0.5, 3),
@@ -52,7 +52,7 @@ def _sizes_of_covers(i, size):
     )  # fmt: skip
 
 
-COVERS = Statement(
+COVERS = searched_on_host(
     id="qstr.prop17.explicit",
     label="Lemmas 14 and 16, Proposition 17 (sizes of covers)",
     formula="log C(F_TR, eps) <= sum over a, (W, b), Theta_QK of p log(1 + 2 R_p L_p / eps_p), eps "
@@ -86,7 +86,7 @@ COVERS = Statement(
     sizes=({},),
     assumptions="m < 20, H < 4, De < 40, eps from e^-9 to 1/e",
     source="Lemmas 13, 14, 16, Proposition 17",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=16, restarts=4, steps=90)},
+    budget=Budget(samples=16, restarts=4, steps=90),
 )
 
 
@@ -128,7 +128,9 @@ def _branches(i, size):
     )
 
 
-_E9 = dict[str, Any](expected="inconsistent", erratum="E9", sense="at most", exponent=(5.0, 12.0))
+_e9 = functools.partial(
+    Form, expected="inconsistent", erratum="E9", sense="at most", exponent=(5.0, 12.0)
+)
 _SECOND = "Lemma 16: H De^2 log(1 + R_F r_z/eps)"
 BRANCHES = Statement(
     id="qstr.lem16",
@@ -150,18 +152,16 @@ BRANCHES = Statement(
     cases=lambda size: {"d": 2 ** np.arange(5, 14)},
     evaluate=_branches,
     forms=(
-        Form(
+        _e9(
             name="printed first branch",
             cites="Lemma 16: r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2",
-            **_E9,
             note="||Theta||_{2,1} over columns. On 5^d tokens, a net of fineness r_x/2 of their "
             "sphere, d_infty is at least 7/8 of r_x |u - u'|, so that matrices within eps of one "
             "have u within 8/7 of each other: d log(7/4) are needed.",
         ),
-        Form(
+        _e9(
             name="printed first branch, rows",
             cites="Lemma 16, were it ||Theta_QK^T||_{2,1}: rows",
-            **_E9,
             note="Theta^T z = v x_1 at x = r_x e_1, any |v| <= 1: De log 2 are needed, by one "
             "token.",
         ),
@@ -171,9 +171,8 @@ BRANCHES = Statement(
             exponent=(0.8, 1.0),
             note="With a factor log(nN), over columns.",
         ),
-        Form(
+        _e9(
             name="derived first branch, rows",
-            **_E9,
             note="Over rows log(nN) repairs nothing: one prompt will do.",
         ),
         Form(

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Budget, Form, Sides, stacked
 from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.links import TwoLayer
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED, reals
+from jaxbounds.qstr.statements.common import cases_on_host, reals, searched
 from jaxbounds.qstr.transformer import attention
 
 
@@ -27,7 +27,7 @@ def _composition(i, size):
 
 
 _ACTIVE = "one active unit along which h - h' lies"
-COMPOSITION = Statement(
+COMPOSITION = searched(
     id="qstr.lem13.pointwise",
     label="Lemma 13 (proof, at a point)",
     formula="|f(h) - f'(h')| <= |f(h') - f'(h')| + L_f |h - h'|",
@@ -42,7 +42,7 @@ COMPOSITION = Statement(
     control="half of L_f",
     sizes=({"k": 3, "m": 3},),
     source="Lemma 13, proof; Proposition 17 for L_f",
-    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=60, batch=128)},
+    budget=Budget(samples=128, restarts=2, steps=60, batch=128),
 )
 
 _MEMBERS = 4
@@ -95,7 +95,7 @@ def _covers(i, size):
     return Sides.pairs({name: worst(pairs) for name, pairs in found.items()})
 
 
-COVERS = Statement(
+COVERS = cases_on_host(
     id="qstr.lem13",
     label="Lemmas 13 and 15 (covering numbers)",
     formula="log C(F_TR, e2 + L_f eA) <= log C(F_2NN, e2) + log C(F_Attn, eA), and "
@@ -128,7 +128,7 @@ COVERS = Statement(
     "by trying all; the networks' distance over the attended tokens instead of the whole ball, "
     "which is harder; numbers compared, not their logarithms",
     source="Lemmas 13 and 15",
-    **{**CASES_ON_HOST, "budget": Budget(samples=10)},
+    budget=Budget(samples=10),
 )
 
 

@@ -10,7 +10,7 @@ from jaxbounds.claims.sets import Box, Integers
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import covers, excess
 from jaxbounds.qstr.links import LINKS
-from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST
+from jaxbounds.qstr.statements.common import searched_on_host
 
 TARGET = 0.5
 """Risk that the sample sizes are computed for, in label variances; a larger risk needs fewer."""
@@ -168,7 +168,7 @@ def _separation(i, size):
     )
 
 
-SEPARATION = Statement(
+SEPARATION = searched_on_host(
     id="qstr.thm1.length",
     label="Theorem 1 (where the bounds separate)",
     formula="n_TR(t) <= (1 - t) N d <= n_FFN(t) for N >= 2^36, d = 10, t from 2/5 to 3/5",
@@ -191,7 +191,7 @@ SEPARATION = Statement(
     assumptions="simple-1STR with the linear link, d = 10, de = 16 log N, normal tokens; upper "
     "bounds for Transformers against Theorem 6, so that below the bounds decide nothing",
     source="Theorems 1, 4 and 6",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=5, restarts=2, steps=8)},
+    budget=Budget(samples=5, restarts=2, steps=8),
 )
 
 STATEMENTS = (DECAY, LENGTHS, SEPARATION)

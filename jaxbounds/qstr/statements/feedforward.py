@@ -7,7 +7,7 @@ import numpy as np
 from jaxbounds.claims.sets import Sphere
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
 from jaxbounds.qstr import span
-from jaxbounds.qstr.statements.common import SEARCHED, reals
+from jaxbounds.qstr.statements.common import reals, searched
 
 
 def _span(x):
@@ -29,7 +29,7 @@ def _theorem_6(i, size):
     )
 
 
-THEOREM_6 = Statement(
+THEOREM_6 = searched(
     id="qstr.thm6",
     label="Theorem 6",
     formula="sup_u R(u) >= 1 - n/(N d) for first layers in the span of n prompts",
@@ -55,7 +55,7 @@ THEOREM_6 = Statement(
     sizes=({"n": 4, "N": 3, "d": 2}, {"n": 2, "N": 2, "d": 3}, {"n": 5, "N": 6, "d": 1}),
     assumptions="simple-1STR, linear link, N(0, I) tokens; n < N d (else the bound is 0)",
     source="Theorem 6, Appendix B",
-    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=40, batch=128)},
+    budget=Budget(samples=128, restarts=2, steps=40, batch=128),
 )
 
 

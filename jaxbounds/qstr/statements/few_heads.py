@@ -14,7 +14,7 @@ from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import data, few_heads, heads, two_heads
 from jaxbounds.qstr import encodings as encodings_module
 from jaxbounds.qstr.encodings import greedy_signs
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, encodings, gauss_hermite, signs
+from jaxbounds.qstr.statements.common import cases_on_host, encodings, gauss_hermite, signs
 from jaxbounds.qstr.transformer import attention
 
 
@@ -175,7 +175,7 @@ def _direction(i, size):
     return Sides.pairs({**pairs, "control": (pairs["derived"][0], np.ones(q + 1))})
 
 
-DIRECTION = Statement(
+DIRECTION = cases_on_host(
     id="qstr.thm1.direction",
     label="Theorem 1 (the direction that selects)",
     formula="<v, w_j> = 1 for j <= q, at most 1 - margin beyond",
@@ -193,7 +193,6 @@ DIRECTION = Statement(
     sizes=({"N": 8, "de": 12},),
     tolerance=1e-8,
     source="library: E1 with coherent encodings",
-    **CASES_ON_HOST,
 )
 
 

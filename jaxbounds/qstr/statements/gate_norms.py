@@ -1,7 +1,7 @@
 """Statements about the widths and norms of Lemmas 22 to 25, exact and as printed (Appendix C.1)."""
 
+import functools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -35,16 +35,17 @@ def _norms(i, size):
     return Sides.pairs(found, error=1e-14)
 
 
-ON_SETTINGS: dict[str, Any] = {
-    "kind": "inequality",
-    "host": True,
-    "search": "random",
-    "budget": Budget(samples=24, restarts=2, steps=10),
-    "over": {"r_x": Box(0.5, math.inf), "r_h": Box(1e-3, math.inf), "share": Box(0.02, 0.99)},
-    "sizes": ({},),
-}
+on_settings = functools.partial(
+    Statement,
+    kind="inequality",
+    host=True,
+    search="random",
+    budget=Budget(samples=24, restarts=2, steps=10),
+    over={"r_x": Box(0.5, math.inf), "r_h": Box(1e-3, math.inf), "share": Box(0.02, 0.99)},
+    sizes=({},),
+)
 
-NORMS = Statement(
+NORMS = on_settings(
     id="qstr.lem24.norms",
     label="Lemma 24 (norms)",
     formula="m <= (R^2 log(R/eps)/eps)^D, |a| <= R^2 (..)^{(D+1)/2}/sqrt(m), |W^T|_{1,inf} <= 1/R, "
@@ -77,7 +78,6 @@ NORMS = Statement(
     assumptions="eps < r_x and log(R/eps) >= 1, without which the printed bounds are 0 or "
     "negative; r_x >= 1/2, eps at least 1/50 of the largest such",
     source="Lemma 24; Lemma 42 with L = 2 R",
-    **ON_SETTINGS,
 )
 
 
@@ -102,7 +102,7 @@ def _block_norms(i, size):
     )
 
 
-BLOCK_NORMS = Statement(
+BLOCK_NORMS = on_settings(
     id="qstr.lem25.norms",
     label="Lemma 25 (norms)",
     formula="m_2 <= (R^2 log(R/eps)/eps)^2, |A_2^T|_{1,inf} <= 2 R^2 (..)^{3/2}, "
@@ -135,7 +135,7 @@ BLOCK_NORMS = Statement(
     control="half of sqrt(m) |a| for the l_1 norm of its row",
     assumptions="eps < r_x and log(R/eps) >= 1; r_x >= 1/2, eps at least 1/50 of the largest such",
     source="Lemma 25",
-    **{**ON_SETTINGS, "sizes": ({"q": 2, "d": 2},)},
+    sizes=({"q": 2, "d": 2},),
 )
 
 

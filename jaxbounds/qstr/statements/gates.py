@@ -1,6 +1,6 @@
 """Statements about Lemmas 24, 25 and 42 with explicit networks (Appendices C.1 and D)."""
 
-from typing import Any
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,9 @@ from jaxbounds.qstr.relu_networks import evaluate
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
 """The radii r_x and r_h of Lemma 24, and the eps of its network."""
-SEARCHED: dict[str, Any] = {
-    "kind": "inequality",
-    "budget": Budget(samples=64, restarts=1, steps=30),
-}
+searched_gates = functools.partial(
+    Statement, kind="inequality", budget=Budget(samples=64, restarts=1, steps=30)
+)
 
 
 def _grid(size):
@@ -45,7 +44,7 @@ def _gate(i, size):
     )
 
 
-GATE = Statement(
+GATE = searched_gates(
     id="qstr.lem24",
     label="Lemma 24",
     formula="|h + 2 x relu(z - 1/2) - a^T relu(W (h, x, z) + b)| <= eps",
@@ -80,7 +79,6 @@ GATE = Statement(
     sizes=({},),
     assumptions="r_x = 2, r_h = 3, eps = 0.3; from eps = r_x on the zero network serves",
     source="Lemma 24",
-    **SEARCHED,
 )
 
 
@@ -99,7 +97,7 @@ def _block(i, size):
     return Sides(lhs=error, rhs={"printed": EPS, "control": EPS / 2}, error=1e-13)
 
 
-BLOCKS = Statement(
+BLOCKS = searched_gates(
     id="qstr.lem25",
     label="Lemma 25",
     formula="|chi_2(l) - 2 chi_x relu(chi_w(l) - 1/2)|_inf <= eps",
@@ -121,7 +119,6 @@ BLOCKS = Statement(
     sizes=({"q": 2, "d": 2},),
     assumptions="r_x = 2, eps = 0.3; the half legible 'absolute constant' in (0, 1) is not used",
     source="Lemma 25",
-    **SEARCHED,
 )
 
 
@@ -158,7 +155,7 @@ def _approximated(i, size):
     )
 
 
-LIPSCHITZ = Statement(
+LIPSCHITZ = searched_gates(
     id="qstr.lem42",
     label="Lemma 42 (one dimension)",
     formula="sup |f - a^T relu(W t + b)| <= eps for L-Lipschitz f, m <= C L R/eps, |a| sqrt(m) <= "
@@ -190,7 +187,7 @@ LIPSCHITZ = Statement(
     sizes=({"K": 6},),
     assumptions="d = 1, L = 3, R = 2, piecewise linear f. For d = 2: qstr.lem42.disc",
     source="Lemma 42 ([Bac17]) with C_1 explicit",
-    **SEARCHED | {"budget": Budget(samples=64, restarts=3, steps=60)},
+    budget=Budget(samples=64, restarts=3, steps=60),
 )
 
 STATEMENTS = (GATE, BLOCKS)

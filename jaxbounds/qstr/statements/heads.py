@@ -1,7 +1,6 @@
 """Statements of Section 3.1 and Appendix A.2 about the number of heads that are needed."""
 
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -41,16 +40,17 @@ def _project(i, size):
     return {**i, "x": x}
 
 
-RANDOM_WEIGHTS: dict[str, Any] = {
-    "kind": "inequality",
-    "search": "random",
-    "host": True,
-    "sample": {"heads": _heads_sample, "blind": _blind_heads},
-    "project": _project,
-    "budget": Budget(samples=24, restarts=4, steps=8),
-    "assumptions": "tokens before N/2 normal, the others 0, t = (1, .., q) from N/2 on; the risk "
+random_weights = functools.partial(
+    Statement,
+    kind="inequality",
+    search="random",
+    host=True,
+    sample={"heads": _heads_sample, "blind": _blind_heads},
+    project=_project,
+    budget=Budget(samples=24, restarts=4, steps=8),
+    assumptions="tokens before N/2 normal, the others 0, t = (1, .., q) from N/2 on; the risk "
     "of the best readout of what the heads reveal, exactly, for W_QK drawn",
-}
+)
 
 
 @functools.partial(jax.jit, static_argnames="size")
@@ -72,7 +72,7 @@ def _proposition_3(i, size):
     )
 
 
-PROPOSITION_3 = Statement(
+PROPOSITION_3 = random_weights(
     id="qstr.prop3",
     label="Proposition 3",
     formula="1 - H (q + d)/(q d) <= least risk of H heads",
@@ -109,7 +109,6 @@ PROPOSITION_3 = Statement(
         {"N": 16, "q": 4, "d": 6, "H": 2, "de": 16},
     ),
     source="Proposition 3, Appendix A.2",
-    **RANDOM_WEIGHTS,
 )
 
 
@@ -140,7 +139,7 @@ def _proposition_21(i, size):
     )
 
 
-PROPOSITION_21 = Statement(
+PROPOSITION_21 = random_weights(
     id="qstr.prop21",
     label="Proposition 21",
     formula="1 - H/q <= least risk of H heads with block-diagonal W_QK, d = 1",
@@ -166,11 +165,10 @@ PROPOSITION_21 = Statement(
         {"N": 16, "q": 4, "d": 1, "H": 3, "de": 16},
     ),
     source="Proposition 21, Appendix A.2",
-    **RANDOM_WEIGHTS,
 )
 
 
-ALL_DIMENSIONS = Statement(
+ALL_DIMENSIONS = random_weights(
     id="qstr.prop21.dimensions",
     label="Proposition 21 for d > 1",
     formula="1 - H/q <= least risk of H heads with block-diagonal W_QK, for all d",
@@ -198,7 +196,6 @@ ALL_DIMENSIONS = Statement(
         {"N": 16, "q": 4, "d": 3, "H": 3, "de": 16},
     ),
     source="Section 3.1, Appendix A.2",
-    **RANDOM_WEIGHTS,
 )
 
 

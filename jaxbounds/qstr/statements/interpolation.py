@@ -1,7 +1,7 @@
 """Statements of Appendix C.4: small networks through n points, for Theorem 9's memorising RNN."""
 
+import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import numpy as np
 from jaxbounds.claims.statements import Budget, Counterexample, Domain, Form, Sides, Statement
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import DRAWS, SEARCHED
+from jaxbounds.qstr.statements.common import DRAWS
 
 
 def _points_sample(key, size):
@@ -137,18 +137,18 @@ def _alternating_case(size):
     return {"z": z, "y": (-1.0) ** z}
 
 
-ON_A_LINE: dict[str, Any] = {
-    "sample": _line_sample,
-    "hypotheses": lambda i, size: {
-        "gaps of at least 0.01": jnp.all(jnp.diff(i["z"]) >= 0.01),
-        "y != 0": jnp.any(i["y"] != 0),
-    },
+_apart = lambda i, size: {
+    "gaps of at least 0.01": jnp.all(jnp.diff(i["z"]) >= 0.01),
+    "y != 0": jnp.any(i["y"] != 0),
 }
-SEARCHED_ON_A_LINE: dict[str, Any] = {
-    **ON_A_LINE,
-    **SEARCHED,
-    "project": lambda i, size: {**i, "z": jnp.sort(i["z"])},
-}
+searched_on_a_line = functools.partial(
+    Statement,
+    kind="inequality",
+    sample=_line_sample,
+    hypotheses=_apart,
+    project=lambda i, size: {**i, "z": jnp.sort(i["z"])},
+    budget=Budget(samples=128, restarts=4, steps=80, batch=128),
+)
 
 
 def _interpolator_norm(i, size):
@@ -164,7 +164,7 @@ def _interpolator_norm(i, size):
     )
 
 
-INTERPOLATOR_NORM = Statement(
+INTERPOLATOR_NORM = searched_on_a_line(
     id="qstr.lem38",
     label="Lemma 38 (C.16)",
     formula="|a|^2 + |w|^2 + |b|^2 <= C |y| sqrt(n + |z|^2) / eps",
@@ -191,7 +191,6 @@ INTERPOLATOR_NORM = Statement(
     control="C = 1",
     sizes=({"n": 5},),
     source="Lemma 38; eps = min(1, smallest gap)",
-    **SEARCHED_ON_A_LINE,
 )
 
 
@@ -226,7 +225,8 @@ PASSES_THROUGH = Statement(
     budget=Budget(samples=64),
     tolerance=1e-9,
     source="Lemma 38",
-    **ON_A_LINE,
+    sample=_line_sample,
+    hypotheses=_apart,
 )
 
 
@@ -242,7 +242,7 @@ def _bias(i, size):
     )
 
 
-BIAS = Statement(
+BIAS = searched_on_a_line(
     id="qstr.lem38.bias",
     label="Lemma 38 (biases)",
     formula="|b'|^2 <= |z|^2 + 1, as the text at hand reads",
@@ -289,7 +289,6 @@ BIAS = Statement(
     control="0.9 |z|^2",
     sizes=({"n": 3},),
     source="Lemma 38, proof",
-    **SEARCHED_ON_A_LINE,
 )
 
 

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Reals, Sphere
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Budget, Form, Sides, stacked
 from jaxbounds.qstr import data, label_limits
 from jaxbounds.qstr.links import sphere
-from jaxbounds.qstr.statements.common import SEARCHED
+from jaxbounds.qstr.statements.common import searched
 
 
 def _prompts(key, size):
@@ -72,7 +72,7 @@ def _conditioned(i, size):
     return {"the rank is clear": jnp.all((share < 1e-14) | (share > 1e-2))}
 
 
-LIMIT = Statement(
+LIMIT = searched(
     id="qstr.sec3.limit",
     label="Section 3.2, remarks after Theorem 4 (the limit Omega(qd))",
     formula="sup_u E(y - yhat)^2 >= 1 - n/(qd) for every learner from n labels of the linear link",
@@ -118,7 +118,7 @@ LIMIT = Statement(
     assumptions="the link <u, (x_{t_1}, .., x_{t_q})>, |u| = 1, normal tokens, t of distinct "
     "entries; n < q d (else the bound is 0)",
     source="Section 3.2",
-    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=40, batch=128)},
+    budget=Budget(samples=128, restarts=2, steps=40, batch=128),
 )
 
 STATEMENTS = (LIMIT,)

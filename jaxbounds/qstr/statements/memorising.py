@@ -10,7 +10,7 @@ from jaxbounds.numerics.norms import spectral_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import Layer, evaluate
-from jaxbounds.qstr.statements.common import SEARCHED, reals
+from jaxbounds.qstr.statements.common import reals, searched
 
 
 def _equal_case(size):
@@ -33,7 +33,7 @@ def _am_gm(i, size):
     )
 
 
-AM_GM = Statement(
+AM_GM = searched(
     id="qstr.thm9.amgm",
     label="Theorem 9 (AM-GM step)",
     formula="L_y (L^2 |U|_op^2)^{1/L_y} <= |vec Theta|^2, L_y = 3",
@@ -55,7 +55,6 @@ AM_GM = Statement(
     sizes=({"k": 2},),
     assumptions="L_y = 3; biases and W_y left out, which only add to |vec|^2",
     source="Theorem 9, proof in Appendix C.4",
-    **SEARCHED,
 )
 
 

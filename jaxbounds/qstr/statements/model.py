@@ -120,7 +120,7 @@ def _moments(i, size):
     return Sides(lhs=ratio, rhs={"derived C_x = 1": 1.0, "control": math.sqrt(0.5)})
 
 
-ASSUMPTION_1 = Statement(
+ASSUMPTION_1 = common.searched_on_host(
     id="qstr.asm1",
     label="Assumption 1 for Gaussian tokens",
     formula="(E|x|^r)^{1/r} <= sqrt(C_x d r), x ~ N(0, I_d)",
@@ -138,7 +138,6 @@ ASSUMPTION_1 = Statement(
     over={"d": Integers(1, 1000), "r": Box(1, 1e4)},
     control="C_x = 1/2",
     sizes=({},),
-    **common.SEARCHED_ON_HOST,
     source="Assumption 1; the constant C_x is the paper's",
 )
 

@@ -47,12 +47,9 @@ def _forms(
     )
 
 
-_SHARED: dict[str, Any] = {
-    "kind": "rate",
-    "host": True,
-    "cases": lambda size: {"k": np.arange(STEPS)},
-    "sizes": ({},),
-}
+_order = functools.partial(
+    Statement, kind="rate", host=True, cases=lambda size: {"k": np.arange(STEPS)}, sizes=({},)
+)
 _CLASS = {"m": 64, "H": 4, "De": 64, "eps": 2.0**-20, "n": SAMPLES, "tau": 4.0}
 
 
@@ -111,7 +108,7 @@ _OF_UNIFORM = {
 }  # fmt: skip
 """The bands of the exponents of Lemma 18 and Corollary 19, whose control has the first sense."""
 
-COVERINGS = Statement(
+COVERINGS = _order(
     id="qstr.prop17.order",
     label="Proposition 17 (order)",
     formula="log C = O(m_g H De log(1 + R / eps) + H De^2 log(1 + poly(R) / eps))",
@@ -127,12 +124,11 @@ COVERINGS = Statement(
     assumptions="formulas only; poly(R) = (H r_z^2 + 1)^{1/2}; the printed minimum of two branches "
     "is its second one here, H De^2 log(..), which is true (E9)",
     source="Proposition 17",
-    **_SHARED,
 )
 
 _ONE_LOGARITHM = "formulas only; C_1 + C_3, the branch of Lemma 16 that is true, and one logarithm"
 
-RADEMACHER = Statement(
+RADEMACHER = _order(
     id="qstr.lem18.order",
     label="Lemma 18 (order)",
     formula="Rad_n = O~(tau sqrt((m_g H De + H De^2) / n))",
@@ -144,10 +140,9 @@ RADEMACHER = Statement(
     control="the complexity at most of the order m^{1/8}",
     assumptions=_ONE_LOGARITHM,
     source="Lemma 18",
-    **_SHARED,
 )
 
-GAP = Statement(
+GAP = _order(
     id="qstr.cor19.order",
     label="Corollary 19 (order)",
     formula="R_tau - hat R_tau = O~(tau sqrt((m_g H De + H De^2) / n)) "
@@ -162,7 +157,6 @@ GAP = Statement(
     assumptions=f"{_ONE_LOGARITHM}; delta = 1/100, whose term is left out of the right side: a "
     "smaller right side is harder to stay below",
     source="Corollary 19",
-    **_SHARED,
 )
 
 
@@ -200,7 +194,7 @@ def _recurrent(i, size):
     return Sides.pairs(pairs | {"control": (flat, 2.0 ** (k / 4))})
 
 
-RECURRENT = Statement(
+RECURRENT = _order(
     id="qstr.cor31.order",
     label="Corollary 31, Lemma 32, Corollary 33 (orders)",
     formula="log C <= p log(1 + poly(R) N/eps), Rad_n = O(tau sqrt(p log(R N n tau) / n)), and the "
@@ -237,7 +231,6 @@ RECURRENT = Statement(
     control="the complexity at most of the order p^{1/4}",
     assumptions="formulas only; depth 2, r_z = r_h = R, poly(R) = R^6",
     source="Corollary 31, Lemma 32, Corollary 33",
-    **_SHARED,
 )  # fmt: skip
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
@@ -302,7 +295,7 @@ _TEX = (
     r"\sqrt{\frac{m_g q (d + q) + q^3 + q d^2}{n}}\right)"
 )
 
-THEOREM_10 = Statement(
+THEOREM_10 = _order(
     id="qstr.thm10.order",
     label="Theorem 10 (orders in n, q, d and m_g)",
     formula="R = O(eps_2NN) + O~(C_1 sqrt((m_g q (d + q) + q (q^2 + d^2)) / n)), C_1 = q r_a^2 "
@@ -322,10 +315,9 @@ THEOREM_10 = Statement(
     control="1/n",
     assumptions=_FORMULAS + "one logarithm",
     source="Theorem 10",
-    **_SHARED,
 )
 
-THEOREM_4 = Statement(
+THEOREM_4 = _order(
     id="qstr.thm4.order",
     label="Theorem 4 (orders in n, q, d and m_g)",
     formula="R = O(eps_2NN) + O~(C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n)), C_1 = R^4 q d",
@@ -340,7 +332,6 @@ THEOREM_4 = Statement(
     assumptions=_FORMULAS + "two logarithms; the least R at which the class holds Lemma 11's "
     "network",
     source="Theorem 4",
-    **_SHARED,
 )
 
 
@@ -370,7 +361,7 @@ def _recurrent_theorem(i, size):
     return Sides.pairs(pairs | {"control": (slow, 1 / (4.0**k * SAMPLES))})
 
 
-RECURRENT_THEOREM = Statement(
+RECURRENT_THEOREM = _order(
     id="qstr.thm7.order",
     label="Theorem 7 (orders in n, N, q and d)",
     formula="R = O(eps_2NN) + sqrt(poly(d, q, m_g, r_a, r_w, log(nN)) / n)",
@@ -386,7 +377,6 @@ RECURRENT_THEOREM = Statement(
     assumptions="formulas only; the linear link, de = 16 log N; polynomials of degree 20 in log n, "
     "28 in log N, 16 in q and 26 in d",
     source="Theorem 7",
-    **_SHARED,
 )
 
 _LAST = {"n": SAMPLES, "N": 64, "q": 2, "d": 4}
@@ -411,7 +401,7 @@ def _truncations(i, size):
     )
 
 
-TRUNCATIONS = Statement(
+TRUNCATIONS = _order(
     id="qstr.lem20.order",
     label="Lemmas 20 and 34 (the order in n)",
     formula="R - R_tau = O(n^{-1/2}) where the radii are exceeded with probability n^-2",
@@ -429,7 +419,6 @@ TRUNCATIONS = Statement(
     control="the loss as a share of n^{-3/5}",
     assumptions="formulas only; the radii of qstr.lem20, slope 4, R = 4 for the RNN",
     source="Lemmas 20 and 34",
-    **_SHARED,
 )  # fmt: skip
 
 STATEMENTS = (

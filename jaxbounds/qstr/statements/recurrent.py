@@ -14,7 +14,7 @@ from jaxbounds.qstr.bounds import (
 )
 from jaxbounds.qstr.recurrent import exclusive_states, project_to_ball
 from jaxbounds.qstr.relu_networks import Layer, evaluate, layer, shrink_output
-from jaxbounds.qstr.statements.common import SEARCHED, reals, zeros
+from jaxbounds.qstr.statements.common import reals, searched, zeros
 
 
 def _projection(i, size):
@@ -24,7 +24,7 @@ def _projection(i, size):
     return Sides(lhs=moved, rhs={"printed": gap, "control": gap / 2})
 
 
-PROJECTION = Statement(
+PROJECTION = searched(
     id="qstr.projection",
     label="Section 5 (projection)",
     formula="|Pi_r h - Pi_r h'| <= |h - h'|",
@@ -42,7 +42,6 @@ PROJECTION = Statement(
     control="half the distance",
     sizes=({"dh": 3},),
     source="Section 5",
-    **SEARCHED,
 )
 
 
@@ -156,7 +155,7 @@ def _one_unit_case(size):
 
 
 _AGREE = "transitions that agree along the prompt"
-PERTURBATION = Statement(
+PERTURBATION = searched(
     id="qstr.lem29",
     label="Lemma 29 (proof)",
     formula="|F - F'| <= |f_y - f_y'| + C_N^y e N (|f-> - f->'| + |f<- - f<-'|)",
@@ -184,7 +183,7 @@ PERTURBATION = Statement(
     assumptions="transitions and readout of two layers; |W_2| |W_1h| <= 1/N; distances along one "
     "prompt, which is harder than their suprema; the covering numbers follow",
     source="Lemma 29",
-    **{**SEARCHED, "budget": Budget(samples=256, restarts=2, steps=30, batch=128)},
+    budget=Budget(samples=256, restarts=2, steps=30, batch=128),
 )
 
 
@@ -195,7 +194,7 @@ def _value(i, size):
     return Sides(lhs=vector_norm(value), rhs={"printed": reach, "control": bare})
 
 
-VALUE = Statement(
+VALUE = searched(
     id="qstr.lem30.value",
     label="Lemma 30 (C.13)",
     formula="|x_L| <= prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|",
@@ -216,7 +215,6 @@ VALUE = Statement(
     control="half of each bias",
     sizes=({"k": 2},),
     source="Lemma 30, (C.13)",
-    **SEARCHED,
 )
 
 

@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-from typing import Any
 
 import jax
 import numpy as np
@@ -20,15 +19,11 @@ from jaxbounds.qstr.code_rnn import (
     number_rnn_lipschitz,
     read_token,
 )
-from jaxbounds.qstr.statements.common import CASES_ON_HOST, SEARCHED_ON_HOST
+from jaxbounds.qstr.statements.common import cases_on_host, searched_on_host
 
 BITS = 3
 """Bits that a code stores of each token; a larger number makes the levels finer."""
-ON_CODES: dict[str, Any] = {
-    "sizes": tuple({"N": N} for N in (2, 3, 4, 5)),
-    "cases": lambda size: {"seed": np.arange(4)},
-    **CASES_ON_HOST,
-}
+CODE_SIZES = tuple({"N": N} for N in (2, 3, 4, 5))
 
 
 @functools.lru_cache
@@ -67,7 +62,7 @@ def _norm_growth(i, size):
 
 
 _PROPOSITIONS_8_35 = "Proposition 8, Section 5.2; Proposition 35, Appendix C.3"
-PROPOSITION_8 = Statement(
+PROPOSITION_8 = cases_on_host(
     id="qstr.prop8",
     label="Propositions 8 and 35 (second bound)",
     formula="|U|_op^2 >= Omega(N/(L^2 log(1 + dh)))",
@@ -113,7 +108,8 @@ PROPOSITION_8 = Statement(
     "most the quantiser's mse, since x_i is read directly. d = 1; both directions store their "
     "tokens; the risk is the mean squared error of the levels, see qstr.prop8.constants",
     source="Propositions 8 and 35, Lemma 41",
-    **ON_CODES,
+    sizes=CODE_SIZES,
+    cases=lambda size: {"seed": np.arange(4)},
 )
 
 
@@ -128,7 +124,7 @@ def _widths(i, size):
     return Sides.pairs({"printed": (k, bound(L)), "control": (k, bound(L) ** 2)})
 
 
-WIDTH = Statement(
+WIDTH = cases_on_host(
     id="qstr.prop8.width",
     label="Propositions 8 and 35 (first bound)",
     formula="dh >= Omega(N/log(1 + L^2|U|_op^2))",
@@ -153,7 +149,6 @@ WIDTH = Statement(
     sizes=({},),
     assumptions="as in qstr.prop8; 60 tokens of 3 bits, L from the distance of two states",
     source="Propositions 8 and 35",
-    **CASES_ON_HOST,
 )
 
 
@@ -248,7 +243,7 @@ def _constants(i, size):
     )
 
 
-CONSTANTS = Statement(
+CONSTANTS = searched_on_host(
     id="qstr.prop8.constants",
     label="Propositions 8 and 35 (constants)",
     formula="|U|_F^2 >= c N/L^2 with c = b spread^2/(4 pi), and dh >= b log(2) N/log(1 + L^2|U|^2)",
@@ -265,7 +260,7 @@ CONSTANTS = Statement(
         read_token,
         number_rnn_lipschitz,
     ),
-    sizes=ON_CODES["sizes"][:3],
+    sizes=CODE_SIZES[:3],
     cases=_coded_tokens,
     evaluate=_constants,
     forms=(
@@ -289,7 +284,7 @@ CONSTANTS = Statement(
     ),
     control="half the operator norm in place of |U|_F",
     source="library: the constants of Propositions 8 and 35 on the random-code RNN of b bits",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=8, restarts=4, steps=8)},
+    budget=Budget(samples=8, restarts=4, steps=8),
 )
 
 

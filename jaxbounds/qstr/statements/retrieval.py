@@ -1,7 +1,6 @@
 """Statements about Lemma 11: the attention that retrieves the relevant tokens."""
 
 import math
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -11,13 +10,13 @@ from jaxbounds.numerics.norms import entrywise_norm, frobenius_norm, vector_norm
 from jaxbounds.qstr import data, retrieval
 from jaxbounds.qstr.encodings import coherence
 from jaxbounds.qstr.links import TwoLayer
-from jaxbounds.qstr.statements.common import SEARCHED, encodings, positions, reals
+from jaxbounds.qstr.statements.common import encodings, positions, reals, searched
 from jaxbounds.qstr.transformer import SparseTransformer
 
 _EPS = 1e-2
 """Squared error allowed to attention, in label variances; a larger value makes alpha smaller."""
-ON_NETWORKS: dict[str, Any] = {"sizes": ({"N": 8, "d": 3, "q": 2, "de": 12},)}
-ON_SPARSITIES: dict[str, Any] = {"sizes": tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))}
+NETWORKS = ({"N": 8, "d": 3, "q": 2, "de": 12},)
+SPARSITIES = tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))
 
 
 def _accuracy(i, size):
@@ -41,7 +40,7 @@ def _accuracy(i, size):
     )
 
 
-ACCURACY = Statement(
+ACCURACY = searched(
     id="qstr.lem11",
     label="Lemma 11",
     formula="sup |g(x_{t_i}) - yhat_i| <= 2 sqrt(eps), "
@@ -68,8 +67,8 @@ ACCURACY = Statement(
     control="alpha / 2: the factor 2 forgotten",
     assumptions="r_x the largest |x_j| rather than sqrt(3 C_x e d log(nN)); eps_2NN = 0.01",
     source="Lemma 11, Appendix A.1",
-    **ON_SPARSITIES,
-    **{**SEARCHED, "budget": Budget(samples=128, restarts=2, steps=30, batch=128)},
+    sizes=SPARSITIES,
+    budget=Budget(samples=128, restarts=2, steps=30, batch=128),
 )
 
 
@@ -107,7 +106,7 @@ THREE_TOKENS = Domain(
     slack=1e-9,
 )
 
-RETRIEVAL_TAIL = Statement(
+RETRIEVAL_TAIL = searched(
     id="qstr.lem11.tail",
     label="Lemma 11 (softmax tail)",
     formula="|retrieved - wanted| <= 2 sqrt(q) r_x N exp(-alpha d / (2q))",
@@ -145,8 +144,8 @@ RETRIEVAL_TAIL = Statement(
     ),
     control="half the coherence",
     source="Lemma 11, proof; (A.2)",
-    **ON_NETWORKS,
-    **{**SEARCHED, "budget": Budget(samples=128, restarts=6, steps=80, batch=128)},
+    sizes=NETWORKS,
+    budget=Budget(samples=128, restarts=6, steps=80, batch=128),
 )
 
 

@@ -6,16 +6,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import relu_networks, rnn_construction
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.construction import (
-    ON_SIMPLE,
     RADIUS,
-    SEARCHED_PROMPTS,
+    SIMPLE,
     SIZES,
+    searched_prompts,
     tokens_of,
 )
 
@@ -59,7 +60,7 @@ def _states(i, size):
     return Sides(lhs=lhs, rhs=rhs)
 
 
-STATES = Statement(
+STATES = searched_prompts(
     id="qstr.cor27",
     label="Corollary 27",
     formula="h->_i(l) = 0 if t_l >= i, |h->_i(l) - x_{t_l}| <= eps if t_l < i; the mirror image",
@@ -85,7 +86,7 @@ STATES = Statement(
     ),
     control="states that include token i",
     source="Corollary 27",
-    **{**ON_SIMPLE, **SEARCHED_PROMPTS},
+    sizes=SIMPLE,
 )
 
 
@@ -143,7 +144,7 @@ def _within(eps, sizes):
         given = {**sizes, "knots": knots, "coherence": mu}
         if mu < 0.75 and rnn_construction.interpolated_error(**given) <= eps:
             return rnn_construction.interpolated_transition(**given)
-    raise ValueError(f"eps={eps} needs more than 1023 knots. Try a larger eps")
+    raise Refused(f"eps={eps} needs more than 1023 knots. Try a larger eps")
 
 
 def _rnn(i, size):
@@ -178,7 +179,7 @@ def _rnn(i, size):
     )
 
 
-RNN = Statement(
+RNN = searched_prompts(
     id="qstr.prop28",
     label="Proposition 28 (C.11)",
     formula="sup_i |g(x_t) - yhat_i|^2 <= 4 eps_2NN on simple-qSTR, r_h >= sqrt(q) r_x + ..",
@@ -213,7 +214,7 @@ RNN = Statement(
     control="tokens one place off",
     assumptions="hypercube encodings of coherence <= 1/2; eps_2NN = 0.01; norms: qstr.prop26.norms",
     source="Proposition 28",
-    **{**ON_SIMPLE, **SEARCHED_PROMPTS},
+    sizes=SIMPLE,
 )
 
 STATEMENTS = (STATES, NORMS, RNN)

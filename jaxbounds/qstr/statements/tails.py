@@ -5,10 +5,10 @@ import math
 import numpy as np
 import scipy
 
-from jaxbounds.claims.statements import Counterexample, Form, Sides, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Sides
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.qstr import bounds
-from jaxbounds.qstr.statements.common import CASES_ON_HOST
+from jaxbounds.qstr.statements.common import cases_on_host
 
 
 def _radius_cases(size):
@@ -46,7 +46,7 @@ def _radius(i, size):
     )
 
 
-TOKEN_TAIL = Statement(
+TOKEN_TAIL = cases_on_host(
     id="qstr.lem12",
     label="Lemma 12",
     formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d))",
@@ -75,7 +75,6 @@ TOKEN_TAIL = Statement(
     sizes=({"n": 1, "N": 4, "d": 2}, {"n": 10, "N": 10, "d": 5}),
     assumptions="C_x = 1; r^2 >= C_x e d, below which the bound exceeds 1 for nN >= 2",
     source="Lemma 12",
-    **CASES_ON_HOST,
 )
 
 
@@ -117,7 +116,7 @@ def _meets_lemma_12(i, size):
     }
 
 
-SMALL_RADIUS = Statement(
+SMALL_RADIUS = cases_on_host(
     id="qstr.lem12.small",
     label="Lemma 12 (any r > 0)",
     formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, n = N = 1 too",
@@ -155,7 +154,6 @@ SMALL_RADIUS = Statement(
     sizes=({"n": 1, "N": 1, "d": 3}, {"n": 1, "N": 2, "d": 3}),
     assumptions="the law of one token with the largest tail at r; r in units of sqrt(d), C_x = 1",
     source="Lemma 12; used at nN = 1 in Lemma 34",
-    **CASES_ON_HOST,
 )
 
 

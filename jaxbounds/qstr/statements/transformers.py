@@ -6,10 +6,10 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Form, Sides, stacked
 from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, excess, rnn_bounds
-from jaxbounds.qstr.statements.common import SEARCHED, SEARCHED_ON_HOST, reals, zeros
+from jaxbounds.qstr.statements.common import reals, searched, searched_on_host, zeros
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 from jaxbounds.qstr.transformer import SparseTransformer, attention
 
@@ -36,7 +36,7 @@ def _attention_lipschitz(i, size):
     )
 
 
-ATTENTION_LIPSCHITZ = Statement(
+ATTENTION_LIPSCHITZ = searched(
     id="qstr.lem15",
     label="Lemma 15 (proof)",
     formula="sup |f(p; Th) - f(p; Th')| <= 2 r_z^2 sup_j |(Th - Th')^T z_j|",
@@ -64,7 +64,6 @@ ATTENTION_LIPSCHITZ = Statement(
     control="factor 1/10",
     sizes=({"N": 4, "De": 3, "H": 2},),
     source="Lemma 15; [EGKZ22, Corollary A.7]",
-    **SEARCHED,
 )
 
 
@@ -92,7 +91,7 @@ def _prediction(i, size):
 
 
 _ALIGNED = "one unit, all tokens equal and aligned with its weights"
-PREDICTION = Statement(
+PREDICTION = searched(
     id="qstr.lem20.value",
     label="Lemma 20 (size of a prediction)",
     formula="|yhat_i| <= |a| (|W|_F sqrt(H) max|z_l| + |b|)",
@@ -113,7 +112,6 @@ PREDICTION = Statement(
     control="sqrt(H) dropped",
     sizes=({"N": 3, "De": 3, "H": 4, "m": 2},),
     source="Lemma 20, proof",
-    **SEARCHED,
 )
 
 
@@ -165,7 +163,7 @@ def _assembly(i, size):
     )
 
 
-ASSEMBLY = Statement(
+ASSEMBLY = searched_on_host(
     id="qstr.prop17.assembly",
     label="Lemmas 16, 20 and 32, Proposition 17, Theorems 9 and 10 (how they follow)",
     formula="Lemma 16 at eps/(L_f r_z^2) gives Proposition 17, and that at eps = 1 Theorem 10",
@@ -219,7 +217,6 @@ ASSEMBLY = Statement(
     control="Proposition 17 without its attention part",
     sizes=({},),
     source="Lemmas 13, 15, 16, 20, 31, 32, Proposition 17, Theorems 9 and 10",
-    **SEARCHED_ON_HOST,
 )
 
 STATEMENTS = (ATTENTION_LIPSCHITZ, PREDICTION, ASSEMBLY)

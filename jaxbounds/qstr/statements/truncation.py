@@ -9,9 +9,9 @@ import numpy as np
 import scipy
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Budget, Form, Sides, stacked
 from jaxbounds.qstr import covers, data, excess
-from jaxbounds.qstr.statements.common import SEARCHED_ON_HOST, gauss_hermite
+from jaxbounds.qstr.statements.common import gauss_hermite, searched_on_host
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 _PAIR = {"H": 1, "De": 5, "m": 2}
@@ -87,7 +87,7 @@ def _truncated(i, size):
     )
 
 
-TRUNCATION = Statement(
+TRUNCATION = searched_on_host(
     id="qstr.lem20",
     label="Lemmas 20 and 34",
     formula="R - R_tau <= sqrt 2 (|y|_4 + |yhat|_4)^2 exp(-tail/2), tau = (r_a R_w s + B)^2",
@@ -120,7 +120,7 @@ TRUNCATION = Statement(
     assumptions="one head, d = 1, N = 2, y = x_2, expectations by Gauss-Hermite quadrature; up to "
     "1097 tokens of at most six dimensions for the second and the last",
     source="Lemmas 20 and 34",
-    **{**SEARCHED_ON_HOST, "budget": Budget(samples=24, restarts=6, steps=40)},
+    budget=Budget(samples=24, restarts=6, steps=40),
 )
 
 STATEMENTS = (TRUNCATION,)

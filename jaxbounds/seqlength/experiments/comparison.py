@@ -10,6 +10,7 @@ from jaxtyping import Array
 from jaxbounds.experiments.controls import scaled, turned, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.settings import default_settings
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.seqlength.comparisons import (
     BOUNDS,
     Setting,
@@ -49,12 +50,12 @@ class Comparison:
         """Refuse lines that have fewer than two values or do not increase.
 
         Raises:
-            ValueError: naming the line.
+            Refused: naming the line.
         """
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
             if len(line) < 2 or list(line) != sorted(set(line)) or not line[0] > 0:
-                raise ValueError(
+                raise Refused(
                     f"{name}={line}, expected at least two positive increasing values. Try to sort"
                     " them"
                 )

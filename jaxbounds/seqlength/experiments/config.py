@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from jaxbounds.experiments.experiment import refuse_unless_increasing, refuse_unless_positive
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.seqlength.majority_model import sigmoid_loss, softmax_loss
 from jaxbounds.seqlength.sparse_majority import Embedding
 
@@ -68,10 +69,10 @@ class SparseMajority:
         """Refuse settings that are impossible.
 
         Raises:
-            ValueError: naming the setting.
+            Refused: naming the setting.
         """
         if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
-            raise ValueError(
+            raise Refused(
                 f"loss={self.loss!r} and rule={self.rule!r}, expected loss 'sigmoid' or"
                 " 'softmax' and rule 'adam' or 'momentum'. Try loss='sigmoid'"
             )

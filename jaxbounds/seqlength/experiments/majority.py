@@ -96,7 +96,7 @@ def run(
         resume: continue from the folder's checkpoints instead of clearing them.
 
     Raises:
-        ValueError: if a length does not exceed the hidden set, or the folder to resume from is
+        Refused: if a length does not exceed the hidden set, or the folder to resume from is
             damaged or has another configuration or key.
     """
     folder = None if folder is None else locate(folder)

@@ -208,7 +208,7 @@ def train_length(
         resume: continue from the folder's checkpoints instead of clearing them.
 
     Raises:
-        ValueError: if the hidden set does not fit T, the folder to resume from is damaged or has
+        Refused: if the hidden set does not fit T, the folder to resume from is damaged or has
             another configuration or key, or the program needs too much memory.
     """
     shown = f"validation loss at T = {T}"

@@ -42,11 +42,14 @@ from jaxbounds.seqlength.statements.packings import (
     signs,
 )
 
-ON_PACKINGS: dict[str, Any] = {
-    **draw.ON_HOST_WANDERED,
-    "budget": Budget(samples=1, restarts=4, steps=20),
-    "sizes": ({"L": 1},),
-}
+on_packings = functools.partial(
+    Statement,
+    kind="inequality",
+    host=True,
+    search="random",
+    budget=Budget(samples=1, restarts=4, steps=20),
+    sizes=({"L": 1},),
+)
 
 
 def meets(
@@ -122,14 +125,13 @@ def _halves(d: int, **changed: float) -> dict[str, Any]:
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 
 
-COROLLARY_F_0_2 = Statement(
+COROLLARY_F_0_2 = on_packings(
     id="seqlength.corf.0.2.packing",
     label="Corollary F.0.2, as a number",
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
     formula="(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1, with"
     " B^2 ln(dk) in gamma and eta",
-    **ON_PACKINGS,
     cases=lambda size: draw.stacked(
         [_halves(d) for d in (1000, 10**5, 10**6)]
         # B_x hardly more than such a d needs.

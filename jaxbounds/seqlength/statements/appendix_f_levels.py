@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_3
 from jaxbounds.seqlength.model import block
@@ -21,7 +21,7 @@ from jaxbounds.seqlength.multi_layer import (
     theorem_4_2,
 )
 from jaxbounds.seqlength.statements import instances as draw
-from jaxbounds.seqlength.statements.appendix_f import ON_PACKINGS, meets
+from jaxbounds.seqlength.statements.appendix_f import meets, on_packings
 from jaxbounds.seqlength.statements.packings import (
     corrected_size,
     derived_size,
@@ -91,7 +91,7 @@ _REFUTED = functools.partial(Counterexample, meets=_meets_F_0_1)
 LEVELS = {"d": 1000, "B_x": 3e9, "M": 1e13, "t": 0.0, "epsilon": 0.93}
 FAR = LEVELS | {"B_x": 1e63, "M": 1e120}
 
-COROLLARY_F_0_1 = Statement(
+COROLLARY_F_0_1 = on_packings(
     id="seqlength.corf.0.1.packing",
     label="Corollary F.0.1, as a number",
     tex=r"(d - 3) \ln M \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
@@ -99,7 +99,6 @@ COROLLARY_F_0_1 = Statement(
     r"\frac{B_x^2}{d}",
     formula="(d - 3) ln M <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1 and M"
     " levels, of the order B_x^2 / d, with d B^2 ln(2k + 1) in gamma and eta",
-    **ON_PACKINGS,
     cases=lambda size: draw.stacked(
         [LEVELS, FAR, LEVELS | {"d": 10**5, "B_x": 3e10}]
         + [LEVELS | {"B_x": 3e5, "M": 1e5, "t": t} for t in (-0.99, 0.5)]

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Reals
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.perturbation import softmax_distance
@@ -37,13 +37,12 @@ def _softmax(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_C_1 = Statement(
+LEMMA_C_1 = draw.gradient_search(
     id="seqlength.lemmac.1",
     label="Lemma C.1",
     tex=r"\| \mathrm{softmax}(\theta_1) - \mathrm{softmax}(\theta_2) \|_1 \le 2 \|\theta_1 - "
     r"\theta_2\|_\infty",
     formula="||softmax(theta_1) - softmax(theta_2)||_1 <= 2 ||theta_1 - theta_2||_infinity",
-    **draw.CLIMBED,
     over={"theta": Reals("p"), "step": Reals("p")},
     cases=_two_blocks,
     project=lambda i, size: {
@@ -115,13 +114,13 @@ def _attention_step(instance: Instance, size: Size) -> Sides:
 
 CHAIN = "Appendix C, the chain of norms before 'the log covering number of S'"
 
-ATTENTION_STEP = Statement(
+ATTENTION_STEP = draw.gradient_search(
     id="seqlength.appc.cover",
     label="Appendix C, the cover of the attention class",
     tex=r"\left| e_j^\top X^\top \left( \mathrm{softmax}(X W x) - \mathrm{softmax}(X \hat{W} "
     r"x) \right) \right| \le 2 B_x^2 \left\| (W - \hat{W}) x \right\|_2",
     formula="|e_j^T X^T (softmax(X W x) - softmax(X W_hat x))| <= 2 B_x^2 ||(W - W_hat) x||_2",
-    **draw.CLIMBED | {"budget": Budget(samples=64, restarts=4, steps=30, batch=64)},
+    budget=Budget(samples=64, restarts=4, steps=30, batch=64),
     over={"X": Reals(("T", "d"))} | dict.fromkeys(("W", "step"), Reals(("d", "d"))),
     cases=_two_tokens,
     project=lambda i, size: {**i, "step": i["step"] * jnp.maximum(1.0, 2e-3 / _scores_step(i))},

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Reals
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.norms import max_row_norm, vector_norm
 from jaxbounds.seqlength.model import attend_from
 from jaxbounds.seqlength.norms import column_norm, row_norm
@@ -43,14 +43,13 @@ def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
             == v.shape}  # fmt: skip
 
 
-NORMS = Statement(
+NORMS = draw.inequality(
     id="seqlength.appc.norms",
     label="Appendix C, ||Pv|| and ||X||_{2->inf}",
     tex=r"\|P v\|_2 \le \|P\|_{2,\infty} \|v\|_1, \quad \|X\|_{2 \to \infty} = "
     r"\|X^\top\|_{2,\infty}",
     formula="||Pv||_2 <= ||P||_{2,inf} ||v||_1, and ||Xu||_inf <= ||X^T||_{2,inf} ||u||_2,"
     " attained",
-    **draw.INEQUALITY,
     over={"P": Reals(("d", "T")), "v": Reals("T"), "u": Reals("d")},
     cases=_longest,
     evaluate=_norms,
@@ -113,12 +112,11 @@ def _range(instance: Instance, size: Size) -> Sides:
     )
 
 
-RANGE = Statement(
+RANGE = draw.inequality(
     id="seqlength.appc.range",
     label="Appendix C, the largest value",
     tex=r"\left| s \, e_j^\top X^\top \mathrm{softmax}(X W x) \right| \le B_x",
     formula="|s e_j^T X^T softmax(X W x)| <= B_x, ||x||_2 <= B_x for all tokens",
-    **draw.INEQUALITY,
     over={"X": Reals(("T", "d")), "W": Reals(("d", "d"))},
     cases=_equal_tokens,
     evaluate=_range,

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Matrices, Reals
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.norms import max_row_norm, project_rows
 from jaxbounds.seqlength import perturbation
 from jaxbounds.seqlength.model import Activation, block
@@ -137,7 +137,7 @@ def _lemma_e_2(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_E_2 = Statement(
+LEMMA_E_2 = draw.inequality(
     id="seqlength.lemmae.2",
     label="Lemma E.2, i >= 2",
     tex=r"\|\Delta g^{(i+1)\top}\|_{2,\infty} \le \|\Delta W_c^{(i)\top} "
@@ -147,7 +147,7 @@ LEMMA_E_2 = Statement(
     r"\hat{g}^{(i)\top}\|_{2,\infty}",
     formula="||d g^(i+1)|| <= ||dW_c^T ..|| + L B_c B_v (1 + 4 B_QK) ||d g^(i)||"
     " + 2 L B_c B_v ||dW_QK^T ..|| + L B_c ||dW_v^T ..||",
-    **draw.INEQUALITY | {"budget": draw.MANY},
+    budget=draw.MANY,
     over=dict.fromkeys(("g", "ghat"), Matrices(("T", "d"), norm="rows")),
     sample=_block_sample,
     cases=_block_cases,
@@ -210,7 +210,7 @@ def _first_block(instance: Instance, size: Size) -> Sides:
     )
 
 
-FIRST_BLOCK = Statement(
+FIRST_BLOCK = draw.inequality(
     id="seqlength.lemmae.2.first",
     label="Lemma E.2, i = 1",
     tex=r"\|\Delta g^{(2)\top}\|_{2,\infty} \le \|\Delta W_c^{(1)\top} "
@@ -218,7 +218,7 @@ FIRST_BLOCK = Statement(
     r"W_{QK}^{(1)\top} X^\top\|_{2,\infty} + L_\sigma B_{c2} \|\Delta W_v^{(1)\top} "
     r"X^\top\|_{2,\infty}, \quad \|x_t\|_2 \le B_x",
     formula="the same for g^(1) = X with tokens of norm up to B_x",
-    **draw.INEQUALITY | {"budget": draw.MANY},
+    budget=draw.MANY,
     sample=_first_sample,
     cases=_first_cases,
     hypotheses=lambda i, size: moved_enough(i["layer"], i["moved"]),
@@ -258,13 +258,12 @@ def _along(size: Size) -> Instance:
     return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}
 
 
-LEMMA_E_3 = Statement(
+LEMMA_E_3 = draw.inequality(
     id="seqlength.lemmae.3",
     label="Lemma E.3",
     tex=r"|w^\top g - \hat{w}^\top \hat{g}| \le \|w\| \|g - \hat{g}\| + |(w - \hat{w})^\top "
     r"\hat{g}|",
     formula="|w.g - what.ghat| <= ||w|| ||g - ghat|| + |(w - what).ghat|",
-    **draw.INEQUALITY,
     over=dict.fromkeys(("w", "what", "g", "ghat"), Reals("d")),
     cases=_along,
     evaluate=_lemma_e_3,

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.seqlength.certificate import (
     generalization_bound,
     generalization_certificate,
@@ -27,7 +27,11 @@ from jaxbounds.seqlength.network_bound import (
     token_norms,
     with_readout,
 )
-from jaxbounds.seqlength.statements.instances import ON_HOST_WANDERED, SAME_ON_HOST, numbers
+from jaxbounds.seqlength.statements.instances import (
+    identity_on_host,
+    numbers,
+    random_search_on_host,
+)
 
 READOUT = np.array([1.0, -1.0])
 
@@ -71,13 +75,12 @@ def _norms_by_hand(instance: Instance, size: Size) -> Sides:
     return Sides(np.array(found), {"derived": np.array(expected), "control": np.sort(expected)})
 
 
-NORMS = Statement(
+NORMS = identity_on_host(
     id="seqlength.certificate.norms",
     label="the norms of a network",
     tex=r"\|W_{QK}\|_{q,p}, \ \|W_v\|_{q,p}, \ \|W\|_{q,p} \ \text{of dense layers}, \ \max_t "
     r"\|x_t\|",
     formula="of W_QK, of its image of a constant [CLS] token, W_v, dense layers, biases, tokens",
-    **SAME_ON_HOST,
     cases=lambda size: {"scale": np.geomspace(0.1, 10.0, 10)},
     evaluate=_norms_by_hand,
     judges=(map_norms, norm_product, token_norms, extract_norms, matrix_norms, with_readout),
@@ -104,13 +107,13 @@ def _network_bound(instance: Instance, size: Size) -> Sides:
     return Sides(lower, {"derived": bound, "control": bound / 10.0})
 
 
-NETWORK = Statement(
+NETWORK = random_search_on_host(
     id="seqlength.certificate.complexity",
     label="the complexity of a network's class",
     tex=r"\frac{1}{m} \mathbb{E} \max_{f} \sum_{i=1}^m \sigma_i f(x_i) \le \text{the peeled "
     r"bound}",
     formula="E max over 16 networks of sum sigma_i f(x_i) / m <= the peeling, layer by layer",
-    **ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=2, steps=6)},
+    budget=Budget(samples=1, restarts=2, steps=6),
     cases=lambda size: {
         "scale": np.array([0.1, 1.0, 2.0, 0.5, 0.3, 1.0, 5.0, 0.1, 1e-3, 0.1]),
         "m": np.array([64, 4096, 1024, 1, 16, 256, 100, 4, 4096, 16]),
@@ -178,13 +181,13 @@ def _certified(scale: float, m: int) -> Sides:
     )
 
 
-CERTIFICATE = Statement(
+CERTIFICATE = random_search_on_host(
     id="seqlength.certificate",
     label="the certificate of a trained network",
     tex=r"|L_D - L_S| \le 2 \, \mathrm{Rad}_m + 3 c \sqrt{\frac{2 \ln(3 / \delta')}{m}}, "
     r"\quad \delta' = \frac{\delta}{\prod (j + 1)(j + 2)}",
     formula="|L_D - L_S| <= 2 Rad + the tail at delta / prod (j + 1)(j + 2), norms up to 2^j",
-    **ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=1, steps=2)},
+    budget=Budget(samples=1, restarts=1, steps=2),
     project=lambda i, size: {**i, "scale": np.clip(np.abs(i["scale"]), 0.05, 4.0)},
     cases=lambda size: {
         "scale": np.array([0.5, 0.25, 0.3, 1.0, 2.0, 0.1, 0.7, 0.5, 0.2, 1.5]),

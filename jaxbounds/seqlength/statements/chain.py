@@ -1,5 +1,6 @@
 """Appendix E: the unrolled chain of perturbations, and the cover of the whole network."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,17 +85,19 @@ def _network_cases(size: Size) -> Instance:
     return draw.stacked(rows)
 
 
-ON_NETWORKS: dict[str, Any] = {
-    **draw.INEQUALITY,
-    "sample": _network_sample,
-    "cases": _network_cases,
-    "hypotheses": lambda i, size: {
+on_networks = functools.partial(
+    Statement,
+    kind="inequality",
+    search="none",
+    budget=draw.MANY,
+    sample=_network_sample,
+    cases=_network_cases,
+    hypotheses=lambda i, size: {
         **moved_enough({**i["layers"], "w": i["w"]}, {**i["moved"], "w": i["what"]}),
         "||w|| <= B_w = 1": jnp.linalg.norm(jnp.stack([i["w"], i["what"]]), axis=1) <= 1 + 1e-12,
     },
-    "sizes": ({"L": 1, "T": 2, "d": 2, "k": 2}, {"L": 2, "T": 2, "d": 2, "k": 2}),
-    "budget": draw.MANY,
-}
+    sizes=({"L": 1, "T": 2, "d": 2, "k": 2}, {"L": 2, "T": 2, "d": 2, "k": 2}),
+)
 
 _ALONG = "only w moves, or the last W_c, along the output"
 _ONLY_W = "only w moves, along an output of norm 1"
@@ -148,7 +151,7 @@ def _chain(instance: Instance, size: Size) -> Sides:
     )
 
 
-CHAIN = Statement(
+CHAIN = on_networks(
     id="seqlength.appe.chain",
     label="Appendix E, the unrolled chain",
     tex=r"|g_{\mathrm{scalar}} - \hat{g}_{\mathrm{scalar}}| \le \epsilon_w + B_w \sum_{i=1}^L "
@@ -157,7 +160,6 @@ CHAIN = Statement(
     r"\epsilon_{QK}^{(i)} \right)",
     formula="|g_scalar - ghat_scalar| <= eps_w + B_w sum_i alpha_i (eps_c + L B_c eps_v"
     " + 2 L B_c B_v eps_QK), the eps measured",
-    **ON_NETWORKS,
     evaluate=_chain,
     judges=(chain_perturbation,),
     forms=(
@@ -218,12 +220,11 @@ def _cover_of_network(instance: Instance, size: Size) -> Sides:
     )
 
 
-COVER = Statement(
+COVER = on_networks(
     id="seqlength.appe.cover",
     label="Theorem 4.2, the cover",
     tex=r"|g_{\mathrm{scalar}} - \hat{g}_{\mathrm{scalar}}| \le \sum_i \beta_i \epsilon_i",
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
-    **ON_NETWORKS,
     evaluate=_cover_of_network,
     judges=(terms_corrected, terms_derived, blocks, spectral_norms),
     forms=(
@@ -280,7 +281,7 @@ def _word_masking(instance: Instance, size: Size) -> Sides:
     )
 
 
-WORD_MASKING = Statement(
+WORD_MASKING = on_networks(
     id="seqlength.thm5.1.cover",
     label="Theorem 5.1 by covers",
     tex=r"|\ell(V g) - \ell(\hat{V} \hat{g})| \le 2 \max_s \|v_s - \hat{v}_s\| + 2 B_w \sum_i "
@@ -288,18 +289,14 @@ WORD_MASKING = Statement(
     r"\frac{C_i}{\epsilon_i^2}",
     formula="covers at eps_i of the rows of V and of the matrices cover the cross entropy at"
     " 2 sum_i beta_i eps_i; only the rows' cover counts K times",
-    **ON_NETWORKS
-    | {
-        "sample": _words_sample,
-        "cases": None,
-        "search": "random",
-        "budget": Budget(samples=128, restarts=2, steps=20, batch=64),
-        "sizes": ({"L": 2, "T": 2, "d": 2, "k": 2, "K": 3},),
-        "hypotheses": lambda i, size: {
-            **moved_enough({**i["layers"], "w": i["V"]}, {**i["moved"], "w": i["Vhat"]}),
-            "||v_s|| <= B_w = 1": jnp.linalg.norm(jnp.stack([i["V"], i["Vhat"]]), axis=2)
-            <= 1 + 1e-12,
-        },
+    sample=_words_sample,
+    cases=None,
+    search="random",
+    budget=Budget(samples=128, restarts=2, steps=20, batch=64),
+    sizes=({"L": 2, "T": 2, "d": 2, "k": 2, "K": 3},),
+    hypotheses=lambda i, size: {
+        **moved_enough({**i["layers"], "w": i["V"]}, {**i["moved"], "w": i["Vhat"]}),
+        "||v_s|| <= B_w = 1": jnp.linalg.norm(jnp.stack([i["V"], i["Vhat"]]), axis=2) <= 1 + 1e-12,
     },
     evaluate=_word_masking,
     judges=(terms_word_masking, terms_corrected, blocks),

@@ -1,7 +1,7 @@
 """Sections 2.3 and 2.4: Rademacher complexities, Dudley's integral."""
 
+import functools
 import itertools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,6 @@ from jaxbounds.seqlength.rademacher import (
 )
 from jaxbounds.seqlength.statements import instances as draw
 
-POINTS: dict[str, Any] = {"over": {"X": Reals(("m", "d"))}, "sizes": ({"m": 6, "d": 3},)}
-
 
 def _linear_rad(instance: Instance, size: Size) -> Sides:
     X, m = instance["X"], size["m"]
@@ -33,14 +31,14 @@ def _linear_rad(instance: Instance, size: Size) -> Sides:
     return Sides(exact, {"derived": vertices, "control": m * vertices})
 
 
-RADEMACHER = Statement(
+RADEMACHER = draw.identity(
     id="seqlength.sec2.3.linear",
     label="Section 2.3, Rademacher complexity of an l_1 ball",
     tex=r"\frac{1}{m} \mathbb{E}_\sigma \sup_{\|w\|_1 \le 1} \sum_{i=1}^m \sigma_i w^\top x_i "
     r"= \frac{1}{m} \mathbb{E}_\sigma \left\| \sum_{i=1}^m \sigma_i x_i \right\|_\infty",
     formula="Rad {w.x : ||w||_1 <= 1} = (1/m) E ||sum sigma_i x_i||_infinity = Rad of its vertices",
-    **draw.IDENTITY,
-    **POINTS,
+    over={"X": Reals(("m", "d"))},
+    sizes=({"m": 6, "d": 3},),
     evaluate=_linear_rad,
     judges=(linear_support, with_negation),
     forms=(Form(name="derived", note="a linear function is largest at a vertex"),),
@@ -99,7 +97,8 @@ MASSART = Statement(
     r"\max_j \|X_{:,j}\|_2 \frac{\sqrt{2 \ln(2d)}}{m}",
     formula="(1/m) E ||sum sigma_i x_i||_inf <= max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m",
     kind="inequality",
-    **POINTS,
+    over={"X": Reals(("m", "d"))},
+    sizes=({"m": 6, "d": 3},),
     evaluate=_massart,
     judges=(massart_linear, support_rademacher, sign_vectors),
     hypotheses=lambda i, size: {"X is not zero": jnp.max(jnp.abs(i["X"])) > 1e-6},
@@ -117,11 +116,15 @@ def _one_function(size: Size) -> Instance:
     return {"F": F}
 
 
-FINITE: dict[str, Any] = {
-    "over": {"F": Reals(("functions", "m"))},
-    "cases": _one_function,
-    "sizes": ({"functions": 3, "m": 5},),
-}
+on_functions = functools.partial(
+    Statement,
+    kind="inequality",
+    search="none",
+    budget=draw.FEW,
+    over={"F": Reals(("functions", "m"))},
+    cases=_one_function,
+    sizes=({"functions": 3, "m": 5},),
+)
 
 
 def _negation(instance: Instance, size: Size) -> Sides:
@@ -130,14 +133,12 @@ def _negation(instance: Instance, size: Size) -> Sides:
     return Sides(empirical_rademacher(with_negation(F)), {"printed": 2 * plain, "control": plain})
 
 
-NEGATION = Statement(
+NEGATION = on_functions(
     id="seqlength.appc.negation",
     label="Appendix C, Rad(F u -F) <= 2 Rad(F)",
     tex=r"\mathrm{Rad}_m(\mathcal{F} \cup -\mathcal{F}, S) \le 2 \, "
     r"\mathrm{Rad}_m(\mathcal{F}, S), \quad 0 \in \mathcal{F}",
     formula="Rad(F with -F) <= 2 Rad(F) where 0 is in F",
-    **draw.INEQUALITY,
-    **FINITE,
     evaluate=_negation,
     judges=(with_negation, empirical_rademacher),
     forms=(
@@ -160,14 +161,12 @@ def _contraction(instance: Instance, size: Size) -> Sides:
     return Sides.pairs({"derived": (over, plain), "control": (doubled, plain)})
 
 
-CONTRACTION = Statement(
+CONTRACTION = on_functions(
     id="seqlength.appc.contraction",
     label="Appendix C, contraction",
     tex=r"\mathrm{Rad}_m(\sigma \circ \mathcal{F}, S) \le L_\sigma "
     r"\mathrm{Rad}_m(\mathcal{F}, S)",
     formula="Rad(sigma o F) <= L_sigma Rad(F), sigma = relu, tanh",
-    **draw.INEQUALITY,
-    **FINITE,
     evaluate=_contraction,
     judges=(empirical_rademacher,),
     assumptions="sigma = relu and tanh alone (L_sigma = 1), finite classes of three functions at"
@@ -220,14 +219,14 @@ def _dudley_cases(size: Size) -> Instance:
     return draw.stacked(rows)
 
 
-DUDLEY = Statement(
+DUDLEY = draw.random_search_on_host(
     id="seqlength.sec2.4.dudley",
     label="Section 2.4, Dudley's integral",
     tex=r"\mathrm{Rad}_m(\mathcal{F}, S) \le c \inf_{\delta \ge 0} \left( \delta + "
     r"\int_\delta^B \sqrt{\frac{\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, m)}{m}} \, "
     r"d\epsilon \right)",
     formula="Rad <= c inf_delta (delta + int_delta^B sqrt(ln N(eps) / m) d eps), exact N(eps)",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=2, steps=3)},
+    budget=Budget(samples=1, restarts=2, steps=3),
     cases=_dudley_cases,
     evaluate=_dudley,
     judges=(

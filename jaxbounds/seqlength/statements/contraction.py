@@ -13,7 +13,7 @@ import scipy
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.seqlength.masking import theorem_5_1_leading
 from jaxbounds.seqlength.statements import instances as draw
 from jaxbounds.seqlength.vector_contraction import (
@@ -143,14 +143,14 @@ def _links(instance: Instance, size: Size) -> Sides:
     )
 
 
-LINKS = Statement(
+LINKS = draw.random_search_on_host(
     id="seqlength.thm5.1.links",
     label="Theorem 5.1, the links of its contraction",
     tex=r"n \le \frac{4 m R^2}{g^2}, \qquad |M| < 2 \left( n (b - 1)(b - 2) \right)^r, \quad 2^r > "
     r"\sum_{i=1}^d \binom{n}{i} (b - 2)^i",
     formula="n points shattered with margin g > R: n <= 4 m R^2 / g^2; 2-separated functions to b"
     " levels: |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > sum_{i <= d} C(n,i) (b-2)^i",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=4, steps=15)},
+    budget=Budget(samples=16, restarts=4, steps=15),
     over={"F": Box(-1, 1, ("2**points", "points")), "over": Box(1.001, 5)},
     sample=_class,
     cases=_cubes,
@@ -188,7 +188,7 @@ def _constant_functions(instance: Instance, size: Size) -> Sides:
     )
 
 
-WITH_CONSTANTS = Statement(
+WITH_CONSTANTS = draw.random_search_on_host(
     id="seqlength.thm5.1.constants",
     label="Theorem 5.1 with constants",
     tex=r"\mathrm{Rad}_m(\ell \circ \mathcal{H}) \le \min\left( 2 K \max_s R_s, \ "
@@ -196,7 +196,7 @@ WITH_CONSTANTS = Statement(
     r"\, d\epsilon \right)",
     formula="Rad(CE o H) <= 2 K max_s R_s, and <= Dudley of K ln N(eps / 2), ln N from R_s as in"
     " `vector_contraction`",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=4, steps=7)},
+    budget=Budget(samples=16, restarts=4, steps=7),
     over={"K": Integers(2, 40), "B": Box(0.001, 5)},
     sample=lambda key, size: {"m": 2 * draw.log_uniform(key, 0.0, 14.7).astype(int)},
     cases=draw.grid(m=(2, 10**6, 10**15), K=(3, 30), B=(0.1, 1.0)),

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.sets import Box, Integers, Set
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
 from jaxbounds.seqlength.single_layer import (
     alpha_4_1_1,
@@ -18,10 +18,12 @@ from jaxbounds.seqlength.single_layer import (
 )
 from jaxbounds.seqlength.statements import instances as draw
 
-PARAMETERS: dict[str, Any] = {
-    "over": {"B": Box(0.1, 10), "B_x": Box(0.3, 3), "B_QK": Box(0.1, 3)}
-    | {"m": Box(1e4, 1e8), "d": Integers(2, 300)},
-    "sizes": ({},),
+PARAMETERS: dict[str, Set] = {
+    "B": Box(0.1, 10),
+    "B_x": Box(0.3, 3),
+    "B_QK": Box(0.1, 3),
+    "m": Box(1e4, 1e8),
+    "d": Integers(2, 300),
 }
 
 
@@ -53,7 +55,7 @@ def _informative(instance: Instance, size: Size) -> dict[str, Any]:
     return {"m > d, so m > ln(2d)": m > d, "informative (E5)": b < B - a * B}
 
 
-COROLLARY_4_1_1 = Statement(
+COROLLARY_4_1_1 = draw.random_search_on_host(
     id="seqlength.cor4.1.1",
     label="Corollary 4.1.1",
     tex=r"O\left( B \left( \frac{B_x^3 \alpha}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m}}{B_x^2 "
@@ -61,8 +63,9 @@ COROLLARY_4_1_1 = Statement(
     r"B_{W_{QK}} \sqrt{2 \ln(2 d^2 + 1)}",
     formula="Theorem 4.1 at C = B_x^2 B_QK^2 ln(2 d^2 + 1) is O(the same with alpha / (2 B_x)"
     " for sqrt C), alpha = B_QK sqrt(2 ln(2 d^2 + 1))",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=2, steps=6)},
-    **PARAMETERS,
+    over=PARAMETERS,
+    sizes=({},),
+    budget=Budget(samples=16, restarts=2, steps=6),
     evaluate=_corollary_4_1_1,
     judges=(theorem_4_1, corollary, alpha_4_1_1_corrected, alpha_4_1_1, lemma_3_6),
     hypotheses=_informative,
@@ -97,15 +100,15 @@ def _corollaries_d(instance: Instance, size: Size) -> Sides:
     )
 
 
-COROLLARIES_D = Statement(
+COROLLARIES_D = draw.identity_on_host(
     id="seqlength.cord.0",
     label="Corollaries D.0.1 and D.0.2",
     tex=r"B \left( \frac{B_x^3 \alpha}{\sqrt{m}} \left( 1 + \ln \frac{\sqrt{m} - "
     r"\sqrt{\ln(2d)}}{B_x^2 \alpha} \right) + B_x \sqrt{\frac{\ln(2d)}{m}} \right), \quad "
     r"\alpha = 2 B_{W_{QK}} \sqrt{d \ln(2d + 1)}, \ 2 B_{W_{QK}} \sqrt{2 \ln d}",
     formula="Appendix C's last display at alpha = 2 B_QK sqrt(d ln(2d+1)), 2 B_QK sqrt(2 ln d)",
-    **draw.SAME_ON_HOST,
-    **PARAMETERS,
+    over=PARAMETERS,
+    sizes=({},),
     evaluate=_corollaries_d,
     judges=(
         *(attention_expectation, corollary, alpha_D_0_1, alpha_D_0_2_leading),

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Integers, Matrices
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.seqlength.correction_covers import (
     decode_corrections,
     encode_corrections,
@@ -55,14 +55,14 @@ def _cover(instance: Instance, size: Size) -> Sides:
     return Sides.pairs(pairs)
 
 
-LEMMA_3_5_COVER = Statement(
+LEMMA_3_5_COVER = draw.random_search_on_host(
     id="seqlength.lemma3.5.cover",
     label="Lemma 3.5, an explicit cover",
     tex=r"\max_i \left\| (W - \hat{W}) x_i \right\|_2 < \epsilon, \quad \text{at most } q x^2 "
     r"\text{ letters}, \quad \|W^\top\|_{2,1}, \|\hat{W}^\top\|_{2,1} \le B_w, \ \|x_i\|_2 \le B_x",
     formula="||W^T||_{2,1} <= B_w: What read from at most q x^2 corrections is in the class and"
     " within eps of W at every point, ||x_i||_2 <= B_x",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=32, restarts=6, steps=40)},
+    budget=Budget(samples=32, restarts=6, steps=40),
     over={
         "W": Matrices(("k", "d"), norm="row sum"),
         "X": Matrices(("N", "d"), norm="rows"),
@@ -118,14 +118,13 @@ def _letters(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_3_5_COUNT = Statement(
+LEMMA_3_5_COUNT = draw.identity_on_host(
     id="seqlength.lemma3.5.count",
     label="Lemma 3.5, the number of codes",
     tex=r"\ln \mathcal{N} = \lfloor q x^2 \rfloor \ln\left( 2 k N \left( \lceil \log_q(q x^2) "
     r"\rceil + 1 \right) + 1 \right)",
     formula="ln N = floor(q x^2) ln(2 k N levels + 1), levels = ceil(log_q(q x^2)) + 1; 0 for"
     " x < 1",
-    **draw.SAME_ON_HOST,
     over={"x": Box(0.5, 4)} | dict.fromkeys(("k", "points"), Integers(1, 4)) | {"q": Box(1.02, 3)},
     cases=draw.grid(x=(0.5, 1.3, 2.0, 3.1), k=(1, 3), points=(1, 4), q=(1.02, 1.1, 2.0)),
     evaluate=_letters,
@@ -154,7 +153,7 @@ def _sizes(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_3_5_SIZE = Statement(
+LEMMA_3_5_SIZE = draw.random_search_on_host(
     id="seqlength.lemma3.5.size",
     label="Lemma 3.5 with constants",
     tex=r"\ln \binom{N}{s} 2^s \le \ln \mathcal{N} \le \lfloor q x^2 \rfloor \ln\left( 2 k N "
@@ -162,7 +161,6 @@ LEMMA_3_5_SIZE = Statement(
     r"\lfloor x^2 / 4 \rfloor",
     formula="ln(C(N, s) 2^s) <= ln N <= floor(q x^2) ln(2 k N levels + 1) for ||W^T||_{2,1} <= B_w,"
     " ||x_i||_2 <= B_x, s = floor(x^2 / 4)",
-    **draw.ON_HOST_WANDERED,
     over={"x": Box(1, 100), "points": Integers(1, 10**6)},
     cases=draw.grid(x=(1.0, 2.0, 3.0, 5.0, 10.0, 30.0), points=(1, 4, 100, 10**6)),
     evaluate=_sizes,

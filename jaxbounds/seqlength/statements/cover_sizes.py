@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Ball, Box, Reals
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength import linear_bounds, linear_covers
 from jaxbounds.seqlength.counting import count_signed
@@ -60,12 +60,11 @@ def _sizes_of_columns(instance: Instance, size: Size) -> Sides:
 
 K_IS_ONE = "x = 1, where K = 1"
 
-COLUMN_SIZES = Statement(
+COLUMN_SIZES = draw.on_host(
     id="seqlength.lemma3.3.size",
     label="Lemma 3.3, the size",
     tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2k + 1), \quad x = \frac{B_w B_x}{\epsilon}",
     formula="ln N <= d x^2 ln(2k + 1), x = B_w B_x / eps",
-    **draw.ON_HOST,
     cases=draw.grid(x=(0.5, 1.0, 1.4, 2.5, 9.0), k=(1, 2, 16), d=(1, 3, 16)),
     evaluate=_sizes_of_columns,
     judges=(
@@ -89,12 +88,11 @@ COLUMN_SIZES = Statement(
     source="Lemma 3.3",
 )
 
-COVER_SIZES = Statement(
+COVER_SIZES = draw.on_host(
     id="seqlength.lemma3.6.size",
     label="Lemma 3.6 and Appendix A, the sizes",
     tex=r"\ln \mathcal{N} \le x^2 \ln(2dk + 1), \quad x = \frac{B_w B_x}{\epsilon}",
     formula="ln N <= x^2 ln(2dk + 1), x = B_w B_x / eps",
-    **draw.ON_HOST,
     cases=draw.grid(x=(0.5, 1.0, 1.4, 2.5, 9.0), k=(1, 2, 16), d=(1, 3, 16)),
     evaluate=_sizes_of_covers,
     judges=(
@@ -145,13 +143,13 @@ def _whole_covers(instance: Instance, size: Size) -> Sides:
     )
 
 
-WHOLE_COVERS = Statement(
+WHOLE_COVERS = draw.random_search_on_host(
     id="seqlength.lemma3.6.lists",
     label="Lemmas 3.3 and 3.6, the covers as lists",
     tex=r"\min_{\hat{W}} \sup_x \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad K = "
     r"\lfloor (x - 1)^2 \rfloor + 1, \quad x = \frac{B_w B_x}{\epsilon}",
     formula="some member of the list is within eps of W, K = floor((x - 1)^2) + 1, x = B_w B_x/eps",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=48, restarts=4, steps=60)},
+    budget=Budget(samples=48, restarts=4, steps=60),
     over={"x": Box(1, 2.4), "W": Reals(("k", "d"))},
     hypotheses=lambda i, size: {"no column is zero": np.abs(i["W"]).sum(axis=0).min() > 1e-6},
     evaluate=_whole_covers,
@@ -185,7 +183,7 @@ def _row_vertices(size: Size) -> Instance:
     return {"W": W, "moved": 0.0 * W, "x": vertices}
 
 
-APPENDIX_A = Statement(
+APPENDIX_A = draw.inequality(
     id="seqlength.appa",
     label="Appendix A",
     tex=r"\left\| (W - \hat{W}) x_t \right\|_q^q \le k \epsilon^q, \quad \ln "
@@ -193,7 +191,6 @@ APPENDIX_A = Statement(
     r"k C",
     formula="a scalar cover of log size C at eps for each row gives ||(W - W_hat) x||_q <= k^{1/q}"
     " eps with log size kC",
-    **draw.INEQUALITY,
     over={"x": Ball(1, "d"), "moved": Reals(("k", "d"))},
     sample=lambda key, size: {"W": draw.l1_sphere(key, (size["k"], size["d"]))},
     cases=_row_vertices,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.arrays import array_module, number, traced
 from jaxbounds.seqlength.dudley import best_delta, interior_value, with_offset
 from jaxbounds.seqlength.linear_bounds import at_scale, lemma_3_6
@@ -31,12 +31,11 @@ def _cover_size(instance: Instance, size: Size) -> Sides:
     return Sides(found, {"printed": size_of(4), "control": size_of(4) - math.log(2.0)})
 
 
-COVER_SIZE = Statement(
+COVER_SIZE = draw.identity_on_host(
     id="seqlength.appc.cover.size",
     label="Appendix C, the size of the cover S",
     tex=r"\ln |\mathcal{S}| = \ln(2d) + \frac{4 B_x^4 C}{\epsilon^2}",
     formula="ln |S| = ln(2d) + 4 B_x^4 C / eps^2, for ln N = C / eps^2 of x -> W_QK x",
-    **draw.SAME_ON_HOST,
     cases=draw.grid(B_x=(0.2, 1.0, 3.0), B_QK=(0.5, 1.0, 4.0), d=(2, 7, 64), epsilon=(0.3,)),
     evaluate=_cover_size,
     judges=(attention_log_covering, attention_lipschitz),
@@ -94,7 +93,7 @@ def _theorem_4_1_hypotheses(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-OPTIMUM = Statement(
+OPTIMUM = draw.identity_on_host(
     id="seqlength.appc.optimum",
     label="Appendix C, the minimum over delta",
     tex=r"\inf_{0 < \delta \le B_x} \left( \delta + (B_x - \delta) \sqrt{\frac{\ln(2d)}{m}} + "
@@ -103,7 +102,7 @@ OPTIMUM = Statement(
     r"\sqrt{C}}{\sqrt{m}} \ln \frac{\sqrt{m} - \sqrt{\ln(2d)}}{2 B_x \sqrt{C}}",
     formula="min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a +"
     " b ln(B (1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x",
-    **draw.SAME_ON_HOST | {"budget": draw.FEW},
+    budget=draw.FEW,
     over={"B_x": Box(0.1, 10), "C": Box(0.1, 1000), "m": Box(2, 1e5), "d": Integers(1, 200)},
     evaluate=_optimum,
     hypotheses=_theorem_4_1_hypotheses,
@@ -170,7 +169,7 @@ def _integral(instance: Instance, size: Size) -> Sides:
     )
 
 
-INTEGRAL = Statement(
+INTEGRAL = draw.on_host(
     id="seqlength.appc.dudley",
     label="Appendix C, splitting Dudley's integral",
     tex=r"\inf_\delta \left( \delta + \int_\delta^{B_x} \sqrt{\frac{\ln(2d)}{m} + \frac{4 "
@@ -178,7 +177,6 @@ INTEGRAL = Statement(
     r"a)}{b}, \quad a = \sqrt{\frac{\ln(2d)}{m}}, \ b = \frac{2 B_x^2 \sqrt{C}}{\sqrt{m}}",
     formula="min_delta delta + int_delta^{B_x} sqrt((ln 2d + 4 B_x^4 C/eps^2)/m) d eps"
     " <= the closed form",
-    **draw.ON_HOST,
     over={"m": Box(100, 1e7), "d": Integers(1, 200), "B_x": Box(0.3, 3), "C": Box(1, 150)},
     evaluate=_integral,
     judges=(

@@ -96,13 +96,12 @@ def _tail(instance: Instance, size: Size) -> Sides:
     return Sides.pairs({**spent, "control": (spent["derived"][0], delta / 2.0)})
 
 
-TAIL = Statement(
+TAIL = draw.identity_on_host(
     id="seqlength.sec2.3.tail",
     label="Section 2.3, the tail",
     tex=r"\exp\left( - \frac{m t^2}{2 c^2} \right) = \frac{\delta}{4}, \quad t = c "
     r"\sqrt{\frac{2 \ln(4 / \delta)}{m}}",
     formula="McDiarmid at a quarter of the printed tail has probability delta / 4",
-    **draw.SAME_ON_HOST,
     cases=draw.grid(c=(0.5, 1, 3), m=(1, 7, 10**4), delta=(1e-4, 0.5), rad=(2,), lipschitz=(1, 2)),
     evaluate=_tail,
     judges=(deviation, generalization_gap),

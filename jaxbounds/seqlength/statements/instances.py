@@ -4,6 +4,7 @@ Samplers return scales, points of norm balls, and extreme points of norm balls. 
 extremal instances; they are cases and need no compiled sampler.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxbounds.claims.statements import Budget, Instance, Size
+from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
@@ -27,32 +28,36 @@ SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
 """Budget for statements whose instances vary much and need no search."""
 
-INEQUALITY: dict[str, Any] = {"kind": "inequality", "search": "none", "budget": FEW}
-IDENTITY: dict[str, Any] = {"kind": "identity", "budget": FEW}
-CLIMBED: dict[str, Any] = {
-    "kind": "inequality",
-    "search": "gradient",
-    "budget": Budget(samples=64, restarts=2, steps=30, batch=64),
-}
-"""Settings with a few short searches beside draws and extremal instances."""
+inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
+identity = functools.partial(Statement, kind="identity", budget=FEW)
+gradient_search = functools.partial(
+    Statement,
+    kind="inequality",
+    search="gradient",
+    budget=Budget(samples=64, restarts=2, steps=30, batch=64),
+)
+"""An inequality with a few short searches beside draws and extremal instances."""
 
-WANDERED: dict[str, Any] = {
-    **CLIMBED,
-    "search": "random",
-    "budget": Budget(samples=64, restarts=4, steps=30, batch=64),
-}
-"""`CLIMBED` for sides that are piecewise constant (a greedy choice, a truncation)."""
+random_search = functools.partial(
+    Statement,
+    kind="inequality",
+    search="random",
+    budget=Budget(samples=64, restarts=4, steps=30, batch=64),
+)
+"""An inequality whose sides are piecewise constant (a greedy choice, a truncation)."""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
 """Budget for statements that run on the host, where more draws matter little."""
 
-ON_HOST: dict[str, Any] = {"kind": "inequality", "host": True, "budget": FEWER}
-ON_HOST_WANDERED: dict[str, Any] = {
-    **ON_HOST,
-    "search": "random",
-    "budget": Budget(samples=16, restarts=2, steps=20),
-}
-SAME_ON_HOST: dict[str, Any] = {**ON_HOST, "kind": "identity"}
+on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
+random_search_on_host = functools.partial(
+    Statement,
+    kind="inequality",
+    host=True,
+    budget=Budget(samples=16, restarts=2, steps=20),
+    search="random",
+)
+identity_on_host = functools.partial(Statement, kind="identity", host=True, budget=FEWER)
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:

@@ -1,5 +1,6 @@
 """Lemmas 3.2, 3.3 and 3.6: covers of linear maps."""
 
+import functools
 import math
 from typing import Any
 
@@ -9,7 +10,15 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Ball
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength import linear_covers
 from jaxbounds.seqlength.covering_numbers import covering_number, sup_distances
@@ -77,14 +86,13 @@ def _zero_and_identity(size: Size) -> Instance:
     return {"W": W, "x": np.stack([average] * 3), "epsilon": 1.5 * scales}
 
 
-LEMMA_3_2 = Statement(
+LEMMA_3_2 = draw.identity_on_host(
     id="seqlength.lemma3.2",
     label="Lemma 3.2",
     tex=r"\mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_q) = "
     r"\mathcal{N}_\infty(\mathcal{F}, \epsilon, \{B_x e_1, \ldots, B_x e_d\}, "
     r"\|\cdot\|_q), \quad N \ge d",
     formula="N(F, eps, N, q) = N(F, eps, {B_x e_1, .., B_x e_d}, q), ||x||_1 <= B_x, N >= d",
-    **draw.SAME_ON_HOST,
     sample=_lemma_3_2_sample,
     cases=_zero_and_identity,
     evaluate=_lemma_3_2,
@@ -138,8 +146,12 @@ def _lemma_3_3(instance: Instance, size: Size) -> Sides:
     return _radii(K, linear_covers.error_on_l1_ball(W, linear_covers.cover_columns(W, 1.0, K), 1.0))
 
 
-COVERED: dict[str, Any] = {
-    "forms": (
+covered = functools.partial(
+    Statement,
+    kind="inequality",
+    search="random",
+    budget=Budget(samples=64, restarts=4, steps=30, batch=64),
+    forms=(
         Form(name="derived", note="B_w B_x / sqrt K, from Maurey"),
         Form(
             name="sharpened S1",
@@ -148,22 +160,20 @@ COVERED: dict[str, Any] = {
             equality="columns (or W) at a vertex of the l_1 ball",
         ),
     ),
-    "control": "nine tenths of the sharpened radius",
-}
+    control="nine tenths of the sharpened radius",
+)
 
-LEMMA_3_3 = Statement(
+LEMMA_3_3 = covered(
     id="seqlength.lemma3.3",
     label="Lemma 3.3, the cover",
     tex=r"\max_i B_x \left\| (W - \hat{W}) e_i \right\|_2 \le \epsilon, \quad "
     r"\|W\|_{1,\infty} \le B_w",
     formula="for ||W||_{1,inf} <= B_w a product of column covers has"
     " max_i B_x ||(W - W_hat) e_i|| <= eps",
-    **draw.WANDERED,
     hypotheses=lambda i, size: {
         "||W||_{1,inf} <= 1": jnp.max(jnp.sum(jnp.abs(i["W"]), axis=0)) <= 1 + 1e-12
     },
     project=lambda i, size: {"W": draw.into_l1_ball(i["W"].T).T},
-    **COVERED,
     sample=lambda key, size: {"W": draw.l1_sphere(key, (size["d"], size["k"])).T},
     cases=_column_vertices,
     evaluate=_lemma_3_3,
@@ -183,15 +193,13 @@ def _lemma_3_6(instance: Instance, size: Size) -> Sides:
     return _radii(K, linear_covers.error_on_l2_ball(W, linear_covers.cover_entries(W, 1.0, K), 1.0))
 
 
-LEMMA_3_6 = Statement(
+LEMMA_3_6 = covered(
     id="seqlength.lemma3.6",
     label="Lemma 3.6, the cover",
     tex=r"\sup_{\|x\|_2 \le B_x} \left\| (W - \hat{W}) x \right\|_2 \le \epsilon, \quad "
     r"\|W\|_{1,1} \le B_w",
     formula="for ||W||_{1,1} <= B_w the flattened cover has sup_{||x||_2 <= B_x} ||(W - W_hat) x||"
     " <= eps",
-    **draw.WANDERED,
-    **COVERED,
     over={"W": Ball(1, ("k", "d"), 1)},
     cases=_entry_vertices,
     evaluate=_lemma_3_6,

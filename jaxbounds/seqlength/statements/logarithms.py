@@ -69,7 +69,7 @@ def _closed_form(instance: Instance, size: Size) -> Sides:
     )
 
 
-CLOSED_FORM = Statement(
+CLOSED_FORM = draw.identity_on_host(
     id="seqlength.sec4.3.logarithms",
     label="Dudley's integral with the logarithms of Lemma 3.4",
     tex=r"\int_\delta^U \sqrt{\frac{A}{m} \ln s(\epsilon)} \, \frac{d\epsilon}{\epsilon} = "
@@ -78,7 +78,6 @@ CLOSED_FORM = Statement(
     r"\sqrt{\ln s} - D(\sqrt{\ln s}) \right)",
     formula="int sqrt(A/m ln s) / eps d eps = sqrt(A/m) ln 2 / (2 l) (G(s(delta)) - G(s(U))),"
     " G(s) = s (sqrt(ln s) - Dawson(sqrt(ln s)))",
-    **draw.SAME_ON_HOST,
     over={"A": Box(1, 1e3), "kappa": Box(0.1, 10), "letters": Box(1, 1e4), "B": Box(0.1, 10)}
     | {"m": Integers(100, 10**8), "signs": Integers(1, 100)},
     evaluate=_closed_form,
@@ -129,14 +128,14 @@ def _logarithms(instance: Instance, size: Size) -> Sides:
     return Sides.pairs(pairs)
 
 
-WITH_LOGARITHMS = Statement(
+WITH_LOGARITHMS = draw.random_search_on_host(
     id="seqlength.cord.0.logarithms",
     label="Corollaries D.0.2 and F.0.2 with their logarithms",
     tex=r"\sum_i \lfloor 2 x_i^2 \rfloor \ln\left( 2 d_i k_i \left( \lceil \log_2(2 x_i^2) "
     r"\rceil + 1 \right) + 1 \right) \le \frac{A}{\epsilon^2} \ln s(\epsilon)",
     formula="the covers of Lemma 3.4, at the scales of Lemma E.1, have ln N <="
     " (A / eps^2) ln s(eps), s = l (log2(2 kappa^2 / eps^2) + 2) + 1",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=12, restarts=2, steps=10)},
+    budget=Budget(samples=12, restarts=2, steps=10),
     over={"norms": Box(0.3, 3, len(NetworkNorms._fields) + 1), "fraction": Box(0.003, 0.999)},
     evaluate=_logarithms,
     judges=(entropy_D_0_2, entropy_F_0_2, lemma_3_4_explicit),

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size
 from jaxbounds.seqlength.extract_norms import extract_network
 from jaxbounds.seqlength.majority_model import (
     MajorityTransformer,
@@ -28,7 +28,7 @@ from jaxbounds.seqlength.sparse_majority import (
     majority_label,
     positional_code,
 )
-from jaxbounds.seqlength.statements.instances import SAME_ON_HOST, numbers
+from jaxbounds.seqlength.statements.instances import identity_on_host, numbers
 from jaxbounds.seqlength.trends import trend
 
 DENSE = (("hidden", "relu"), ("readout", "identity"))
@@ -62,13 +62,12 @@ def _network(instance: Instance, size: Size) -> Sides:
     return Sides(whole, {"derived": short, "derived folded": folded, "control": -whole})
 
 
-NETWORK = Statement(
+NETWORK = identity_on_host(
     id="seqlength.sec6.network",
     label="Section 6, the network",
     tex=r"\sum_{h=1}^H \mathrm{softmax}\left( q_h^\top K_h^\top \right) X W_{V,h} W_{O,h} + b "
     r"= \text{the [CLS] row of the dense network}",
     formula="multi-head attention with biases, ReLU, dense = its [CLS] row alone = its folded form",
-    **SAME_ON_HOST,
     cases=lambda size: {"seed": np.arange(10)},
     evaluate=_network,
     judges=(reduced_logits, extract_network, embed),
@@ -119,12 +118,11 @@ def _task(instance: Instance, size: Size) -> Sides:
     )
 
 
-TASK = Statement(
+TASK = identity_on_host(
     id="seqlength.sec6.task",
     label="Section 6, the task",
     tex=r"y = \mathbb{1}\left\{ \sum_{i \in I} S_i > \frac{|I|}{2} \right\}",
     formula="label 1 where most bits at I are 1; orthogonal symbols; sine code; the two losses",
-    **SAME_ON_HOST,
     cases=lambda size: {"seed": np.arange(10)},
     evaluate=_task,
     judges=(
@@ -158,12 +156,11 @@ def _trend(instance: Instance, size: Size) -> Sides:
     return Sides(found, {"derived": expected, "control": np.flip(expected)})
 
 
-TREND = Statement(
+TREND = identity_on_host(
     id="seqlength.sec6.trend",
     label="Section 6, no increasing trend",
     tex=r"\hat{b} = \frac{\sum_T (T - \bar{T}) v_T}{\sum_T (T - \bar{T})^2}",
     formula="least squares of the mean or maximum over runs, and the permutation p-value",
-    **SAME_ON_HOST,
     cases=lambda size: {"step": np.array([0.25, -1.0, 1.0, 3.0, -0.1, 7.0, 0.5, -2.0, 1e-3, 40.0])},
     evaluate=_trend,
     judges=(trend,),

@@ -1,6 +1,6 @@
 """Section 5 and Appendix G: the prediction of a masked word."""
 
-from typing import Any
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from jaxbounds.claims.sets import Box, Integers, Reals
 from jaxbounds.claims.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 from jaxbounds.seqlength import masking
 from jaxbounds.seqlength.rademacher import empirical_rademacher
-from jaxbounds.seqlength.statements.instances import CLIMBED, IDENTITY, INEQUALITY
+from jaxbounds.seqlength.statements.instances import gradient_search, identity, inequality
 
 
 def _gradient(instance: Instance, size: Size) -> Sides:
@@ -22,12 +22,11 @@ def _gradient(instance: Instance, size: Size) -> Sides:
     )
 
 
-GRADIENT = Statement(
+GRADIENT = identity(
     id="seqlength.appg",
     label="Appendix G, the gradient",
     tex=r"\|\nabla_x L(x, y)\|_1 = 2 \left( 1 - \mathrm{softmax}(x)_i \right), \quad y = e_i",
     formula="||grad_x CE(x, i)||_1 = 2 (1 - softmax(x)_i)",
-    **IDENTITY,
     over={"x": Box(-8, 8, "K")},
     evaluate=_gradient,
     judges=(masking.gradient_l1, masking.cross_entropy),
@@ -76,12 +75,12 @@ TWO_WORDS = Domain(
     upper=(4.0, 4.0),
 )
 
-LIPSCHITZ = Statement(
+LIPSCHITZ = gradient_search(
     id="seqlength.sec5.lipschitz",
     label="Section 5, the loss is 2-Lipschitz in l_infinity",
     tex=r"|\ell_i(y, x) - \ell_i(y, x')| \le 2 \|x - x'\|_\infty",
     formula="|CE(x, i) - CE(y, i)| <= 2 ||x - y||_infinity",
-    **CLIMBED | {"budget": Budget(samples=64, restarts=4, steps=40, batch=64)},
+    budget=Budget(samples=64, restarts=4, steps=40, batch=64),
     over=dict.fromkeys("xy", Box(-4, 4, "K")),
     cases=_corners,
     hypotheses=lambda i, size: {"logits 1e-3 apart": jnp.max(jnp.abs(i["x"] - i["y"])) >= 0.999e-3},
@@ -108,10 +107,14 @@ LIPSCHITZ = Statement(
 )
 
 
-ON_WORDS: dict[str, Any] = CLIMBED | {
-    "over": {"V": Reals(("words", "d")), "Y": Reals(("m", "d")), "labels": Integers(0, "K-1", "m")},
-    "hypotheses": lambda i, size: {"V has two functions": jnp.max(jnp.std(i["V"], axis=0)) > 1e-3},
-}
+on_words = functools.partial(
+    Statement,
+    kind="inequality",
+    search="gradient",
+    budget=Budget(samples=64, restarts=2, steps=30, batch=64),
+    over={"V": Reals(("words", "d")), "Y": Reals(("m", "d")), "labels": Integers(0, "K-1", "m")},
+    hypotheses=lambda i, size: {"V has two functions": jnp.max(jnp.std(i["V"], axis=0)) > 1e-3},
+)
 
 
 def _losses(scores: Array, labels: Array, K: int) -> Array:
@@ -131,14 +134,13 @@ def _theorem_5_1(instance: Instance, size: Size) -> Sides:
     )
 
 
-THEOREM_5_1 = Statement(
+THEOREM_5_1 = on_words(
     id="seqlength.thm5.1",
     label="Theorem 5.1",
     tex=r"\mathbb{E} \sup_{W, Y} \sum_{i=1}^m \epsilon_i \ell_i\left( W (Y_L^{(i)})_\tau "
     r"\right) \le \tilde{O}(\sqrt{K}) \max_s \mathbb{E} \sup_{W_s, Y} \sum_{i=1}^m "
     r"\epsilon_i W_s (Y_L^{(i)})_\tau",
     formula="E sup sum eps_i CE(W Y^(i)) <= O~(sqrt K) max_s E sup sum eps_i W_s Y^(i)",
-    **ON_WORDS,
     evaluate=_theorem_5_1,
     judges=(masking.theorem_5_1_leading, masking.cross_entropy),
     assumptions="finite classes of rows W_s, equal for all s, and given outputs Y; without the"
@@ -176,13 +178,12 @@ def _binary(instance: Instance, size: Size) -> Sides:
     )
 
 
-BINARY = Statement(
+BINARY = on_words(
     id="seqlength.thm5.1.binary",
     label="Theorem 5.1 for two words",
     tex=r"\mathrm{Rad}_m(\ell \circ \mathcal{H}, S) \le \mathrm{Rad}_m\left( \{ x \mapsto "
     r"(w_1 - w_0)^\top Y(x) \}, S \right), \quad K = 2",
     formula="K = 2: Rad(loss) <= Rad{x -> (w_1 - w_0).Y(x)}",
-    **ON_WORDS,
     evaluate=_binary,
     judges=(masking.binary_loss, masking.cross_entropy),
     sizes=({"K": 2, "words": 4, "d": 2, "m": 6},),
@@ -215,13 +216,12 @@ def _clipping(instance: Instance, size: Size) -> Sides:
     return Sides(cut, {"derived": whole, "control": whole / 4.0})
 
 
-CLIPPING = Statement(
+CLIPPING = inequality(
     id="seqlength.sec5.clipping",
     label="Section 5, clipped cross entropy",
     tex=r"\mathrm{Rad}_m(\min(\ell, c) \circ \mathcal{H}, S) \le \mathrm{Rad}_m(\ell \circ "
     r"\mathcal{H}, S)",
     formula="Rad(min(loss, c)) <= Rad(loss)",
-    **INEQUALITY,
     over={"F": Reals(("functions", "m"))},
     cases=_uncut,
     evaluate=_clipping,

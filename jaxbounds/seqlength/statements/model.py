@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Reals
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.seqlength import model
-from jaxbounds.seqlength.statements.instances import IDENTITY, INEQUALITY
+from jaxbounds.seqlength.statements.instances import identity, inequality
 
 HEAD = {"X": Reals(("T", "d")), "W_QK": Reals(("d", "d"))}
 HEAD |= {"W_v": Reals(("d", "k")), "W_c": Reals(("k", "d"))}
@@ -52,7 +52,7 @@ def _shapes(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-CLS_ROW = Statement(
+CLS_ROW = identity(
     id="seqlength.sec4.1.cls",
     label="Section 4.1, Y_[CLS]",
     tex=r"\left( \sigma\left( \mathrm{RowSoftmax}(X W_{QK} X^\top) X W_v \right) W_c "
@@ -60,7 +60,6 @@ CLS_ROW = Statement(
     r"W_{QK}^\top x_{\mathrm{[CLS]}}) \right)",
     formula="row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c"
     " = W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_[CLS]))",
-    **IDENTITY,
     over=HEAD,
     evaluate=_cls_row,
     judges=(model.head, model.head_at, model.attend, model.attention_scores),
@@ -99,12 +98,11 @@ def _block_norm(instance: Instance, size: Size) -> Sides:
     return Sides(jnp.max(vector_norm(following)), {"printed": 1.0, "control": 0.5})
 
 
-BLOCK_NORM = Statement(
+BLOCK_NORM = inequality(
     id="seqlength.sec2.6.block",
     label="Section 2.6, the projections",
     tex=r"\max_t \left\| g_{\mathrm{block}}^{(i+1)}(X)_t \right\|_2 \le 1, \quad i \ge 1",
     formula="every token of g^(i+1), i >= 1, has l_2 norm at most 1",
-    **INEQUALITY,
     over=HEAD,
     evaluate=_block_norm,
     judges=(model.block,),
@@ -140,13 +138,12 @@ def _networks(instance: Instance, size: Size) -> Sides:
     return Sides(found, {"printed": expected, "control": control})
 
 
-NETWORKS = Statement(
+NETWORKS = identity(
     id="seqlength.sec4.2.networks",
     label="Sections 4.2 and 4.3, the scalar outputs",
     tex=r"w^\top \sum_{h=1}^H Y_h(X)_{\mathrm{[CLS]}}, \quad g_{\mathrm{scalar}}(X) = w^\top "
     r"g_{\mathrm{block}}^{(L+1)}(X)_{\mathrm{[CLS]}}",
     formula="SingleLayer is w.sum_h Y_h and MultiLayer w.g^(L+1), at the [CLS] token",
-    **IDENTITY,
     over={"X": Reals(("T", "d")), "w": Reals("d"), "W_QK": Reals(("layers", "d", "d"))}
     | {"W_v": Reals(("layers", "d", "k")), "W_c": Reals(("layers", "k", "d"))},
     evaluate=_networks,

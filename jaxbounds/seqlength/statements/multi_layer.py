@@ -9,7 +9,7 @@ import scipy
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.seqlength.dudley import CERTIFIED, inverse_square
 from jaxbounds.seqlength.linear_bounds import (
@@ -65,7 +65,7 @@ def _theorem_4_2_meets(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-THEOREM_4_2 = Statement(
+THEOREM_4_2 = draw.identity(
     id="seqlength.thm4.2",
     label="Theorem 4.2",
     tex=r"\epsilon^2 \ln \mathcal{N} = (\gamma + \eta)^3, \quad \gamma = C_{B_x}^{1/3} (2 "
@@ -75,7 +75,6 @@ THEOREM_4_2 = Statement(
     r"L_\sigma B_{v2})^{2/3}, \quad \alpha_i = \prod_{j=i+1}^L L_\sigma B_{c2} B_{v2} (1 + 4 "
     r"B_{QK2})",
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
-    **draw.IDENTITY,
     over=dict.fromkeys((*NAMES, "C_1", "C_Bx"), Box(0, math.inf)),
     evaluate=_theorem_4_2,
     judges=(theorem_4_2, terms_derived, covering_constant, downstream_factors),
@@ -128,14 +127,13 @@ def _shapes_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-COROLLARY_4_2_1 = Statement(
+COROLLARY_4_2_1 = draw.on_host(
     id="seqlength.cor4.2.1",
     label="Corollary 4.2.1",
     tex=r"\ln \mathcal{N} \le \frac{B^2 B_x^2}{\epsilon^2} \ln(2dk + 1) \quad \text{for } w, "
     r"W_c, W_v, W_{QK}",
     formula="the covers of Lemma 3.6 for w, W_c, W_v, W_QK have ln N <= x^2 ln(2dk + 1),"
     " x = B B_x / eps",
-    **draw.ON_HOST,
     cases=draw.grid(x=(1.0, 2.0), d=(2, 4, 16, 64), k=(1, 4, 64)),
     evaluate=_per_matrix,
     judges=(constants_4_2_1_corrected, lemma_3_6, lemma_3_6_sharp),
@@ -181,13 +179,12 @@ def _shapes(instance: Instance, size: Size) -> Sides:
     )
 
 
-SHAPES = Statement(
+SHAPES = draw.identity_on_host(
     id="seqlength.corf.0.shapes",
     label="Corollaries F.0.1 and F.0.2, one C for each matrix",
     tex=r"C = b \, B^2 \ln(2a + 1), \quad C = B^2 \ln(ab) \quad \text{for maps from } "
     r"\mathbb{R}^b \text{ to } \mathbb{R}^a",
     formula="C = b B^2 ln(2a + 1) and B^2 ln(ab) for maps from R^b to R^a",
-    **draw.SAME_ON_HOST,
     cases=draw.grid(B=(0.2, 1.0, 1.5), d=(1, 2, 5, 64), k=(1, 2, 7, 300)),
     evaluate=_shapes,
     judges=(
@@ -220,13 +217,12 @@ def _rademacher(instance: Instance, size: Size) -> Sides:
     )
 
 
-RADEMACHER = Statement(
+RADEMACHER = draw.identity_on_host(
     id="seqlength.sec4.3.dudley",
     label="Section 4.3, Dudley after Theorem 4.2",
     tex=r"\min_\delta \left( \delta + \int_\delta^B \frac{1}{\epsilon} \sqrt{\frac{A}{m}} \, "
     r"d\epsilon \right) = b + b \ln \frac{B}{b}, \quad b = \sqrt{\frac{A}{m}} \le B",
     formula="min_delta delta + int_delta^B sqrt(A/m) / eps d eps = b + b ln(B/b), b = sqrt(A/m)",
-    **draw.SAME_ON_HOST,
     over={"A": Box(0.1, 1e4), "m": Box(10, 1e5), "B": Box(0.1, 10)},
     evaluate=_rademacher,
     judges=(inverse_square, rademacher_multi_layer),
@@ -253,12 +249,11 @@ def _many_heads(instance: Instance, size: Size) -> Sides:
     return Sides(constant(3), {"printed": 3.0**1.5 * one, "control": 3.0 * one})
 
 
-MANY_HEADS = Statement(
+MANY_HEADS = draw.identity(
     id="seqlength.sec4.3.heads",
     label="Section 4.3, several heads",
     tex=r"\sqrt{(\gamma_H)^3} = H^{3/2} \sqrt{(\gamma_1)^3}, \quad L = 1, \ B_x = 1, \ C_w = 0",
     formula="H times the terms of one layer give H^{1.5} in sqrt((gamma + eta)^3)",
-    **draw.IDENTITY,
     over=dict.fromkeys(("C", "beta"), Box(0, math.inf, "n")),
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),

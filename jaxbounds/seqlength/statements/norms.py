@@ -16,7 +16,6 @@ from jaxbounds.claims.statements import (
     Instance,
     Sides,
     Size,
-    Statement,
 )
 from jaxbounds.numerics.norms import frobenius_norm, induced_norm, spectral_norm, vector_norm
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_leading, lemma_3_6
@@ -41,7 +40,7 @@ def _norm_definition(instance: Instance, size: Size) -> Sides:
     )
 
 
-ON_MATRICES: dict[str, Any] = {"over": {"W": Reals(("k", "d"))}, "sizes": ({"k": 2, "d": 3},)}
+MATRICES, SIZES = {"W": Reals(("k", "d"))}, ({"k": 2, "d": 3},)
 
 
 def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
@@ -49,13 +48,13 @@ def _any_matrix(instance: Instance, size: Size) -> dict[str, Any]:
     return {"W is a real r x d matrix, q and p in N (Section 2.1)": W.ndim == 2 and W.size > 0}
 
 
-MATRIX_NORM = Statement(
+MATRIX_NORM = draw.identity(
     id="seqlength.sec2.1.norm",
     label="Section 2.1, ||W||_{q,p}",
     tex=r"\|W\|_{q,p} = \left\| \left( \|W_{:,1}\|_q, \ldots, \|W_{:,d}\|_q \right) \right\|_r",
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
-    **draw.IDENTITY,
-    **ON_MATRICES,
+    over=MATRICES,
+    sizes=SIZES,
     evaluate=_norm_definition,
     judges=(column_norm, literal_norm),
     forms=(
@@ -104,13 +103,12 @@ def _operator_cases(size: Size) -> Instance:
     return draw.stacked([{"W": W, "x": x} for W in drawn for x in draw.signed_vertices(size["d"])])
 
 
-OPERATOR_NORM = Statement(
+OPERATOR_NORM = draw.inequality(
     id="seqlength.sec2.1.operator",
     label="Section 2.1, ||W||_{q->p}",
     tex=r"\|W x\|_p \le \|W\|_{q \to p} \|x\|_q",
     formula="||Wx||_p <= ||W||_{q->p} ||x||_q, closed forms for l_1 to l_3, l_3 to"
     " l_inf, l_2, l_inf to l_1",
-    **draw.INEQUALITY,
     over={"W": Reals(("k", "d")), "x": Reals("d")},
     cases=_operator_cases,
     evaluate=_operator_norm,
@@ -146,13 +144,13 @@ def _rank_one(size: Size) -> Instance:
     return {"W": rng.normal(size=(8, size["k"], 1)) * rng.normal(size=(8, 1, size["d"]))}
 
 
-SPECTRAL = Statement(
+SPECTRAL = draw.inequality(
     id="seqlength.sec2.1.frobenius",
     label="Section 2.1, ||W||_{2->2} <= ||W||_F",
     tex=r"\|W\|_{2 \to 2} \le \|W\|_F",
     formula="the largest singular value is at most ||W||_F",
-    **draw.INEQUALITY,
-    **ON_MATRICES,
+    over=MATRICES,
+    sizes=SIZES,
     cases=_rank_one,
     evaluate=_spectral,
     judges=(spectral_norm, frobenius_norm),
@@ -178,13 +176,13 @@ def _equal_columns(size: Size) -> Instance:
     return {"W": columns * np.ones((1, 1, size["d"]))}
 
 
-OBSERVATION = Statement(
+OBSERVATION = draw.inequality(
     id="seqlength.sec3.4",
     label="Section 3.4, ||W||_{p,1} <= d ||W||_{p,inf}",
     tex=r"\|W\|_{p,1} \le d \, \|W\|_{p,\infty}",
     formula="||W||_{p,1} <= d ||W||_{p,infinity}, p = 1, 2, 3",
-    **draw.INEQUALITY,
-    **ON_MATRICES,
+    over=MATRICES,
+    sizes=SIZES,
     cases=_equal_columns,
     evaluate=_observation,
     judges=(column_norm,),
@@ -216,13 +214,13 @@ STRONGER = (
     " on'"
 )
 
-CONVERTED = Statement(
+CONVERTED = draw.random_search_on_host(
     id="seqlength.sec3.4.converted",
     label="Section 3.4, the lemmas converted",
     tex=r"d \, x^2 \ln(2k + 1) \le (d x)^2 \ln(2dk + 1), \quad d \, x^2 \ln(2k + 1) \le (d "
     r"x)^2 \ln(dk), \quad x = \frac{B_w B_x}{\epsilon}",
     formula="d x^2 ln(2k + 1) <= (d x)^2 ln(2dk + 1), (d x)^2 ln(dk) for ||W||_{p,1} <= d B_w",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=20)},
+    budget=Budget(samples=1, restarts=4, steps=20),
     cases=draw.grid(x=(0.5, 2.0, 10.0), k=(1, 4, 1000), d=(2, 3, 50)),
     project=draw.positive("x"),
     evaluate=_converted,

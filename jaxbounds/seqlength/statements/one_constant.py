@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.arrays import array_module, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, volumetric_lower_cube
 from jaxbounds.seqlength.multi_layer import constants_F_0_1_corrected
@@ -77,7 +77,7 @@ def _meets(instance: Instance, size: Size) -> dict[str, Any]:
 
 WIDE, NARROW = {"d": 2, "k": 1000, "epsilon": 0.5}, {"d": 1024, "k": 1, "epsilon": 0.5}
 
-ONE_CONSTANT = Statement(
+ONE_CONSTANT = draw.random_search_on_host(
     id="seqlength.corf.0.1.constant",
     label="Corollary F.0.1, one C for all matrices",
     tex=r"k \ln(2d) \le \ln \mathcal{N} \le \frac{d B^2}{\epsilon^2} \ln(2k + 1) \ \text{for } "
@@ -85,7 +85,6 @@ ONE_CONSTANT = Statement(
     r"\text{for } W_{QK}, \quad \epsilon \le \frac{B}{\sqrt 2}",
     formula="k ln(2d) <= ln N <= d x^2 ln(2k + 1) for W_c^T, and d ln(2d) <= ln N <= d x^2"
     " ln(2k + 1) for W_QK, x = B / eps, inputs e_j",
-    **draw.ON_HOST_WANDERED,
     cases=draw.grid(d=(1, 2, 16, 64, 1024), k=(1, 2, 64, 1000), epsilon=(0.1, 0.5, 0.7)),
     project=draw.positive("epsilon"),
     evaluate=_one_constant,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbounds.claims.sets import Box
-from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size
 from jaxbounds.seqlength.comparisons import Setting
 from jaxbounds.seqlength.onset import Bound, onsets, smallest_samples
 from jaxbounds.seqlength.statements import instances as draw
@@ -55,12 +55,12 @@ def _onset(instance: Instance, size: Size) -> Sides:
 
 CLIPPED = "clipped: the trivial"
 
-ONSET = Statement(
+ONSET = draw.random_search_on_host(
     id="seqlength.onset",
     label="The smallest informative sample sizes",
     tex=r"m^* = \min \{ m : \mathrm{bound}(m) < \mathrm{trivial} \}",
     formula="each main theorem's bound is below its trivial value from m* samples on, not before",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=1, steps=3)},
+    budget=Budget(samples=1, restarts=1, steps=3),
     over={"B_QK": Box(0.1, 10), "B_x": Box(0.25, 4)},
     # All norms 1, as in the table, or one of them 2.
     cases=lambda size: {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])},

@@ -12,7 +12,6 @@ from jaxbounds.claims.statements import (
     Instance,
     Sides,
     Size,
-    Statement,
 )
 from jaxbounds.numerics.arrays import array_module, real
 from jaxbounds.seqlength.linear_bounds import (
@@ -76,7 +75,7 @@ def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
     return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
 
 
-ORIENTATION = Statement(
+ORIENTATION = draw.random_search_on_host(
     id="seqlength.cord.0.orientation",
     label="Corollaries D.0.1 and D.0.2, the orientation",
     tex=r"\ln \mathcal{N} \le d \, x^2 \ln(2d + 1) \ \text{for } \|W_{QK}\|_{1,\infty} \le "
@@ -84,7 +83,6 @@ ORIENTATION = Statement(
     r"\|W_{QK}\|_{2,1} \le B_{W_{QK}}",
     formula="ln N <= d x^2 ln(2d + 1), and <~ x^2 ln(d^2), for the maps W_QK^T x and W_QK x, x ="
     " B_QK B_x / eps, packings below",
-    **draw.ON_HOST_WANDERED,
     cases=lambda size: {
         "d": np.array([2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 1024, 2**14, 2**17])
     },
@@ -187,14 +185,14 @@ def _at_n(n: int, ratio: float) -> Counterexample:
     return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)
 
 
-COROLLARY_F_0_1 = Statement(
+COROLLARY_F_0_1 = draw.random_search_on_host(
     id="seqlength.corf.0.1",
     label="Corollary F.0.1",
     tex=r"\ln \mathcal{N} \le \frac{d B^2 \ln(2k + 1)}{\epsilon^2}, \quad \|W\|_{1,\infty} "
     r"\le B, \ \|x\|_2 \le 1",
     formula="ln N <= d x^2 ln(2k + 1) for ||W||_{1,inf} <= B, tokens in the l_2 ball, and the maps"
     " W_QK x, W_c^T x, W_v^T x of Appendix E; x = B / eps = 4 / sqrt n",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=16, restarts=6, steps=20)},
+    budget=Budget(samples=16, restarts=6, steps=20),
     cases=lambda size: {"n": np.array([1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 100, 256])},
     evaluate=_cube,
     judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),

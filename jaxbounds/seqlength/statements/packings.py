@@ -21,7 +21,6 @@ from jaxbounds.claims.statements import (
     Instance,
     Sides,
     Size,
-    Statement,
 )
 from jaxbounds.numerics.arrays import array_module, number, real
 from jaxbounds.seqlength.linear_bounds import lemma_3_6
@@ -134,13 +133,13 @@ def _meets_4_2(instance: Instance, size: Size) -> dict[str, Any]:
 
 FOUR = {"B_x": 100.0, "c": 0.01, "epsilon": 0.5}
 
-THEOREM_4_2 = Statement(
+THEOREM_4_2 = draw.random_search_on_host(
     id="seqlength.thm4.2.packing",
     label="Theorem 4.2, as a number",
     tex=r"\ln 4 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \frac{1}{2} \right) "
     r"\le 4 (\gamma + \eta)^3, \quad L = 1",
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
+    budget=Budget(samples=1, restarts=4, steps=5),
     cases=draw.grid(B_x=(1.0, 10.0, 100.0, 1000.0), c=(0.01, 0.1, 1.0), epsilon=(0.5,)),
     project=draw.positive("B_x", "c", "epsilon"),
     evaluate=_theorem_4_2,
@@ -248,13 +247,13 @@ def _meets_4_2_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 _REFUTED = functools.partial(Counterexample, meets=_meets_4_2_1)
 SIGNS = {"d": 600, "B_x": 1e4, "epsilon": 0.7}
-COROLLARY_4_2_1 = Statement(
+COROLLARY_4_2_1 = draw.random_search_on_host(
     id="seqlength.cor4.2.1.packing",
     label="Corollary 4.2.1, as a number",
     tex=r"(d - 2) \ln 2 \le \ln \mathcal{N}_\infty\left( g_{\mathrm{scalar}}^{L+1}, \epsilon "
     r"\right) \le \frac{(\gamma + \eta)^3}{\epsilon^2}, \quad L = 1, \ k = 1, \ B = 1",
     formula="(d - 2) ln 2 <= ln N(eps) <= (gamma + eta)^3 / eps^2 for L = 1, k = 1, B = 1",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=4, steps=5)},
+    budget=Budget(samples=1, restarts=4, steps=5),
     cases=lambda size: draw.stacked(
         [SIGNS, SIGNS | {"d": 800}, SIGNS | {"d": 10**6}]
         # B_x hardly more than such a d needs.

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Reals
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.seqlength.norms import column_norm, row_norm
 from jaxbounds.seqlength.rademacher import empirical_rademacher, linear_support, with_negation
-from jaxbounds.seqlength.statements.instances import INEQUALITY, activation
+from jaxbounds.seqlength.statements.instances import activation, inequality
 
 
 def _holder(instance: Instance, size: Size) -> Sides:
@@ -25,12 +25,11 @@ def _holder_meets(instance: Instance, size: Size) -> dict[str, Any]:
     return {"||v||_1 <= B_v, its own (Appendix C)": np.abs(instance["v"]).sum() < math.inf}
 
 
-HOLDER = Statement(
+HOLDER = inequality(
     id="seqlength.appc.holder",
     label="Appendix C, the first display",
     tex=r"v^\top u \le B_v \max_j |u_j| = \max_{j, s} s \, e_j^\top u, \quad \|v\|_1 \le B_v",
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
-    **INEQUALITY,
     over={"v": Reals("d"), "u": Reals("d")},
     evaluate=_holder,
     judges=(linear_support,),
@@ -93,13 +92,12 @@ def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-PEELING = Statement(
+PEELING = inequality(
     id="seqlength.appc.peeling",
     label="Appendix C, removing w, W_c and W_v",
     tex=r"|w^\top W_c^\top W_v^\top z| \le \|w\|_1 \|W_c^\top\|_{1,\infty} "
     r"\|W_v^\top\|_{1,\infty} \max_j |z_j|",
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
-    **INEQUALITY,
     over=dict.fromkeys("wz", Reals("d")) | {"W_c": Reals(("k", "d")), "W_v": Reals(("d", "k"))},
     cases=_aligned,
     evaluate=_peeling,
@@ -155,13 +153,12 @@ def _one_linear(size: Size) -> Instance:
     return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}
 
 
-SIGN = Statement(
+SIGN = inequality(
     id="seqlength.appc.sign",
     label="Appendix C, removing s and sigma",
     tex=r"\mathbb{E} \sup_{s, f} \sum_{i=1}^m s \, \epsilon_i \sigma(f(x_i)) \le 2 L_\sigma "
     r"\mathbb{E} \sup_f \sum_{i=1}^m \epsilon_i f(x_i), \quad s \in \{-1, 1\}",
     formula="E sup_{s,f} s sum sigma_i sigma(f(x_i)) <= 2 L_sigma E sup_f sum sigma_i f(x_i)",
-    **INEQUALITY,
     over={"F": Reals(("functions", "m")), "slopes": Box(0, math.inf, 3)},
     cases=_one_linear,
     evaluate=_sign_removal,

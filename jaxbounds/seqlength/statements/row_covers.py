@@ -1,5 +1,6 @@
 """Lemmas 3.4 and 3.5, and Section 2.5: covers for row norms, and parameter counting."""
 
+import functools
 import math
 from typing import Any
 
@@ -61,14 +62,14 @@ def _lemma_3_4(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_3_4 = Statement(
+LEMMA_3_4 = draw.random_search(
     id="seqlength.lemma3.4",
     label="Lemma 3.4, an explicit cover",
     tex=r"\max_i B_x \left\| (W - \hat{W}) e_i \right\|_2 \le \epsilon, \quad \sum_{j,i} "
     r"|Z_{ji}| \le 2 x^2, \quad \|W^\top\|_{2,1} \le B_w",
     formula="||W^T||_{2,1} <= B_w: truncating rows moves columns by less than eps / B_x,"
     " with integer codes sum |Z| <= 2 x^2",
-    **draw.WANDERED | {"budget": Budget(samples=256, restarts=2, steps=30, batch=128)},
+    budget=Budget(samples=256, restarts=2, steps=30, batch=128),
     over={"W": Matrices(("k", "d"), norm="row sum"), "x": Box(1, math.inf)},
     cases=_row_cases,
     evaluate=_lemma_3_4,
@@ -98,13 +99,12 @@ def _codes(instance: Instance, size: Size) -> Sides:
     return Sides(explicit, {"sharpened S3": listed, "control": control})
 
 
-CODES = Statement(
+CODES = draw.identity_on_host(
     id="seqlength.lemma3.4.count",
     label="Lemma 3.4, the number of codes",
     tex=r"\ln \mathcal{N} = \lfloor 2 x^2 \rfloor \ln\left( 2 k d \left( \lceil \log_2(2 x^2) "
     r"\rceil + 1 \right) + 1 \right)",
     formula="ln N = floor(2 x^2) ln(2kd levels + 1), levels = ceil(log2(2 x^2)) + 1; 0 for x < 1",
-    **draw.SAME_ON_HOST,
     cases=draw.grid(x=(0.5, 1.0, 1.3, 2.0, 5.0), k=(1, 4), d=(1, 3)),
     evaluate=_codes,
     judges=(lemma_3_4_explicit,),
@@ -157,23 +157,26 @@ def _spread(k: int, ratio: float) -> Counterexample:
     return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)
 
 
-BY_COLUMNS: dict[str, Any] = {
-    **draw.ON_HOST_WANDERED,
-    "cases": draw.grid(x=(0.5, 1.5, 2.0, 4.0, 10.0), k=(1, 4, 100, 10**6), d=(1, 2, 64)),
-    "project": draw.positive("x"),
-    "sizes": ({"d": 64},),
-}
+by_columns = functools.partial(
+    Statement,
+    kind="inequality",
+    host=True,
+    search="random",
+    budget=Budget(samples=16, restarts=2, steps=20),
+    cases=draw.grid(x=(0.5, 1.5, 2.0, 4.0, 10.0), k=(1, 4, 100, 10**6), d=(1, 2, 64)),
+    project=draw.positive("x"),
+    sizes=({"d": 64},),
+)
 """Lemmas 3.4 and 3.5 as printed: norms are over columns, and k grows freely."""
 
 NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
 
-LEMMA_3_4_SIZE = Statement(
+LEMMA_3_4_SIZE = by_columns(
     id="seqlength.lemma3.4.size",
     label="Lemma 3.4",
     tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, N, \|\cdot\|_2) \lesssim \frac{B_w^2 "
     r"B_x^2}{\epsilon^2} \ln(dk), \quad \|W\|_{2,1} \le B_w, \ \|x\|_1 \le B_x",
     formula="ln N <~ x^2 ln(dk) for ||W||_{2,1} <= B_w, ||x||_1 <= B_x",
-    **BY_COLUMNS,
     evaluate=_row_sizes,
     judges=(lemma_3_4_leading, lemma_3_4_explicit, volumetric_lower_column),
     forms=(
@@ -219,14 +222,13 @@ def _lemma_3_5(instance: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_3_5 = Statement(
+LEMMA_3_5 = by_columns(
     id="seqlength.lemma3.5",
     label="Lemma 3.5",
     tex=r"\ln \mathcal{N}_\infty(\mathcal{F}, \epsilon, \{x_i\}_{i=1}^n, \|\cdot\|_2) "
     r"\lesssim \frac{B_w^2 B_x^2}{\epsilon^2} \ln(dn), \quad \|W\|_{2,1} \le B_w, \ "
     r"\|x_i\|_2 \le B_x",
     formula="ln N <~ x^2 ln(dn) for ||W||_{2,1} <= B_w, ||x_i||_2 <= B_x, n points",
-    **BY_COLUMNS,
     evaluate=_lemma_3_5,
     judges=(lemma_3_5_corrected_leading, volumetric_lower_column, volumetric),
     forms=(
@@ -270,12 +272,11 @@ def _parameters(instance: Instance, size: Size) -> Sides:
     )
 
 
-COUNTING = Statement(
+COUNTING = draw.random_search_on_host(
     id="seqlength.sec2.5.counting",
     label="Section 2.5, parameter counting",
     tex=r"p \ln x \le \ln \mathcal{N} \le p \ln(1 + 2x)",
     formula="p ln x <= ln N <= p ln(1 + 2x); equal to x^2 ln(2p + 1) at the crossover",
-    **draw.ON_HOST_WANDERED,
     over={"x": Box(1, 1e6), "p": Integers(1, "p")},
     cases=draw.grid(x=(1.0, 1.9, 10.0, 1e3), p=(1, 2, 16, 1000)),
     evaluate=_parameters,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Reals
-from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 
@@ -46,13 +46,12 @@ def _lemma_e_1_meets(instance: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-LEMMA_E_1 = Statement(
+LEMMA_E_1 = draw.inequality(
     id="seqlength.lemmae.1",
     label="Lemma E.1",
     tex=r"\min_{\sum_i \beta_i \epsilon_i = \epsilon} \sum_{i=1}^n \frac{C_i}{\epsilon_i^2} = "
     r"\frac{\gamma^3}{\epsilon^2}, \quad \gamma = \sum_{i=1}^n C_i^{1/3} \beta_i^{2/3}",
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
-    **draw.INEQUALITY,
     over=TERMS | {"scales": Reals("n")},
     cases=_scale_cases,
     evaluate=_lemma_e_1,
@@ -103,7 +102,7 @@ def _minimiser(instance: Instance, size: Size) -> Sides:
     return Sides.pairs({"printed": (found, expected), "control": (control, expected)})
 
 
-MINIMISER = Statement(
+MINIMISER = draw.identity(
     id="seqlength.lemmae.1.minimiser",
     label="Lemma E.1, the minimiser",
     tex=r"\epsilon_i = \frac{\epsilon}{\gamma} \left( \frac{C_i}{\beta_i} \right)^{1/3}: "
@@ -111,7 +110,6 @@ MINIMISER = Statement(
     r"\frac{\gamma^3}{\epsilon^2}",
     formula="eps_i = (eps / gamma) (C_i / beta_i)^{1/3} has sum beta_i eps_i = eps and"
     " sum C_i / eps_i^2 = gamma^3 / eps^2",
-    **draw.IDENTITY,
     over=TERMS,
     evaluate=_minimiser,
     judges=(divide_scale,),

@@ -215,7 +215,7 @@ def _heads(instance: Instance, size: Size) -> Sides:
     return Sides(empirical_rademacher(sums), {"printed": alone, "control": 3.0 * alone})
 
 
-HEADS = Statement(
+HEADS = draw.identity(
     id="seqlength.sec4.2",
     label="Section 4.2, several heads",
     tex=r"\mathbb{E} \sup_{Y_1, \ldots, Y_H} \sum_{i=1}^m \epsilon_i w^\top \sum_{j=1}^H "
@@ -223,7 +223,6 @@ HEADS = Statement(
     r"Y_j(X_i)",
     formula="E sup_{Y_1,..,Y_H} sum_i eps_i w.sum_j Y_j(X_i) = sum_j E sup_{Y_j} sum_i eps_i"
     " w.Y_j(X_i)",
-    **draw.IDENTITY,
     over=dict.fromkeys("FGH", Reals(("functions", "m"))),
     evaluate=_heads,
     judges=(empirical_rademacher,),
@@ -276,13 +275,13 @@ def _all_bounds(s: comparisons.Setting) -> Sides:
     )
 
 
-CONSTANT_TOKENS = Statement(
+CONSTANT_TOKENS = draw.random_search_on_host(
     id="seqlength.sec4.2.bounds",
     label="Section 4.2, the bounds beside others",
     tex=r"H B_w B_{W_c} L_\sigma B_{W_v} B_x \frac{1}{m} \mathbb{E} \left| \sum_{i=1}^m "
     r"\sigma_i \right| \le \text{each bound on } \mathrm{Rad}_m",
     formula="H B_w B_Wc L B_Wv B_x E|sum sigma_i| / m <= each bound, for tokens that are all equal",
-    **draw.ON_HOST_WANDERED | {"budget": Budget(samples=1, restarts=2, steps=6)},
+    budget=Budget(samples=1, restarts=2, steps=6),
     cases=lambda size: {
         "m": np.array([300, 64, 10**3, 10**4, 10**5, 10**6, 10**6, 10**7, 10**8, 10**8, 10**9, 30]),
         "B_QK": np.array([1e-3, 0.01, 0.1, 0.1, 1e-4, 1e-3, 1.0, 0.3, 4.0, 1e-2, 1.0, 1e-3]),

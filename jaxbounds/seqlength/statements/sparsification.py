@@ -171,12 +171,11 @@ def _greedy(instance: Instance, size: Size) -> Sides:
     )
 
 
-GREEDY = Statement(
+GREEDY = draw.inequality(
     id="seqlength.lemma3.1.greedy",
     label="Lemma 3.1, without drawing",
     tex=r"\left\| f - \frac{1}{k} \sum_i k_i V_i \right\|^2 \le \frac{\gamma b^2 - \|f\|^2}{k}",
     formula="choosing each V_i by conditional expectations has at most the mean error",
-    **draw.INEQUALITY,
     sample=_maurey_sample,
     cases=_maurey_cases,
     hypotheses=_simplex,
@@ -211,13 +210,12 @@ def _naturals(instance: Instance, size: Size) -> dict[str, Any]:
     return {"d, k in N (Lemma 3.1)": min(instance["n"], instance["K"]) >= 1}
 
 
-COUNT = Statement(
+COUNT = draw.on_host(
     id="seqlength.lemma3.1.count",
     label="after Lemma 3.1, the number of (k_1, .., k_d)",
     tex=r"\left| \left\{ (k_1, \ldots, k_d) \in \mathbb{Z}_{\ge 0}^d : \sum_i k_i \le k "
     r"\right\} \right| \le d^k",
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
-    **draw.ON_HOST,
     cases=draw.grid(n=range(1, 5), K=range(1, 5)),
     evaluate=_count,
     judges=(counting.nonnegative_vectors, counting.count_nonnegative),
@@ -251,13 +249,12 @@ def _signed_count(instance: Instance, size: Size) -> Sides:
     )
 
 
-SIGNED_COUNT = Statement(
+SIGNED_COUNT = draw.identity_on_host(
     id="seqlength.lemma3.3.count",
     label="Lemmas 3.3 and 3.6, the number of signed sparsifications",
     tex=r"\left| \left\{ z \in \mathbb{Z}^n : \|z\|_1 \le K \right\} \right| = \sum_j 2^j "
     r"\binom{n}{j} \binom{K}{j}",
     formula="#{z in Z^n : ||z||_1 <= K} = sum_j 2^j C(n,j) C(K,j)",
-    **draw.SAME_ON_HOST,
     cases=draw.grid(n=range(1, 5), K=range(5)),
     evaluate=_signed_count,
     judges=(counting.count_signed, counting.log_counts_signed, counting.signed_vectors),

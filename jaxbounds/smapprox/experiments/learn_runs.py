@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from jaxbounds.experiments.experiment import refuse_unless_increasing
 from jaxbounds.experiments.sweeps import lanes_of, sweep
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.training import begin, optimizer, train_step
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.correction import DYADIC
@@ -69,7 +70,7 @@ class Learn:
         """Refuse unknown machines and sizes with nothing to learn from."""
         unknown = [name for name in self.machines if name not in LIBRARY]
         if unknown:
-            raise ValueError(
+            raise Refused(
                 f"machines={unknown} are unknown, expected some of {', '.join(LIBRARY)}. Try one"
                 " of these names"
             )
@@ -78,7 +79,7 @@ class Learn:
             for (_, a), (_, write, move) in LIBRARY[name]().machine.transitions.items():
                 actions.setdefault(a, set()).add((write, move))
             if any(len(found) > 1 for found in actions.values()):
-                raise ValueError(
+                raise Refused(
                     f"machine={name}: its written symbol or its move depends on the learned table,"
                     " expected that only states are learned. Try another machine"
                 )

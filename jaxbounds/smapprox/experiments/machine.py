@@ -9,6 +9,7 @@ from jaxtyping import PRNGKeyArray
 
 from jaxbounds.experiments.controls import shifted, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox import execute
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.correction import DYADIC, THIRDS
@@ -52,18 +53,18 @@ def build(config: Machine, /) -> Compiled:
     """Compile the machine of a configuration.
 
     Raises:
-        ValueError: if the machine or the word is not accepted, T is too small for the machine to
+        Refused: if the machine or the word is not accepted, T is too small for the machine to
             halt or to read its input, or a name is unknown.
     """
     if config.correction not in CORRECTIONS:
-        raise ValueError(
+        raise Refused(
             f"correction={config.correction!r} is unknown, expected one of"
             f" {', '.join(CORRECTIONS)}. Try correction={next(iter(CORRECTIONS))!r}"
         )
     machine = _find(config.machine, config.missing)
     T = config.T
     if T is not None and T < 1:
-        raise ValueError(f"T={T}, expected at least 1 step. Try T=10")
+        raise Refused(f"T={T}, expected at least 1 step. Try T=10")
     if T is None:
         T = halting_time(machine, config.input, config.limit)
     halting_time(machine, config.input, T)
@@ -81,10 +82,10 @@ def _find(name: str, missing: str) -> TuringMachine:
         return LIBRARY[name]().machine
     try:
         return load_machine(name, missing=missing)
-    except ValueError as error:
+    except Refused as error:
         if str(error).startswith("no file"):
             known = ", ".join(LIBRARY)
-            raise ValueError(
+            raise Refused(
                 f"machine={name!r} is neither a file nor one of {known}. Try one of these names"
             ) from error
         raise

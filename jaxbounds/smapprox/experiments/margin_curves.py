@@ -133,7 +133,7 @@ def machine_margins(
         refinements: the number of refinements of each attack.
 
     Raises:
-        ValueError: if the machine has not halted on a word within its T.
+        Refused: if the machine has not halted on a word within its T.
     """
     lower = np.zeros(len(times))
     cases = [

@@ -15,6 +15,7 @@ from jaxbounds.experiments.controls import scaled, valued
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.experiments.settings import default_settings
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.smapprox.experiments.margin_curves import KINDS, chain_margins, machine_margins
 from jaxbounds.smapprox.machine_library import LIBRARY
@@ -41,13 +42,13 @@ class Margins:
     def __post_init__(self) -> None:
         """Refuse unequal lists and depths or times out of order."""
         if len(self.words) != len(self.times):
-            raise ValueError(
+            raise Refused(
                 f"words={len(self.words)} and times={len(self.times)}, expected one time for each"
                 " word. Try lists of equal length"
             )
         for name in ("depths", "times"):
             if list(getattr(self, name)) != sorted(set(getattr(self, name))):
-                raise ValueError(
+                raise Refused(
                     f"{name}={getattr(self, name)}, expected increasing values. Try to sort them"
                 )
 

@@ -1,5 +1,6 @@
 """Appendix B: single gates (Lemma B.1, Proposition B.2) and the norms of circuits."""
 
+import functools
 from typing import Any
 
 import jax
@@ -21,15 +22,16 @@ from jaxbounds.smapprox.circuits import Circuit, Gate
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, gate_rows, l1_norm
 from jaxbounds.smapprox.statements.section3_circuits import OPERATIONS, circuit_of, gate_arrays
 
-ON_PAIRS: dict[str, Any] = {
-    "kind": "construction",
-    "host": True,
-    "cases": lambda size: {"x": circuits.all_inputs(size["inputs"]).astype(int)},
-    "sizes": ({"inputs": 2},),
-    "source": "Appendix B",
-    "enumerates": "all pairs of bits",
-}
-"""Settings of the statements about single gates, on all pairs of bits."""
+on_pairs = functools.partial(
+    Statement,
+    kind="construction",
+    host=True,
+    cases=lambda size: {"x": circuits.all_inputs(size["inputs"]).astype(int)},
+    sizes=({"inputs": 2},),
+    source="Appendix B",
+    enumerates="all pairs of bits",
+)
+"""A statement about single gates, on all pairs of bits."""
 
 
 @jax.jit
@@ -73,7 +75,7 @@ def _bits(i: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-NOT = Statement(
+NOT = on_pairs(
     id="smapprox.lemmab.1.not",
     label="Lemma B.1, the NOT gate",
     formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
@@ -98,8 +100,8 @@ NOT = Statement(
         Form(name="corrected", note="The -1 in the parent's column."),
     ),
     control="ID instead of NOT",
-    **ON_PAIRS
-    | {"sizes": ({"inputs": 2}, {"inputs": 3}), "enumerates": "all words of two and three bits"},
+    sizes=({"inputs": 2}, {"inputs": 3}),
+    enumerates="all words of two and three bits",
 )
 
 
@@ -109,7 +111,7 @@ def _and_or(i: Instance, size: Size) -> Sides:
     return Sides(gates, {"printed": logic, "control": logic[::-1]})
 
 
-AND_OR = Statement(
+AND_OR = on_pairs(
     id="smapprox.propb.2",
     label="Proposition B.2",
     formula="AND = relu(x1 + x2 - 1), OR = 1 - relu(1 - x1 - x2)",
@@ -119,7 +121,6 @@ AND_OR = Statement(
     judges=(compile_circuit, gate_rows),
     forms=(Form(name="printed", cites="Proposition B.2"),),
     control="AND and OR exchanged",
-    **ON_PAIRS,
 )
 
 

@@ -24,7 +24,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 from jaxbounds.smapprox.transformer import attend, feed_forward, keys_and_values
 
 SYMBOLS = ("0", "1", "_")
-IN_C2: dict[str, Any] = {"kind": "construction", "source": "Appendix C.2"}
+in_c2 = functools.partial(Statement, kind="construction", source="Appendix C.2")
 
 
 def two_states(bits: int) -> Layout:
@@ -74,7 +74,7 @@ def _c1(i: Instance, size: Size) -> Sides:
     return Sides(_through(layers, h), {"printed": want, "control": swapped})
 
 
-LEMMA_C1 = Statement(
+LEMMA_C1 = in_c2(
     id="smapprox.lemmac.1",
     label="Lemma C.1",
     formula="two ReLU layers map (z, a) to the next state, written symbol and move",
@@ -92,7 +92,6 @@ LEMMA_C1 = Statement(
     ),
     control="left and right exchanged",
     assumptions="the machine for a^n b^n, all pairs of state and symbol; norm: smapprox.appc.norms",
-    **IN_C2,
 )
 
 
@@ -114,7 +113,7 @@ def _c2(i: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_C2 = Statement(
+LEMMA_C2 = in_c2(
     id="smapprox.lemmac.2",
     label="Lemma C.2",
     formula="O(w_pos) ReLU layers map Bin(l) to Bin(l - 1) or Bin(l + 1)",
@@ -139,7 +138,6 @@ LEMMA_C2 = Statement(
     ),
     control="the head does not move",
     assumptions="all positions of five bits, both moves; norm: smapprox.appc.norms",
-    **IN_C2,
 )
 
 LONGEST = 5
@@ -183,7 +181,7 @@ def _c7(i: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_C7 = Statement(
+LEMMA_C7 = in_c2(
     id="smapprox.lemmac.7",
     label="Lemma C.7",
     formula="encoder attention gives x_l and 1(l <= m), and leaves all else as it is",
@@ -209,7 +207,6 @@ LEMMA_C7 = Statement(
     ),
     control="the complement of the flag",
     assumptions="four-bit cells, inputs of length 0 to 5; norm: smapprox.appc.norms",
-    **IN_C2,
 )
 
 
@@ -235,7 +232,7 @@ def _c8(i: Instance, size: Size) -> Sides:
     return Sides(found, {"printed": want(symbol), "control": want(input_first)})
 
 
-LEMMA_C8 = Statement(
+LEMMA_C8 = in_c2(
     id="smapprox.lemmac.8",
     label="Lemma C.8",
     formula="sym1 = the visited, else the input, else the blank symbol; all else cleared",
@@ -254,7 +251,6 @@ LEMMA_C8 = Statement(
     forms=(Form(name="printed", cites="(C.16) and the sentence after it"),),
     control="the input before the last visit",
     assumptions="all flags and symbols; norm: smapprox.appc.norms",
-    **IN_C2,
 )
 
 STATEMENTS = (LEMMA_C1, LEMMA_C2)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size, Statement
 from jaxbounds.smapprox.layout import Layout
-from jaxbounds.smapprox.statements.appendix_c_search import SEARCH, searched
+from jaxbounds.smapprox.statements.appendix_c_search import STEPS_ASSUMED, on_search_steps, searched
 from jaxbounds.smapprox.statements.margin_cases import every
 
 
@@ -93,7 +93,7 @@ def _gaps(i: Instance, size: Size) -> Sides:
     return Sides(jnp.ones(()), {"printed": least, "control": least - 0.5})
 
 
-GAPS = Statement(
+GAPS = on_search_steps(
     id="smapprox.claimc.4.gap",
     label="Claims C.4-C.6, score levels",
     formula="1 <= the distance between different scores, in every layer of the search",
@@ -109,15 +109,10 @@ GAPS = Statement(
         ),
     ),
     control="the distance less one half",
-    **(
-        SEARCH
-        | {
-            "kind": "inequality",
-            "search": "none",
-            "assumptions": f"{SEARCH['assumptions']}; decoder self-attention only: the encoder's "
-            "scores are those of Claim C.4 with pos1 for pos2",
-        }
-    ),
+    kind="inequality",
+    search="none",
+    assumptions=f"{STEPS_ASSUMED}; decoder self-attention only: the encoder's "
+    "scores are those of Claim C.4 with pos1 for pos2",
 )
 
 STATEMENTS = (CASE_2, GAPS)

@@ -1,5 +1,6 @@
 """Lemma C.3 and Claims C.4-C.6: the binary search for the last visit of a cell."""
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -83,15 +84,17 @@ def _with(run: Search, **groups: Any) -> Array:
     return h
 
 
-SEARCH: dict[str, Any] = {
-    "kind": "construction",
-    "judges": (find_last_visit, attend, keys_and_values, feed_forward, Layout.binary),
-    "over": {"moves": Signs(WALK), "written": Integers(0, 2, WALK), "step": Integers(1, WALK)},
-    "sizes": ({},),
-    "assumptions": f"steps of 512 random walks of {WALK} steps on five-bit positions",
-    "budget": Budget(samples=512),
-    "source": "Appendix C.2",
-}
+STEPS_ASSUMED = f"steps of 512 random walks of {WALK} steps on five-bit positions"
+on_search_steps = functools.partial(
+    Statement,
+    kind="construction",
+    judges=(find_last_visit, attend, keys_and_values, feed_forward, Layout.binary),
+    over={"moves": Signs(WALK), "written": Integers(0, 2, WALK), "step": Integers(1, WALK)},
+    sizes=({},),
+    assumptions=STEPS_ASSUMED,
+    budget=Budget(samples=512),
+    source="Appendix C.2",
+)
 
 
 def _flags(last: Array, third: Any = 0.0) -> Array:
@@ -115,7 +118,7 @@ def _c3(i: Instance, size: Size) -> Sides:
     )
 
 
-LEMMA_C3 = Statement(
+LEMMA_C3 = on_search_steps(
     id="smapprox.lemmac.3",
     label="Lemma C.3, Claim C.6",
     formula="scr1 = symbol written at the last visit i', by a unique maximiser at i'; all else "
@@ -133,7 +136,6 @@ LEMMA_C3 = Statement(
         Form(name="printed C.6", cites="Claim C.6; its proof: the attention attends exactly to i'"),
     ),
     control="another symbol",
-    **SEARCH,
 )
 
 
@@ -147,7 +149,7 @@ def _c4(i: Instance, size: Size) -> Sides:
     )
 
 
-CLAIM_C4 = Statement(
+CLAIM_C4 = on_search_steps(
     id="smapprox.claimc.4",
     label="Claim C.4",
     formula="scr4_1 = 1(i' > 0), scr1 = scr3 = 0, all else as before",
@@ -155,7 +157,6 @@ CLAIM_C4 = Statement(
     evaluate=_c4,
     forms=(Form(name="printed", cites="(C.8), all three lines"),),
     control="the flag negated",
-    **SEARCH,
 )
 
 
@@ -179,7 +180,7 @@ def _c5(i: Instance, size: Size) -> Sides:
     )
 
 
-CLAIM_C5 = Statement(
+CLAIM_C5 = on_search_steps(
     id="smapprox.claimc.5",
     label="Claim C.5",
     formula="after j layers scr3 = Bin_j(i'), for every j; all else as before",
@@ -191,7 +192,6 @@ CLAIM_C5 = Statement(
         Form(name="printed (C.14)", cites="(C.14): the bit in scr4_3 after the attention, every j"),
     ),
     control="off by one",
-    **SEARCH,
 )
 
 

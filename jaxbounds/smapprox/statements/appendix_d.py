@@ -27,7 +27,7 @@ from jaxbounds.smapprox.layout import Layout
 from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
 from jaxbounds.smapprox.transformer import attend, keys_and_values
 
-IN_D: dict[str, Any] = {"kind": "inequality", "source": "Appendix D"}
+in_appendix_d = functools.partial(Statement, kind="inequality", source="Appendix D")
 
 
 def _restored(i: Instance, size: Size) -> Sides:
@@ -87,7 +87,7 @@ def _rounding_lipschitz(i: Instance, size: Size) -> Sides:
     )
 
 
-ROUNDING_LIPSCHITZ = Statement(
+ROUNDING_LIPSCHITZ = in_appendix_d(
     id="smapprox.condd.3.rounding",
     label="Condition D.3, kappa_xi of rounding",
     formula="|zeta(h, xi') - zeta(h, xi)| <= kappa_xi max(|h|, 1) |xi' - xi|",
@@ -100,7 +100,6 @@ ROUNDING_LIPSCHITZ = Statement(
     budget=Budget(restarts=3, steps=40),
     forms=(Form(name="derived", note="kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, r = |xi' - xi|."),),
     control="kappa_xi = 3/2",
-    **IN_D,
 )
 
 
@@ -246,7 +245,7 @@ def _stored(ratio: float) -> Counterexample:
     return Counterexample(instance=instance, ratio=ratio, meets=_valid)
 
 
-TIES = Statement(
+TIES = in_appendix_d(
     id="smapprox.condd.3.ties",
     label='Proof of Theorem 4.1, "the positions attended to by the layer will not change"',
     formula="the positions attended to at (theta-hat, H-hat) are those at (theta, H); "
@@ -288,7 +287,7 @@ TIES = Statement(
     ),
     control="a quarter of the corrected right side",
     assumptions="the attention of Claim C.4 on a walk that comes back twice",
-    **(IN_D | {"source": "Appendix C.2; Definition D.2, Condition D.3"}),
+    source="Appendix C.2; Definition D.2, Condition D.3",
 )
 
 STATEMENTS = (DEFINITION_D1, ROUNDING_LIPSCHITZ, TIES)

@@ -24,7 +24,6 @@ from jaxbounds.smapprox.certified import (
 from jaxbounds.smapprox.circuits import all_inputs
 from jaxbounds.smapprox.correction import THIRDS, Correction
 from jaxbounds.smapprox.feedforward import feedforward
-from jaxbounds.smapprox.statements.appendix_d import IN_D
 from jaxbounds.smapprox.statements.margin_cases import INPUTS, case_network, times
 
 
@@ -147,17 +146,20 @@ def _d8(i: Instance, size: Size) -> Sides:
     )
 
 
-SEARCHED: dict[str, Any] = IN_D | {
-    "over": {"x": Integers(0, 1, "inputs"), "direction": Reals("weights")},
-    "sample": {"all weights": _everywhere, "corrections only": _in_corrections},
-    "sizes": ({"inputs": INPUTS, "weights": 2151},),
-    "control": "20 times the radii",
-    "assumptions": "a random circuit; every part of the parameters moved as far as allowed, in "
+on_moved_circuits = functools.partial(
+    Statement,
+    kind="inequality",
+    source="Appendix D",
+    over={"x": Integers(0, 1, "inputs"), "direction": Reals("weights")},
+    sample={"all weights": _everywhere, "corrections only": _in_corrections},
+    sizes=({"inputs": INPUTS, "weights": 2151},),
+    control="20 times the radii",
+    assumptions="a random circuit; every part of the parameters moved as far as allowed, in "
     "directions that are searched",
-    "budget": Budget(samples=96, restarts=4, steps=40, batch=64),
-}
+    budget=Budget(samples=96, restarts=4, steps=40, batch=64),
+)
 
-LEMMA_D7 = Statement(
+LEMMA_D7 = on_moved_circuits(
     id="smapprox.lemmad.7",
     label="Lemma D.7",
     formula="|g_0 - h_0| <= min(lambda, sigma_zeta) and h~_0 = h_0 whenever (D.6) holds",
@@ -173,10 +175,9 @@ LEMMA_D7 = Statement(
             equality="always: 1 + |h~_0 - h_0| = 1",
         ),
     ),
-    **SEARCHED,
 )
 
-LEMMA_D8 = Statement(
+LEMMA_D8 = on_moved_circuits(
     id="smapprox.lemmad.8",
     label="Lemma D.8",
     formula="|g_i - h_i| <= min(lambda, sigma_zeta) and h~_i = h_i for i >= 1, |F-hat - F| <= "
@@ -207,7 +208,6 @@ LEMMA_D8 = Statement(
         Form(name="sharpened", note="|delta| at the bound without halvings."),
         Form(name="sharpened joint", note="|delta| at the joint bound."),
     ),
-    **SEARCHED,
 )
 
 

@@ -1,6 +1,6 @@
 """Theorem D.6: the lower bound on the all-layer margin."""
 
-from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size
 from jaxbounds.smapprox import certified
 from jaxbounds.smapprox.attack import try_rays
 from jaxbounds.smapprox.certified import (
@@ -9,8 +9,7 @@ from jaxbounds.smapprox.certified import (
     theorem_d6,
     without_halvings,
 )
-from jaxbounds.smapprox.statements.appendix_d import IN_D
-from jaxbounds.smapprox.statements.margin_cases import ON_CASES, attacked, case_network
+from jaxbounds.smapprox.statements.margin_cases import attacked, case_network, on_cases
 
 
 def _d6(i: Instance, size: Size) -> Sides:
@@ -19,7 +18,7 @@ def _d6(i: Instance, size: Size) -> Sides:
     return Sides.pairs({name: (bound, upper) for name, bound in bounds.items()})
 
 
-THEOREM_D6 = Statement(
+THEOREM_D6 = on_cases(
     id="smapprox.thmd.6",
     label="Theorem D.6",
     formula="the minimum of the nine terms (D.5) <= rho",
@@ -39,7 +38,6 @@ THEOREM_D6 = Statement(
         certified.circuit_margin_lower,
         try_rays,
     ),
-    **ON_CASES,
     forms=(
         Form(
             name="printed",
@@ -59,7 +57,8 @@ THEOREM_D6 = Statement(
     control="10 times the bound",
     assumptions="an identity chain and a random circuit; rho from above, by attack; (D.5) without "
     "shared weights; with them: smapprox.lemmad.9",
-    **IN_D,
+    kind="inequality",
+    source="Appendix D",
 )
 
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Reals
-from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size
 from jaxbounds.smapprox.certified import layer_norm
-from jaxbounds.smapprox.statements.appendix_d import IN_D
+from jaxbounds.smapprox.statements.appendix_d import in_appendix_d
 
 READS = {
     "printed": ((0, 1), (2, 3), (4, 5)),
@@ -52,7 +52,7 @@ def _sharing(i: Instance, size: Size) -> Sides:
     return Sides.pairs(pairs, error=1e-13)
 
 
-LEMMA_D9 = Statement(
+LEMMA_D9 = in_appendix_d(
     id="smapprox.lemmad.9",
     label="Lemma D.9, Definition D.5",
     formula="rho >= min_i a_i if |F-hat - F| < 1 whenever |theta-hat_i - theta_i| <= a_i, with "
@@ -86,7 +86,6 @@ LEMMA_D9 = Statement(
     control="a parameter read twice by one layer",
     assumptions="three layers, F linear in the parameters; a_i as a supremum; the b_i are treated "
     "as further a_i",
-    **IN_D,
 )
 
 STATEMENTS = (LEMMA_D9,)

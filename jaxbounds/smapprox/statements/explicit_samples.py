@@ -15,7 +15,7 @@ from jaxbounds.smapprox.circuits import Circuit
 from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import compile_circuit, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import certified_margin
-from jaxbounds.smapprox.statements.sample_sizes import ON_CIRCUITS, scale_of
+from jaxbounds.smapprox.statements.sample_sizes import on_circuits, scale_of
 from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 
 CONFIDENCE = math.log(100.0)
@@ -46,7 +46,7 @@ def _theorem(i: Instance, size: Size) -> Sides:
     )
 
 
-THEOREM_31 = Statement(
+THEOREM_31 = on_circuits(
     id="smapprox.thm3.1.explicit",
     label="Theorem 3.1, with its constants",
     formula="n <= ((1800 s r)^2 log(4 w^2 d) + log 100) / epsilon for the corrected network of a "
@@ -76,7 +76,6 @@ THEOREM_31 = Statement(
     control="a thousandth of the sharpened bound",
     source="Section 3",
     budget=Budget(restarts=2, steps=12),
-    **ON_CIRCUITS,
 )
 
 

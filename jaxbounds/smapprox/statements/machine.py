@@ -24,7 +24,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 EXAMPLES = tuple(make() for make in LIBRARY.values())
 LENGTH = 4
 """The largest number of symbols of a word that is run; a larger number runs more words."""
-BY_MACHINE: dict[str, Any] = {"kind": "construction", "host": True, "source": "Section 4"}
+by_machine = functools.partial(Statement, kind="construction", host=True, source="Section 4")
 
 
 VERDICTS = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
@@ -70,7 +70,7 @@ def _simulated(i: Instance, size: Size) -> Sides:
     )
 
 
-THEOREM_41 = Statement(
+THEOREM_41 = by_machine(
     id="smapprox.thm4.1",
     label="Theorem 4.1, the simulation (Lemmas C.1-C.8 together)",
     formula="o_i encodes state, head and symbol of step i, for i = 0..T, and F = 2 TM(x) - 1",
@@ -92,7 +92,6 @@ THEOREM_41 = Statement(
     ),
     control="the machine one step late",
     assumptions="nine machines, all inputs of length at most 4, every step; their languages",
-    **BY_MACHINE,
 )
 
 
@@ -146,7 +145,7 @@ def _in_class(i: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-POSITIONS = Statement(
+POSITIONS = by_machine(
     id="smapprox.thm4.1.positions",
     label="Appendix C.1, w_pos = ceil(log2 T)",
     formula="the symbols at steps 0..T are right with w_pos position bits",
@@ -175,7 +174,7 @@ POSITIONS = Statement(
     ),
     control="the symbols one step late",
     assumptions="the parity machine on inputs of less than T symbols",
-    **(BY_MACHINE | {"source": "Appendix C.1"}),
+    source="Appendix C.1",
 )
 
 
@@ -198,7 +197,7 @@ def _maps(i: Instance, size: Size) -> Sides:
     )
 
 
-MAPS = Statement(
+MAPS = by_machine(
     id="smapprox.claimc.6.maps",
     label="Claim C.6 and Lemma C.7, read off the attention maps",
     formula="the weights of the last search layer tell where each symbol comes from",
@@ -212,7 +211,6 @@ MAPS = Statement(
     forms=(Form(name="derived", note="The step, input cell or blank of weight one."),),
     control="one step late",
     assumptions="the machine for a^n b^n on every word",
-    **BY_MACHINE,
 )
 
 
@@ -257,7 +255,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
     return Sides.pairs({"derived": (found, zero), "control": (stale, zero)})
 
 
-DESCRIPTIONS = Statement(
+DESCRIPTIONS = by_machine(
     id="smapprox.sec4.descriptions",
     label="Section 4, machines as text",
     formula="a machine written as JSON, YAML or 1RB1LB_1LA1RH and read again runs alike",
@@ -275,7 +273,7 @@ DESCRIPTIONS = Statement(
     sizes=({"length": 2},),
     forms=(Form(name="derived", note="And halts within the steps that the library states."),),
     control="one step late",
-    **(BY_MACHINE | {"source": "library: its machines and file formats"}),
+    source="library: its machines and file formats",
 )
 
 
@@ -305,7 +303,7 @@ def _longer_inputs(i: Instance, size: Size) -> Sides:
     return Sides.pairs({"printed": (off(T), 0.0), "control": (off(0), 0.0)})
 
 
-INPUTS = Statement(
+INPUTS = by_machine(
     id="smapprox.sec4.inputs",
     label="Section 4, inputs of length at most T",
     formula="TM run for T steps on x does what it does on x_1 ... x_T",
@@ -325,7 +323,6 @@ INPUTS = Statement(
         ),
     ),
     control="the empty word",
-    **BY_MACHINE,
 )
 
 STATEMENTS = (DESCRIPTIONS, INPUTS, THEOREM_41, POSITIONS, MAPS)

@@ -11,7 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Instance, Size
+from jaxbounds.claims.statements import Instance, Size, Statement
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.smapprox import circuits
@@ -91,12 +91,13 @@ def margin_cases(size: Size) -> Instance:
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}
 
 
-ON_CASES: dict[str, Any] = {
-    "cases": margin_cases,
-    "enumerates": "both inputs of an identity chain, all sixteen of a random circuit of four bits",
-    "host": True,
-    "sizes": ({"inputs": INPUTS},),
-}
+on_cases = functools.partial(
+    Statement,
+    cases=margin_cases,
+    enumerates="both inputs of an identity chain, all sixteen of a random circuit of four bits",
+    host=True,
+    sizes=({"inputs": INPUTS},),
+)
 
 
 def case_network(circuit: Any) -> Any:

@@ -1,7 +1,7 @@
 """Lemma 2.4, Corollary A.1 and Theorem 3.1: sample sizes, with the hidden constants set to one."""
 
+import functools
 import math
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -125,16 +125,17 @@ def _theorem(i: Instance, size: Size) -> Sides:
     return Sides(n, {"derived": of(900), "control": of(90)})
 
 
-ON_CIRCUITS: dict[str, Any] = {
-    "kind": "inequality",
-    "host": True,
-    "cases": gate_arrays,
-    "search": "random",
-    "sizes": ({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
-    "assumptions": "twelve random circuits, and what a search makes of them",
-}
+on_circuits = functools.partial(
+    Statement,
+    kind="inequality",
+    host=True,
+    cases=gate_arrays,
+    search="random",
+    sizes=({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
+    assumptions="twelve random circuits, and what a search makes of them",
+)
 
-THEOREM_31 = Statement(
+THEOREM_31 = on_circuits(
     id="smapprox.thm3.1",
     label="Theorem 3.1",
     formula="n <= (900 s r)^2 log(2 w^2 d) / epsilon^2 for the corrected network of a circuit",
@@ -158,7 +159,6 @@ THEOREM_31 = Statement(
     control="90 for 900",
     source="Section 3; Lemma 2.4 with constants one",
     budget=Budget(restarts=2, steps=5),
-    **ON_CIRCUITS,
 )
 
 
@@ -196,7 +196,7 @@ def _alternatives(i: Instance, size: Size) -> Sides:
     )
 
 
-ALTERNATIVES = Statement(
+ALTERNATIVES = on_circuits(
     id="smapprox.sec3.alternatives",
     label="Section 3, other surrogate losses",
     formula="VC dimension asks for w^2 d^2 samples, norm products for 2^(layers with AND or OR)",
@@ -220,11 +220,8 @@ ALTERNATIVES = Statement(
     control="half of the samples that VC dimension asks for",
     source="Section 3; constants one",
     budget=Budget(restarts=2, steps=50),
-    **ON_CIRCUITS
-    | {
-        "cases": _of_all_shapes,
-        "sizes": ({"circuits": 12, "inputs": 6, "layers": 8, "gates": 10, "inverse_epsilon": 10},),
-    },
+    cases=_of_all_shapes,
+    sizes=({"circuits": 12, "inputs": 6, "layers": 8, "gates": 10, "inverse_epsilon": 10},),
 )
 
 STATEMENTS = (LEMMA_24, COROLLARY_A1, THEOREM_31, ALTERNATIVES)

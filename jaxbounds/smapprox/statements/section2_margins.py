@@ -1,5 +1,6 @@
 """Section 2.1 and Appendix A: the all-layer margin, its surrogate loss and its covers."""
 
+import functools
 from typing import Any
 
 import jax
@@ -136,16 +137,17 @@ def _surrogate(i: Instance, size: Size) -> Sides:
     )
 
 
-ON_BALLS: dict[str, Any] = {
-    "kind": "inequality",
-    "sizes": ({"p": 2, "k": 1}, {"p": 3, "k": 4}),
-    "assumptions": "the wrong parameters are a union of balls, of which every closed set is a "
+on_balls = functools.partial(
+    Statement,
+    kind="inequality",
+    sizes=({"p": 2, "k": 1}, {"p": 3, "k": 4}),
+    assumptions="the wrong parameters are a union of balls, of which every closed set is a "
     "limit; the margin is then known in closed form",
-    "sample": {"random": _balls, "towards the boundary": _towards_a_ball},
-}
-"""Settings of the statements about any parameterised F, by the set of its wrong parameters."""
+    sample={"random": _balls, "towards the boundary": _towards_a_ball},
+)
+"""A statement about any parameterised F, by the set of its wrong parameters."""
 
-SURROGATE = Statement(
+SURROGATE = on_balls(
     id="smapprox.eq2.2",
     label="(2.2)",
     formula="l_01(F(x, theta), y) <= l-bar_gamma(theta, x, y)",
@@ -162,7 +164,6 @@ SURROGATE = Statement(
     ),
     control="the margin plus one",
     source="Section 2.1",
-    **ON_BALLS,
 )
 
 
@@ -188,13 +189,7 @@ def _cover(i: Instance, size: Size) -> Sides:
     return Sides(change, {"printed": bound, "control": bound / 2}, error=error, trivial=1.0)
 
 
-IN_LEMMA_24: dict[str, Any] = ON_BALLS | {
-    "label": "Appendix A, proof of Lemma 2.4",
-    "control": "half of the right side",
-    "source": "Appendix A",
-}
-
-LIPSCHITZ = Statement(
+LIPSCHITZ = on_balls(
     id="smapprox.lemma2.4.lipschitz",
     formula="|rho(theta) - rho(theta')| <= |theta - theta'|",
     tex=r"|\rho(\theta, x, y) - \rho(\theta', x, y)| \le \|\theta - \theta'\|_2",
@@ -207,10 +202,12 @@ LIPSCHITZ = Statement(
             equality="theta' on the way to the nearest wrong model",
         ),
     ),
-    **IN_LEMMA_24,
+    label="Appendix A, proof of Lemma 2.4",
+    control="half of the right side",
+    source="Appendix A",
 )
 
-COVER = Statement(
+COVER = on_balls(
     id="smapprox.lemma2.4.cover",
     formula="a gamma epsilon cover of Theta gives an epsilon cover of the losses: "
     "|l-bar(theta) - l-bar(theta')| <= |theta - theta'| / gamma",
@@ -225,7 +222,9 @@ COVER = Statement(
             equality="both margins in [0, gamma], theta' as above",
         ),
     ),
-    **IN_LEMMA_24,
+    label="Appendix A, proof of Lemma 2.4",
+    control="half of the right side",
+    source="Appendix A",
 )
 
 

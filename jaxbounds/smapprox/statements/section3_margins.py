@@ -15,10 +15,10 @@ from jaxbounds.smapprox.circuits import ARITY, Circuit, all_inputs, identity_cha
 from jaxbounds.smapprox.feedforward import compile_circuit, feedforward, l1_norm
 from jaxbounds.smapprox.statements.margin_cases import (
     INPUTS,
-    ON_CASES,
     attacked,
     case_network,
     certified_margin,
+    on_cases,
     run_on_all,
 )
 
@@ -87,7 +87,7 @@ def _simulates(i: Instance, size: Size) -> dict[str, Any]:
     }
 
 
-LEMMA_33 = Statement(
+LEMMA_33 = on_cases(
     id="smapprox.lemma3.3",
     label="Lemma 3.3",
     formula="rho(theta, x, G(x)) >= a certified lower bound > 0 for every x",
@@ -95,7 +95,6 @@ LEMMA_33 = Statement(
     kind="inequality",
     evaluate=_lemma33,
     judges=(circuit_margin_lower, joint_budget, try_rays, head_margin, zero_one_loss),
-    **ON_CASES,
     forms=(
         Form(
             name="printed",

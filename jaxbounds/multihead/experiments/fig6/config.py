@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from jaxbounds.experiments.experiment import refuse_unless_increasing, refuse_unless_positive
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.grammar import Grammar
 
 Arm = Literal["split", "fixed", "recut", "prune"]
@@ -75,10 +76,10 @@ class Figure6:
         """Refuse settings that are impossible.
 
         Raises:
-            ValueError: naming the wrong setting.
+            Refused: naming the wrong setting.
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
-            raise ValueError(
+            raise Refused(
                 f"arms={self.arms}, expected different ones of {', '.join(sorted(_ARMS))}. Try a"
                 " shorter list"
             )
@@ -89,25 +90,25 @@ class Figure6:
         )
         refuse_unless_positive(self, *positive)
         if min(self.n, self.test, self.weight_decay, self.deviation) < 0:
-            raise ValueError(
+            raise Refused(
                 f"n={self.n}, test={self.test}, weight_decay={self.weight_decay},"
                 f" deviation={self.deviation}: expected no negative number. Try 0"
             )
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout={self.dropout}, expected 0 <= dropout < 1. Try dropout=0.1")
+            raise Refused(f"dropout={self.dropout}, expected 0 <= dropout < 1. Try dropout=0.1")
         if self.source == "grammar" and not (self.n and self.test):
-            raise ValueError(
+            raise Refused(
                 f"n={self.n} and test={self.test}, expected positive numbers, because the grammar"
                 " can draw any number of sentences. Try --n 1000 --test 500"
             )
         if self.source == "grammar" and self.data:
-            raise ValueError(
+            raise Refused(
                 f"data={self.data} was given with source='grammar', which reads no file. Try"
                 " --source file"
             )
         scratch = [arm for arm in self.arms if arm not in PRETRAINED]
         if self.weights and scratch:
-            raise ValueError(
+            raise Refused(
                 f"weights={self.weights} was given, but the arm={scratch[0]} starts from scratch."
                 " Try without --weights, or without that arm"
             )

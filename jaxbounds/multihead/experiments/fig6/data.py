@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import digest
 from jaxbounds.multihead.experiments.fig6.baselines import baselines
 from jaxbounds.multihead.experiments.fig6.config import Figure6
@@ -51,7 +52,7 @@ def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple
     test = config.test
     if whole is not None:
         if not test:
-            raise ValueError(
+            raise Refused(
                 f"data={config.data} is one file without a test split, expected test > 0, the"
                 " number of its rows that test. Try --test 1000"
             )
@@ -59,7 +60,7 @@ def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple
     n = config.n or len(order)
     if given is None or len(order) < n or len(given.texts) < test:
         have = f"{len(order)} and {0 if given is None else len(given.texts)}"
-        raise ValueError(
+        raise Refused(
             f"n={n} training and test={test} test sentences, but {config.data} holds only"
             f" {have}. Try smaller --n and --test"
         )
@@ -92,11 +93,11 @@ def batches_of(config: Figure6, n: int, /) -> int:
     """Return the number of steps of an epoch over n sentences, a multiple of the looks.
 
     Raises:
-        ValueError: if there are fewer batches than looks.
+        Refused: if there are fewer batches than looks.
     """
     batches = n // config.batch // config.looks * config.looks
     if not batches:
-        raise ValueError(
+        raise Refused(
             f"looks={config.looks}, but n={n} training sentences make only {n // config.batch}"
             f" batches of {config.batch}. Try more sentences or fewer looks"
         )
@@ -112,10 +113,10 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
             arm.
 
     Raises:
-        ValueError: if the source is a file and no file is given, or the file holds too little.
+        Refused: if the source is a file and no file is given, or the file holds too little.
     """
     if config.source == "file" and not config.data:
-        raise ValueError(
+        raise Refused(
             f"data={config.data!r}, expected a source of sentences. Try --data FOLDER (SST-2"
             " with train.tsv and dev.tsv, or with Parquet files), or --data FILE for the"
             f" archive that this command fetches: {FETCH_SNIPPETS}"

@@ -9,6 +9,7 @@ from rich.console import Console
 from jaxbounds.experiments.experiment import Experiment
 from jaxbounds.experiments.provenance import products_in, products_used
 from jaxbounds.experiments.sweeps import each_part, shares
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place, locate
 from jaxbounds.multihead.experiments.fig6.claims import CONTROLS, claims
 from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, PUBLISHED, SNIPPETS, Figure6
@@ -43,12 +44,12 @@ def run(
         are test sentences. Test accuracies of simple rules are over (trial,).
 
     Raises:
-        ValueError: if data or weights are missing, damaged or do not fit, or the folder to resume
+        Refused: if data or weights are missing, damaged or do not fit, or the folder to resume
             from belongs to another run.
     """
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:
-        raise ValueError(
+        raise Refused(
             f"arm={missing[0]} starts from pretrained weights, but no weights are given. Try"
             " --weights FOLDER, with config.json, model.safetensors and tokenizer.json of"
             " roberta-base"

@@ -14,6 +14,7 @@ from jaxtyping import Array
 
 from jaxbounds.experiments.provenance import fingerprint
 from jaxbounds.experiments.sweeps import Swept, sweep
+from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import Place
 from jaxbounds.multihead.experiments.fig6.config import PRETRAINED, Figure6
 from jaxbounds.multihead.experiments.fig6.data import Prepared, batches_of
@@ -39,12 +40,12 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
     """Return the network of an arm at one head count.
 
     Raises:
-        ValueError: if the arm has no network with this number of heads.
+        Refused: if the arm has no network with this number of heads.
     """
     if arm in PRETRAINED:
         stored = replace(read_shape(config.weights), labels=2, dropout=config.dropout)
         if vocabulary > stored.vocabulary or config.length > stored.length:
-            raise ValueError(
+            raise Refused(
                 f"the data have vocabulary={vocabulary} and length={config.length}, but"
                 f" {config.weights} has only {stored.vocabulary} tokens and positions for"
                 f" length {stored.length}. Try the tokenizer of these weights, or a smaller"
@@ -53,13 +54,13 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
         if arm == "recut":
             return recut_heads(stored, heads)
         if heads > stored.heads:
-            raise ValueError(
+            raise Refused(
                 f"heads={heads}, but the pretrained network has only {stored.heads} heads to prune"
                 " from. Try a smaller --heads"
             )
         return replace(stored, heads=heads)
     if arm == "split" and config.width % heads:
-        raise ValueError(
+        raise Refused(
             f"heads={heads} do not divide width={config.width}. Try a divisor of the width for"
             " --heads"
         )
