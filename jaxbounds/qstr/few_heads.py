@@ -115,7 +115,8 @@ def averaging_error_bound(
 ) -> Float[Array, ""]:
     """Bound |attended - mean of the relevant tokens| by 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
-    The other tokens hold at most (N - q) exp(-alpha d/q) / q of the attention. Explicit.
+    The other tokens hold at most (N - q) exp(-alpha d/q) / q of the attention. All constants are
+    explicit.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

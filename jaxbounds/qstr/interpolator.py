@@ -118,7 +118,8 @@ def norm_bound(
     """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
     The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
-    |z|^2), balanced by the paper's c. The optimal balance needs 2 sqrt(48) only. Explicit.
+    |z|^2), balanced by the paper's c. The optimal balance needs 2 sqrt(48) only. All constants are
+    explicit.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)
@@ -135,7 +136,8 @@ def separation(n: int, /) -> float:
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
     """Return Lemma 38's bound 3 |z|^2 + 2 on |b'|^2; `printed` returns |z|^2 + 1, which is false.
 
-    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. Explicit.
+    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants are
+    explicit.
     """
     square = jnp.sum(z**2)
     return square + 1 if printed else 3 * square + 2

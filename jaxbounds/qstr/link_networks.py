@@ -41,7 +41,8 @@ def mean_network(u: Float[Array, "d"], /, *, q: int) -> Approximation:
 def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int) -> Approximation:
     """Interpolate the link sin<u, (x_1; ..; x_q)>, |u| = 1, on [-sqrt(q) r, sqrt(q) r].
 
-    Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. Explicit.
+    Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. All constants are
+    explicit.
 
     Raises:
         ValueError: if there is no knot or the radius is not positive.
@@ -61,7 +62,7 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by hinges in each coordinate.
 
     Each interpolant exceeds its square by 0 to h^2/4, with h = r / knots. Subtracting a constant
-    halves the error, so |g - network| <= sqrt(qd) h^2/8. Explicit.
+    halves the error, so |g - network| <= sqrt(qd) h^2/8. All constants are explicit.
 
     Raises:
         ValueError: if there is no knot or the radius is not positive.

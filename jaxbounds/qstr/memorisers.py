@@ -35,7 +35,7 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
 
     If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. AM-GM
     bounds L^2 |U|_F^2 of any network that costs no more by this product
-    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). Explicit.
+    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). All constants are explicit.
 
     Raises:
         ValueError: if the depth is below 2.

@@ -54,7 +54,7 @@ def shrink_output(network: Network, threshold: float, /) -> Network:
 def product_error(radius: float, knots: int, /) -> float:
     """Return s^2 / 16, the error of a product from `square_hinges`, with s = radius / knots.
 
-    Explicit.
+    All constants are explicit.
     """
     return (radius / knots) ** 2 / 16
 

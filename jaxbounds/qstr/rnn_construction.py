@@ -153,7 +153,7 @@ def interpolated_transition(
 def interpolated_error(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> float:
-    """Bound the error of an entry of `interpolated_transition`. Explicit.
+    """Bound the error of an entry of `interpolated_transition`. All constants are explicit.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
     times as much. The bound has two conditions. All coherences of the encodings are below mu by the

@@ -36,8 +36,8 @@ def theorem_4(
 ) -> float:
     """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). Explicit in its
-    arguments.
+    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The value is explicit in
+    the arguments.
 
     Args:
         n: number of prompts, with one position each.
@@ -63,7 +63,9 @@ def theorem_7(
     approximation: float,
     polynomial: Callable[[float], float],
 ) -> float:
-    """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n). Explicit in its arguments.
+    """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n).
+
+    The value is explicit in the arguments.
 
     Args:
         n: number of prompts, with one position each.
@@ -93,7 +95,7 @@ def theorem_10(
     """Theorem 10: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
     C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
-    Explicit in its arguments.
+    The value is explicit in the arguments.
 
     Args:
         n: number of prompts, with one position each.
@@ -124,11 +126,11 @@ def theorem_4_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 4's bound with every constant of the paper's chain, at the least R. Explicit.
+    """Return Theorem 4's bound with every constant of the paper's chain, at the least R.
 
     The least R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de. The
     ball {|vec Theta| <= R} is covered as in Corollary 19. In the ball, |a| |(W, b)|_F <= R^2 / 2.
-    The bound holds with probability 1 - delta - 2 n^-3.
+    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
@@ -184,9 +186,9 @@ def least_radius(
 def theorem_7_explicit(
     n: float, setting: Setting, f: RecurrentClass, /, *, delta: float = 0.01
 ) -> float:
-    """Return Theorem 7's bound with every constant of the chain: `recurrent_risk`. Explicit.
+    """Return Theorem 7's bound with every constant of the chain: `recurrent_risk`.
 
-    The bound holds with probability 1 - delta - 2 n^-3.
+    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
@@ -210,9 +212,9 @@ def theorem_10_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 10's bound with every constant of the chain: `transformer_risk`. Explicit.
+    """Return Theorem 10's bound with every constant of the chain: `transformer_risk`.
 
-    The bound holds with probability 1 - delta - 2 n^-3.
+    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.

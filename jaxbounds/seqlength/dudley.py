@@ -143,7 +143,8 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
     """Return the least of Dudley's bound, chaining, the one-scale bound and B.
 
-    Dudley's bound is 4 delta plus 12 times the integral. Certified, constants explicit.
+    Dudley's bound is 4 delta plus 12 times the integral. The value is certified, and all constants
+    are explicit.
 
     Raises:
         ValueError: if m < 1 or B is negative or not finite.

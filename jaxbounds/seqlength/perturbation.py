@@ -88,7 +88,8 @@ def lemma_e_2(
     It is ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..|| + L B_c
     ||dW_v ..||. Here s = `softmax_constant` (2 as printed, 1 sharpened). r = `radius` is the
     largest token norm of the inputs. The paper sets r = 1, which is false for the first block if
-    tokens are longer (erratum E9). Explicit constants. Parts and radii may be stacked over layers.
+    tokens are longer (erratum E9). All constants are explicit. Parts and radii may be stacked over
+    layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v

@@ -251,8 +251,8 @@ def attention_bound(
 
     The bound is the minimum of three bounds (12 times Dudley, chaining, one scale) and the range
     B_inf. If `residual` bounds |f_W - f_0| (see `residual_range`), a further candidate adds two
-    terms: Massart's bound for uniform attention f_0, and the three bounds for the rest. Constants
-    explicit.
+    terms: Massart's bound for uniform attention f_0, and the three bounds for the rest. All
+    constants are explicit.
 
     Raises:
         ValueError: if m < 1 or a norm is negative or not finite.

@@ -125,14 +125,14 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 
 
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
-    """Bound `layer_norms` of a layer that computes, and of a layer that attends. Explicit.
+    """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
     The bound holds for k states, the compiler's own among them, and the lookahead adder. |W1|^2 is
     at most the largest row sum times the largest column sum of |W1|. These sums are k|A| and 3 for
     the transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves. They are smaller
     for all other layers. Layers that attend copy. Their queries and keys are twice a partial
     permutation, and their values are a partial permutation. Their null keys have norms of at most 2
-    w_pos - 1 and w_pos - 1.
+    w_pos - 1 and w_pos - 1. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -145,7 +145,7 @@ def machine_margin_by_counts(
     """Compute `machine_margin_lower` from counts alone, for every machine with these counts.
 
     `norms_by_counts` bounds the layers. The head has at most one entry of absolute value 1 for each
-    state. Explicit.
+    state. All constants are explicit.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)
