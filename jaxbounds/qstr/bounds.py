@@ -69,11 +69,11 @@ def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
 def attention_lipschitz(
     difference: Float[Array, "De HDe"], z: Float[Array, "N De"], /, *, factor: float = 1.0
 ) -> Float[Array, ""]:
-    """Return Lemma 15's bound factor r_z^2 max_j |(Theta - Theta')^T z_j|.
+    """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on attention's change.
 
     Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
-    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. Here a is the mass of the
-    coordinates of one sign. All constants are explicit.
+    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. The norm is reached at a vector of
+    signs, and a is the mass that p gives to the entries +1. All constants are explicit.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -109,11 +109,11 @@ def prediction_bound(
 
 
 def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
-    """Return the volume branch of Lemma 16, H De^2 log(1 + 2 R_F r_z / eps).
+    """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
-    The bound holds whether the (2,1) norm is read over rows or over columns. The other branch of
-    Lemma 16 is `query_key_log_covering_rate` as printed, and `column_log_covering_rate` in a form
-    that is true. All constants are explicit.
+    The bound holds whether the (2,1) norm is read over rows or over columns. Lemma 16 takes the
+    smaller of this bound and a second one: `query_key_log_covering_rate` as printed, and
+    `column_log_covering_rate` in a form that is true. All constants are explicit.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -121,7 +121,7 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
 def query_key_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int
 ) -> float:
-    """Return Lemma 16's Maurey branch as printed, which is false: a rate.
+    """Return the rate of Lemma 16's second bound (Maurey) as printed, which is false.
 
     The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The source [BFT17] proves it for the l_2
     norm over the data, not for the supremum over prompts and positions.
@@ -132,7 +132,7 @@ def query_key_log_covering_rate(
 def column_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
 ) -> float:
-    """Return Lemma 16's Maurey branch in a true form, over `positions` = nN tokens: a rate.
+    """Return the rate of a true form of Lemma 16's second bound, over `positions` = nN tokens.
 
     The value is log(nN) times the printed rate, r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here
     R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the columns of
@@ -164,7 +164,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Return Proposition 17's rate: the two-layer part plus the smaller of two attention parts."""
+    """Return Proposition 17's rate: the two-layer network's part plus attention's smaller part."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
@@ -247,11 +247,13 @@ def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
 def recurrent_perturbation_bound(
     readout_gap: Any, transition_gap: Any, /, *, N: int, lipschitz: Any, sharp: bool = False
 ) -> Any:
-    """Bound |F - F'| by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29.
+    """Bound the distance of two RNNs by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29.
 
-    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. If
-    `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N. All
-    constants are explicit.
+    A gap is the largest distance of the two RNNs' readouts f_y, or of their transitions f-> or f<-.
+    `transition_gap` is the sum of the transitions' gaps, and `lipschitz` is the readout's constant
+    L_y. The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e.
+    If `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
+    All constants are explicit.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

@@ -97,9 +97,10 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
 
 
 def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz: float) -> Any:
-    """Bound the log covering number of functions `lipschitz` in a ball of parameters.
+    """Bound the log covering number of functions that are Lipschitz in a ball of parameters.
 
-    The bound is p log(1 + 2 R L / eps). All constants are explicit.
+    The bound is p log(1 + 2 R L / eps) with p = `parameters`, R = `radius` and L = `lipschitz`. All
+    constants are explicit.
     """
     return volume_upper(parameters, eps / (radius * lipschitz))
 

@@ -1,11 +1,12 @@
-"""Risk bounds from covers, with every constant: Lemmas 18-34, Corollaries 19, 33, Theorem 10.
+"""Risk bounds with every constant: Lemmas 18, 20, 32 and 34, Corollaries 19 and 33, Theorem 10.
 
-The lemmas are 18, 20, 32 and 34. A covering is a function from the scale (a number or an array) to
-the log covering number.
+A covering is a function from the scale eps (a number or an array) to log C(eps), the log covering
+number of the class.
 
-The loss is (yhat - y)^2, truncated at tau. Its root is 1-Lipschitz in yhat and lies in [0, sqrt
-tau]. If the class fits the samples, a cover and Chernoff's bound give a risk of order 1/n. The
-paper gets 1/sqrt n by symmetrisation.
+The loss is (yhat - y)^2, truncated at tau. R_tau is its expectation, and R-hat_tau is its mean over
+the n samples. Its root is 1-Lipschitz in yhat and lies in [0, sqrt tau]. If the class fits the
+samples, a cover and Chernoff's bound give a risk of order 1/n. The paper gets 1/sqrt n by
+symmetrisation.
 """
 
 import math
@@ -64,12 +65,12 @@ def truncated_gap(
 def truncated_risk(
     covering: LogCovering, n: float, /, *, tau: float, delta: float, empirical: float = 0.0
 ) -> float:
-    """Bound R_tau of each function with this empirical risk, with probability 1 - delta.
+    """Bound R_tau of each function with R-hat_tau = `empirical`, with probability 1 - delta.
 
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
-    Chernoff's bound gives P <= (sqrt P-hat + sqrt(2v))^2 for a member of the cover, where n v is
-    the logarithm of its confidence. The root of a risk is a norm of the root of a loss, so it moves
-    by at most eps. All constants are explicit.
+    For a member of the cover let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's bound
+    gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a risk is
+    a norm of the root of a loss, so it moves by at most eps. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -185,9 +186,9 @@ def minimiser_risk(
             radius.
         n: number of prompts, with one position each.
         setting: the model.
-        largest: the largest |yhat| on such prompts.
+        largest: the largest |yhat| on prompts whose tokens stay within their radius.
         fourth: a bound on (E yhat^4)^{1/4}.
-        fitted: the largest squared error of the best member on such prompts.
+        fitted: the largest squared error of the class's best member on these prompts.
         tail: each radius is exceeded with probability at most exp(-tail) (see `moment_radius`).
         delta: probability that the statistical bound fails.
         form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
@@ -346,7 +347,7 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """Return the least n, to a thousandth, at which a decreasing bound is at most `target`.
+    """Return the least n, to a relative 1e-3, at which the decreasing bound `risk` meets `target`.
 
     The result is infinite if no n below 10^200 is enough.
     """

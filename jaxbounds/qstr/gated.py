@@ -18,11 +18,11 @@ from jaxbounds.qstr.layers import TorchMLP, uniform_fan_in
 
 Parts = tuple[Float[Array, "*s"], ...]
 Cell = Callable[[Parts, Parts, Parts], Parts]
-"""(carry, projected inputs, recurrent products) -> carry, acting on each entry by itself."""
+"""A function (carry, projected inputs, recurrent products) -> next carry, entry by entry."""
 
 
 def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
-    """The new state h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates in the order r, z, n.
+    """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates come in the order r, z, n.
 
     Args:
         carry: the state h.

@@ -66,7 +66,7 @@ class Norms(NamedTuple):
     """The norms of a network A relu(W x + b) that Lemmas 24, 25 and 42 bound.
 
     Attributes:
-        width: m.
+        width: m, the number of hidden units.
         outer: the largest l_2 norm of a row of A.
         rows: |W^T|_{1,inf}, the largest l_1 norm of a row of W.
         bias: |b|_inf.
@@ -100,11 +100,11 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 
 
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
-    """Return Lemma 24's bounds with every constant 1, on 2 or (with a state) 3 variables. Rate.
+    """Return the rates of Lemma 24's bounds (constants 1), on 2 or (with a state) 3 variables.
 
-    They are Lemma 42's with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D variables, and
-    |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1. `outer` omits
-    the division by sqrt(m).
+    They are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D
+    variables, and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1.
+    `outer` omits the division by sqrt(m).
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension
@@ -112,7 +112,7 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 
 
 def printed_product_norms(*, de: int, eps: float) -> Norms:
-    """Return Lemma 22's bounds with every constant 1. Rate.
+    """Return the rates of Lemma 22's bounds (every constant is 1).
 
     Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W and
     biases are at most 1. `outer` omits the division by sqrt(m).
@@ -138,7 +138,7 @@ def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
 
 
 def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) -> Network:
-    """Build Proposition 26's four layers: Lemma 23, Lemma 25 at eps/4, the threshold at eps/2.
+    """Build Proposition 26's four layers: Lemma 23, Lemma 25 with error eps/4, threshold eps/2.
 
     Slot l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This holds for
     unit encodings of coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf}

@@ -32,7 +32,7 @@ class Interpolator(NamedTuple):
 
 
 def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
-    """Return Lemma 38's (a', (1, .., 1), b') for increasing z.
+    """Return Lemma 38's network before it is balanced, (a', (1, .., 1), b'), for increasing z.
 
     The slope changes at z_1 - 1, z_1, .., z_{n-1}.
     """
@@ -54,7 +54,7 @@ def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
 
 
 def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
-    """Return the paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
+    """Return the c that the paper gives to `balance`, ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
     return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / vector_norm(y))
 
 
@@ -118,8 +118,8 @@ def norm_bound(
     """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
     The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
-    |z|^2), balanced by the paper's c. The optimal balance needs 2 sqrt(48) only. All constants are
-    explicit.
+    |z|^2), balanced by the paper's c. The optimal balance needs only the constant 2 sqrt(48). All
+    constants are explicit.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)

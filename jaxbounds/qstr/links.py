@@ -134,8 +134,8 @@ LINKS: Mapping[str, Link] = MappingProxyType(
         )
     }
 )
-"""The shipped links. `quadratic` is Proposition 3's for standard normal tokens; `xor` is the
-product of sign<u, x_t> over the relevant tokens."""
+"""The shipped links, by name. `quadratic` is Proposition 3's link for standard normal tokens; `xor`
+is the product of sign<u, x_t> over the relevant tokens."""
 
 
 def find_link(name: str, /) -> Link:

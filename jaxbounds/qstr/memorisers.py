@@ -24,7 +24,7 @@ Draws = Array | np.ndarray
 
 
 def variation(network: TwoLayer, /) -> Any:
-    """Return V = sum_j |a_j| |(w_j, b_j)|, half the least |vec|^2 of units with this function."""
+    """Return V = sum_j |a_j| |(w_j, b_j)|, half the least |vec|^2 over rescalings of the units."""
     xp = array_module(*network)
     a, W, b = map(xp.asarray, network)
     return xp.abs(a) @ xp.sqrt(xp.sum(W**2, axis=1) + b**2)
@@ -91,10 +91,10 @@ class Memorised(NamedTuple):
     """A network through given points, and a measure of how far it is from the least variation.
 
     Attributes:
-        network: passes through the points.
-        price: the largest value at the linear program's dual of a unit neuron that the restarts
-            found, at least 1. If no neuron has a larger value, the least variation is at least V /
-            price.
+        network: a two-layer network that passes through the points.
+        price: the largest value of a unit neuron at the linear program's dual, among the neurons
+            that the restarts found; at least 1. If no neuron has a larger value, the least
+            variation is at least V / price.
     """
 
     network: TwoLayer

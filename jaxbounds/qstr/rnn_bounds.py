@@ -18,7 +18,7 @@ from jaxbounds.qstr.relu_networks import Layer
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
     """Return N / log(1 + L^2 |U|_op^2): d_h is at least a constant times this (Proposition 8).
 
-    This branch is valid.
+    This bound is valid.
     """
     return N / math.log1p((lipschitz * operator_norm) ** 2)
 
@@ -53,7 +53,7 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
 
 
 def unlearned_risk(product: float, /, *, N: int) -> float:
-    """Return the least risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1.
+    """Bound the risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1 from below.
 
     For some position j, x_j and t_{-j}, the risk averaged over the other values t_j = k is at most
     r' = r N/(N - 1). There the predictions are L-Lipschitz in V = U h_j. A net of {U h} of fineness

@@ -46,7 +46,7 @@ def theorem_4(
         m_g: width of the network in Assumption 2.
         R: the radius of the class {|vec Theta| <= R}.
         eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the sign of inequality hides.
+        approximation: the constant that the paper's sign for "up to a constant" hides.
         estimation: the constant and the logarithms that O~ hides.
         power: the power of R in C_1, 2 or 4.
     """
@@ -71,7 +71,7 @@ def theorem_7(
         n: number of prompts, with one position each.
         N: number of tokens in a prompt.
         eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the sign of inequality hides.
+        approximation: the constant that the paper's sign for "up to a constant" hides.
         polynomial: the polynomial as a function of log(nN), at the d, q, m_g, 1/eps_2NN, r_a and
             r_w of the problem.
     """
