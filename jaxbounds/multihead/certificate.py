@@ -150,8 +150,8 @@ def corollary5(
 ) -> DescentCertificate:
     """Return the certificate of Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (E5).
 
-    The certificate is Corollary 3 at g_0(1/K) and g(1/K), with B_2 times the sqrt(H) that eq. (84)
-    asks for. `corollary4_gap(g_0, eta, n)` gives its bound on the generalization gap.
+    The certificate is Corollary 3 at g_0(1/K) and g(1/K). It asks for B_2 times the sqrt(H) of eq.
+    (84). `corollary4_gap(g_0, eta, n)` gives its bound on the generalization gap.
 
     Args:
         good: the constants of Definition 1.
@@ -233,7 +233,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
         if not margin.lower > 0:
             raise ValueError(
-                f"the NTK margin at theta^(1) is at most {margin.upper:.3g}, expected a"
+                f"the NTK margin at theta^(1) has upper={margin.upper:.3g}, expected a"
                 " certified positive margin: property P3 fails on these samples. Try fewer"
                 " samples in the second phase, or more in the first"
             )

@@ -24,7 +24,7 @@ class RobertaShape:
         vocabulary: number of kinds of tokens.
         width: d, the width of the residual stream.
         layers: number of layers.
-        heads: H.
+        heads: H, the number of heads.
         head_width: number of columns of a head; `width / heads` if the heads divide the width.
         inner: width of the feedforward layers.
         positions: number of rows of the position table; pad + 1 of them stand before the first
@@ -32,7 +32,7 @@ class RobertaShape:
         types: number of rows of the table of token types; only the first row is used.
         pad: the token that fills up a sentence; positions are counted from it too.
         labels: number of logits of a sentence.
-        eps: epsilon of the norms.
+        eps: the epsilon that the layer norms add to the variance.
         gain: factor of the sum over heads.
         dropout: dropout rate in training, on embeddings, attention weights, both branches and the
             classifier.
@@ -60,7 +60,7 @@ class RobertaShape:
         """Refuse numbers that describe no network.
 
         Raises:
-            ValueError: naming the wrong number.
+            ValueError: if a number is wrong; the message names it.
         """
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]

@@ -173,7 +173,7 @@ def read_text(path: str | Path, /) -> dict[str, Sentences]:
         because GLUE's test split has no labels. {"all"} for a single file.
 
     Raises:
-        ValueError: if the path is of no such kind, or is damaged.
+        ValueError: if the path holds sentences of no such kind, or is damaged.
     """
     path = Path(path)
     if path.is_dir():

@@ -40,7 +40,7 @@ class GeneralizationCertificate(NamedTuple):
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the complexity of the scalar output.
         tail: the confidence term.
-        certified: whether norms were rounded up and the union over the grid was paid.
+        certified: whether norms were rounded up and delta was divided among the grid.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
@@ -60,7 +60,7 @@ class GeneralizationCertificate(NamedTuple):
 
 
 def round_up(norm: float, base: float, /) -> tuple[float, int]:
-    """Return the least base 2^j >= norm with j >= 0, and j.
+    """Return the least number base 2^j >= norm with j >= 0, and this j.
 
     Raises:
         ValueError: if the norm is negative or not finite, or the base is not positive.
@@ -123,8 +123,9 @@ def generalization_certificate(
         loss_range: the length of an interval that contains the loss (clip the loss).
         lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
         delta: the allowed probability of failure.
-        union: whether to round norms up and pay for the union; False gives a diagnostic.
-        base: B_0 of the grid.
+        union: whether to round norms up and divide delta among the grid; False gives only a
+            diagnostic.
+        base: B_0, the least norm of the grid 2^j B_0.
 
     Raises:
         ValueError: if the sample is empty or not finite, the readout has the wrong length, the loss

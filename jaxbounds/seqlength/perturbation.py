@@ -25,7 +25,13 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
 
 
 class BlockPerturbation(NamedTuple):
-    """The terms of Lemma E.2 without their constants; each norm is ||.||_{2,infinity} over tokens.
+    """The terms of Lemma E.2 without their constants; each norm is
+
+    .
+
+    _{2,infinity} over tokens.
+
+    Here dW is the difference of a weight's two versions, and ghat is the second input of the block.
 
     Attributes:
         output: the change of the block's output.
@@ -61,7 +67,7 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """B_c2, B_v2 and B_QK2: the larger spectral norm of two versions of a layer."""
+    """B_c2, B_v2, B_QK2: for each matrix, the larger spectral norm of a layer's two versions."""
 
     c: Scalar
     v: Scalar
@@ -69,7 +75,7 @@ class SpectralNorms(NamedTuple):
 
 
 def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
-    """Compute the spectral norms of Lemma E.2: of each matrix, the larger of both versions."""
+    """Compute the spectral norms of Lemma E.2: for each matrix, the larger norm of two versions."""
     larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
     return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
 

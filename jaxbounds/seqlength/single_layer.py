@@ -120,7 +120,7 @@ def attention_expectation(
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     If the minimum over delta is not inside its range, the value is negative or NaN (erratum E5).
-    Formerly the name of `attention_expectation_corrected`.
+    This name formerly meant `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -132,7 +132,7 @@ def theorem_4_1(
     """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
     `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant, which is 1 here.
-    The value is not clipped and may be negative (erratum E5). Formerly the name of
+    The value is not clipped and may be negative (erratum E5). This name formerly meant
     `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
@@ -150,7 +150,7 @@ def theorem_4_1_corrected(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> Values | Array:
-    """Compute 2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
+    """Compute 2 B min(B_inf, 12 E), the certified correction of Theorem 4.1 with every constant.
 
     `product` is B = B_w B_Wc L_sigma B_Wv. `softmax_constant=1.0` and B_inf = max |X_tj| sharpen
     the bound.
@@ -166,7 +166,7 @@ def theorem_4_1_corrected(
 def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """Compute the printed alpha B_QK sqrt(2 ln(2 d^2 + 1)), too small by sqrt 2 (erratum E7).
 
-    Formerly the name of `alpha_4_1_1_corrected`.
+    This name formerly meant `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)

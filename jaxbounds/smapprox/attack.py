@@ -22,7 +22,7 @@ PROBES = (1.0, 0.7, 0.4)
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds a radius nearer to the flip."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The shares of the way to the nearest point of the linearised boundary that a refinement moves."""
+"""The step lengths of a refinement, as shares of the way to the linearised boundary."""
 
 
 class UpperEstimate(NamedTuple):
@@ -162,7 +162,7 @@ def margin_upper(
             gradient on each block.
         data: arrays that both functions take, for example an input and its label.
         starts: further perturbations to try, for example those found at other depths. The search
-            asks for them after the blocks.
+            tries them after the blocks.
         refinements: the number of rounds of steps along the boundary from the best perturbation.
         largest: the largest radius that is tried.
 
@@ -235,9 +235,9 @@ def recertify(
 
 
 def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
-    """Return 0/1 masks that select all parameters, one leaf each, and one layer each.
+    """Return 0/1 masks: one for all parameters, one for each leaf, and one for each layer.
 
-    A mask of one layer selects it in all leaves that stack layers on their leading axis.
+    A layer's mask selects the layer in all leaves that stack layers on their leading axis.
 
     Args:
         params: a pytree.

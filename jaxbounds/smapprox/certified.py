@@ -97,8 +97,9 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 def without_halvings(c: NiceConstants, /) -> float:
     """Compute the bound of Theorem D.6 by the paper's proof without its halvings.
 
-    The sum of E2 <= kappa_theta lambda r and E1 <= mu kappa_xi (lambda + sigma_zeta) r must stay
-    below sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
+    A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
+    it causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay below
+    sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -108,7 +109,7 @@ def without_halvings(c: NiceConstants, /) -> float:
 def joint_budget(c: NiceConstants, /) -> float:
     """Compute a still sharper bound: theta_i and xi_{i-1} share one perturbation.
 
-    The errors E1 and E2 therefore add in squares.
+    The errors E1 and E2 of `without_halvings` therefore add in squares.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))

@@ -63,8 +63,9 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    At most four one-hot groups are set at once; if fewer are set, at most three coordinates of scr4
-    are set too. The groups pos1, pos2, pos3 and scr3 hold w_pos bits each.
+    At most four one-hot groups of a `Layout` are set at once. If fewer groups are set, at most
+    three coordinates of its group scr4 are set too. The groups pos1, pos2, pos3 and scr3 hold w_pos
+    bits each.
     """
     return math.sqrt(4 * bits + 5)
 
@@ -72,7 +73,8 @@ def state_norm(bits: float, /) -> float:
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
     """Compute the smallest slack of one layer's conditions under perturbations of norm r.
 
-    A slack >= 0 is safe. eta bounds the error of a corrected state whose correction is perturbed.
+    A slack >= 0 is safe. eta (`state_error`) bounds the error of a corrected state whose correction
+    is perturbed. K and mu are the layer's Lipschitz constants in its parameters and in its state.
     The layer's output error K r + mu eta must stay within the correction's radius. The scores of
     decoder and encoder, which have gaps of 1, must keep their order.
     """
@@ -162,5 +164,5 @@ def _largest_safe(
         decided = 1 - (head * eta + r * (state_norm(bits) + eta))
         return min(decided, *(slack(n, bits, *zeta, r) for n in different))
 
-    # Positive at 0, negative at 1, concave; the root is rounded to the safe side.
+    # `least` is positive at 0, negative at 1 and concave; its root is rounded to the safe side.
     return scipy.optimize.brentq(least, 0.0, 1.0, xtol=1e-300) * (1 - 1e-14)

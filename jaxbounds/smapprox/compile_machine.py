@@ -25,7 +25,7 @@ from jaxbounds.smapprox.structure import Structure, read
 from jaxbounds.smapprox.transformer import Segment
 
 START = "<pre>"
-"""The state of timestep 0, which reads the first cell."""
+"""The name of the extra state in which the network starts at timestep 0."""
 
 ADDERS: dict[str, Callable[[Layout], list[Layer]]] = {
     "ripple": ripple_adder,
@@ -38,7 +38,7 @@ class Compiled:
     """A machine as a network.
 
     Attributes:
-        machine: the machine.
+        machine: the compiled Turing machine.
         T: the number of simulated steps; the network makes T + 1 passes.
         layout: the named coordinates.
         layers: the layers under their names, as built.

@@ -29,10 +29,10 @@ WEIGHT = math.pi**2 / 3.0 - 1.0
 
 
 def _positive(**values: float) -> None:
-    bad = [f"{name} = {value}" for name, value in values.items() if not value > 0]
+    bad = [f"{name}={value}" for name, value in values.items() if not value > 0]
     if bad:
         raise ValueError(
-            f"not positive, got {', '.join(bad)}. Expected positive numbers. Try 1 for each"
+            f"{', '.join(bad)}, expected positive numbers. Try 1 for each"
         )
 
 
@@ -50,9 +50,9 @@ def l1_log_covering(
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    The centres are inside, and scale = alpha / r. Maurey draws V = +-alpha e_j with probabilities
-    |theta_j| / alpha; the missing probability is divided equally between e_1 and -e_1. V-bar is the
-    mean of K copies, and c = `shrinkage(K)`. Then
+    The centres are inside the set, and scale = alpha / r. Maurey draws V = +-alpha e_j with
+    probabilities |theta_j| / alpha; the missing probability is divided equally between e_1 and
+    -e_1. V-bar is the mean of K copies, and c = `shrinkage(K)`. Then
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,
@@ -88,8 +88,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     """Compute Lemma 2.4's bound C alpha log n sqrt(log p) / (gamma sqrt n) with its constant.
 
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
-    In the chain h_j <= A / e_j^2, so every scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The
-    least J with 4^-J <= sqrt(A/n) is below 1 + log_16(n/A). All constants are explicit.
+    In the chain, the log covering number at scale e_j is at most A / e_j^2, so every scale adds
+    `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The least J with 4^-J <= sqrt(A/n) is below 1 +
+    log_16(n/A). All constants are explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)

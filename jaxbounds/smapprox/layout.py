@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 FLAGS = ("left", "right", "third")
-"""The three coordinates of scr4: the direction bits, later the search's flags."""
+"""The coordinates of the scratch group scr4: direction bits first, the search's flags later."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ class TuringMachine:
         """Refuse an input with a symbol outside the input alphabet.
 
         Raises:
-            ValueError: naming the symbols and the alphabet.
+            ValueError: if the word holds such a symbol; the message names the symbols and the
+                alphabet.
         """
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:

@@ -99,8 +99,8 @@ class Read(NamedTuple):
     """The origin of the symbol under the head after a step, from the attention maps.
 
     Attributes:
-        step: i.
-        cell: l_i modulo 2^w_pos.
+        step: i, the number of the step.
+        cell: the head's cell l_i modulo 2^w_pos.
         source: "step", "input" or "blank".
         index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
             a blank.

@@ -205,7 +205,7 @@ def run(
     """Make T + 1 passes of the decoder over one input.
 
     Args:
-        params: see the module.
+        params: the parameters, as this module's docstring describes them.
         tokens: one-hot input symbols, padded.
         present: whether each symbol is present.
         encoder_codes: beta(1) .. beta(m) in their coordinates.
