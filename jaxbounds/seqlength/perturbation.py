@@ -25,11 +25,7 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
 
 
 class BlockPerturbation(NamedTuple):
-    """The terms of Lemma E.2 without their constants; each norm is
-
-    .
-
-    _{2,infinity} over tokens.
+    """The terms of Lemma E.2 without their constants; each norm is ||.||_{2,infinity} over tokens.
 
     Here dW is the difference of a weight's two versions, and ghat is the second input of the block.
 

@@ -31,9 +31,7 @@ WEIGHT = math.pi**2 / 3.0 - 1.0
 def _positive(**values: float) -> None:
     bad = [f"{name}={value}" for name, value in values.items() if not value > 0]
     if bad:
-        raise ValueError(
-            f"{', '.join(bad)}, expected positive numbers. Try 1 for each"
-        )
+        raise ValueError(f"{', '.join(bad)}, expected positive numbers. Try 1 for each")
 
 
 def shrinkage(K: float, /) -> float:
