@@ -49,7 +49,10 @@ class Layout:
 
     @property
     def live(self) -> int:
-        """The number of coordinates in use: nz + 4 na + 4 w_pos + 3 + nz na."""
+        """The number of coordinates in use.
+
+        It is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
+        """
         return self.groups["za"].stop
 
     @property

@@ -148,7 +148,7 @@ def _root_mean_squares(
     c = unfold(instance)
 
     def away(weights: Array) -> dict[str, Array]:
-        # A mean over four sequences, each as heavy as it occurs often, is one over the data set.
+        # The mean over four sequences, weighted by their counts, is the mean over the data set.
         data = {"X": weights[:, None, None] * c.X, "y": c.y}
         printed = first_direction(data) - printed_centre(c.classifier, c.zeta)
         return {"printed": printed, "corrected": deviation(data, c.classifier, c.zeta)}

@@ -128,7 +128,7 @@ POLYLOGARITHMIC = Statement(
 
 
 def _large_signal(instance: Instance, size: Size) -> Sides:
-    """Compare at Z = Z_mu = S, T = 4, M = 2, zeta = 1/2, d = 4; n1 = S^2 d, delta = 1/10.
+    """Compare the sides at Z = Z_mu = S, T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d, delta = 1/10.
 
     The constant C is 1 / sqrt(2).
     """
@@ -180,7 +180,7 @@ SIGNAL = Statement(
 
 
 def _good_heads(instance: Instance, size: Size) -> Sides:
-    """Compare for equal tokens R e_1, d = 1, T = R, K = 10, where g_0 -> 0.
+    """Compare both sides for equal tokens R e_1, d = 1, T = R, K = 10, where g_0 -> 0.
 
     gamma is sqrt(2 T) R at zero.
     """

@@ -24,7 +24,7 @@ def _sizes_of_covers(i, size):
     two = of_a + of_w
     L, R = slope * math.sqrt(f.H * r**2 + 1), math.sqrt(f.H) * f.r_QK
     share = of_heads / (two + of_heads)
-    # The numbers of balls by a product of their radii, in place of sums of logarithms.
+    # A ball of parameters has ((R + e/2) / (e/2))^p cells, written without the covers' functions.
     ball = lambda p, radius, moved: p * math.log((radius + moved / 2) / (moved / 2))
     left = (1 - share) * eps
     moved_a, moved_w = (left * p / two for p in (of_a, of_w))
