@@ -184,7 +184,7 @@ class Pipeline(NamedTuple):
         certificates: the certificates, keyed by their constants: "printed", "corrected",
             "sharpened", "sharpened S8".
         params: theta^(1), with one head of each sign.
-        direction: theta* for these two heads.
+        direction: theta* of Definition 1 for these two heads.
     """
 
     radius: float
@@ -266,10 +266,10 @@ class Observed(NamedTuple):
     """The measured losses of a run with the heads and the step size of a certificate.
 
     Attributes:
-        loss_start: L(theta^(1)).
-        loss_last: L(theta_K).
-        loss_average: (1/K) sum_{k=1}^K L(theta_k).
-        target_margin: min_i y_i Phi(X_i; theta^(1) + G theta*).
+        loss_start: the loss L(theta^(1)) at the start.
+        loss_last: the loss L(theta_K) after K steps.
+        loss_average: the average loss (1/K) sum_{k=1}^K L(theta_k).
+        target_margin: the least margin min_i y_i Phi(X_i; theta^(1) + G theta*) at the target.
     """
 
     loss_start: float

@@ -63,7 +63,7 @@ class SparseContext:
 
     Attributes:
         tokens: T, number of tokens.
-        dimension: d >= M + 2.
+        dimension: d, dimension of a token, at least M + 2.
         relevant: |R| = zeta T, number of relevant tokens, an integer between 1 and T.
         distractors: M, number of distractor patterns.
         signal: S, norm of each pattern.

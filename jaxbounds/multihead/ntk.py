@@ -80,7 +80,7 @@ def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
 
     Args:
         signed: y_i y_j <grad Phi(X_i), grad Phi(X_j)>, shape (n, n).
-        weights: q, shape (n,).
+        weights: the simplex weights q, shape (n,).
     """
     along = signed @ weights
     norm = float(np.sqrt(max(weights @ along, 0.0)))

@@ -111,7 +111,7 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
     Args:
         gap: A - B, the least relevant score minus the largest irrelevant score.
         share: L / T, the share of relevant tokens.
-        tolerance: epsilon.
+        tolerance: epsilon, the attention that irrelevant tokens may keep.
         exact: whether to use 1 / epsilon - 1 instead of 1 / epsilon; scores with only two values
             attain this bound.
     """
@@ -170,11 +170,11 @@ def target_slacks(
     """Return the slacks of U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt in Theorem 1.
 
     Args:
-        log_signal: log S.
-        log_heads: log H.
+        log_signal: log S, for the norm S of the patterns.
+        log_heads: log H, for the number H of heads.
         log_scale: log C, for the factor C of W_h.
-        power: p, the exponent in W_h.
-        log_n: log n.
+        power: p, the exponent of 1 / H in W_h.
+        log_n: log n, for the number n of samples.
         scaling: c of the normalization H^{-c} of the model; the paper's c is 1/2.
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads

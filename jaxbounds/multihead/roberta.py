@@ -66,7 +66,8 @@ class RobertaShape:
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
         if small:
             raise ValueError(
-                f"{', '.join(small)}, expected positive sizes for a RoBERTa. Try 1 or more for each"
+                f"got {', '.join(small)}, expected positive sizes for a RoBERTa. Try 1 or more for"
+                " each"
             )
         if not 0 <= self.pad < self.vocabulary or self.length < 1:
             raise ValueError(
@@ -142,10 +143,12 @@ class _Layer(nn.Module):
 
 
 class Roberta(nn.Module):
-    """A network with logits of sentences: `Roberta(shape).apply({"params": params}, tokens, mask)`.
+    """RoBERTa with a classifier of sentences.
+
+    `Roberta(shape).apply({"params": params}, tokens, mask)` returns the logits.
 
     Attributes:
-        shape: sizes and constants.
+        shape: the sizes and constants of the network.
     """
 
     shape: RobertaShape

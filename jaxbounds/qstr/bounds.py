@@ -219,7 +219,7 @@ def network_perturbation_bound(
     Args:
         first: pairs (W, b), one for each layer.
         second: the pairs of the other network.
-        x: the common input.
+        x: the input that both networks read.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)
     for (W, b), (W2, b2) in zip(first, second, strict=True):

@@ -26,11 +26,11 @@ class TransformerClass(NamedTuple):
         m: width of the two-layer network.
         H: number of heads.
         De: dimension of an encoded token.
-        r_a: bound on |a|.
-        R_w: bound on |(W, b)|_F.
+        r_a: bound on |a|, the norm of the outer weights.
+        R_w: bound on |(W, b)|_F, the norm of the inner weights and biases.
         r_QK: bound on the Frobenius norm of each head; ||W_QK||_{2,1}, over columns or rows, is at
             least the Frobenius norm.
-        r_z: bound on |z_j|.
+        r_z: bound on |z_j|, the norm of an encoded token.
     """
 
     m: int

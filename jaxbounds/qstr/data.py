@@ -73,7 +73,7 @@ def sample_prompts(
 
     Args:
         key: random key of the draws.
-        link: the link g.
+        link: the link g, the function from relevant tokens to a label.
         parameters: the parameters of the link.
         shape: batch shape, `()` for one prompt.
         N: number of tokens in a prompt.

@@ -185,7 +185,7 @@ def minimiser_risk(
         covering: log covering number of the class, on prompts whose tokens stay within their
             radius.
         n: number of prompts, with one position each.
-        setting: the model.
+        setting: the data model, with the constants of Assumption 1.
         largest: the largest |yhat| on prompts whose tokens stay within their radius.
         fourth: a bound on (E yhat^4)^{1/4}.
         fitted: the largest squared error of the class's best member on these prompts.
@@ -237,7 +237,7 @@ def transformer_risk(
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding, of coherence at most 1/2.
         m: the width in Assumption 2.
         r_a: norm bound r_a of Assumption 2.

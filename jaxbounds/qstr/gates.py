@@ -69,7 +69,7 @@ class Norms(NamedTuple):
         width: m, the number of hidden units.
         outer: the largest l_2 norm of a row of A.
         rows: |W^T|_{1,inf}, the largest l_1 norm of a row of W.
-        bias: |b|_inf.
+        bias: |b|_inf, the largest absolute bias.
     """
 
     width: Array | float

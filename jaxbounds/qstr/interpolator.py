@@ -83,8 +83,8 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     Under a JAX trace the function does not check the points.
 
     Args:
-        z: n distinct scalars.
-        y: n values.
+        z: the inputs, n distinct scalars.
+        y: the n values that the network takes at the inputs.
         optimal: balance the layers optimally instead of by the paper's constant.
 
     Raises:

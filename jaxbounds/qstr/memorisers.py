@@ -149,7 +149,7 @@ def least_variation(
 
     Args:
         x: points, shape (n, d).
-        y: their values, shape (n,).
+        y: the values at the points, shape (n,).
         seed: seed of the random neurons.
         units: number of neurons drawn, and largest number added, in a round.
         rounds: number of linear programs.

@@ -11,9 +11,9 @@ class RidgeNetwork(NamedTuple):
     """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1.
 
     Attributes:
-        a: outer weights.
-        W: rows of norm 1/R.
-        b: biases.
+        a: outer weights a_i.
+        W: inner weights w_i, as rows of norm at most 1/R.
+        b: biases b_i.
     """
 
     a: Float[np.ndarray, "m"]

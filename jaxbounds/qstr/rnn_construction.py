@@ -133,7 +133,7 @@ def interpolated_transition(
         de: dimension of an encoding.
         radius: B, at least max |x_ik|.
         knots: pieces of each half of a square.
-        coherence: mu of the gate.
+        coherence: mu, the inner product up to which the gate is closed.
 
     Raises:
         ValueError: if the coherence is outside [0, 1) or the radius is not positive.

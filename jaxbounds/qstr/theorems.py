@@ -36,8 +36,8 @@ def theorem_4(
 ) -> float:
     """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The value is explicit in
-    the arguments.
+    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The arguments hold all
+    constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
@@ -65,7 +65,7 @@ def theorem_7(
 ) -> float:
     """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n).
 
-    The value is explicit in the arguments.
+    The arguments hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
@@ -95,7 +95,7 @@ def theorem_10(
     """Theorem 10: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
     C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
-    The value is explicit in the arguments.
+    The arguments hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
@@ -134,7 +134,7 @@ def theorem_4_explicit(
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
@@ -170,7 +170,7 @@ def least_radius(
     Args:
         n: number of prompts, with one position each; a token exceeds its radius with probability at
             most n^-4.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
@@ -192,8 +192,8 @@ def theorem_7_explicit(
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model.
-        f: the class, from `recurrent_class`.
+        setting: the data model, with the constants of Assumption 1.
+        f: the class of RNNs, from `recurrent_class`.
         delta: probability that the statistical bound fails.
     """
     return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
@@ -218,7 +218,7 @@ def theorem_10_explicit(
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.

@@ -86,9 +86,9 @@ def two_head_weights(
 
     Args:
         omega: unit encodings.
-        direction: from `separating_direction`.
+        direction: the direction v from `separating_direction`.
         q: number of relevant tokens.
-        beta: tilt; the error is O(beta^2).
+        beta: the tilt of the logits; the prediction errs by O(beta^2).
         selectivity: A; choose it of order log(N / error) / margin.
     """
     de = omega.shape[1]

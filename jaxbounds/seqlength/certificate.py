@@ -35,11 +35,11 @@ class GeneralizationCertificate(NamedTuple):
 
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.
-        bound: the bound before clipping.
+        bound: the bound before it is clipped at the trivial value.
         trivial: the range of the loss, which the gap never exceeds.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the complexity of the scalar output.
-        tail: the confidence term.
+        tail: the term that the failure probability delta adds.
         certified: whether norms were rounded up and delta was divided among the grid.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial

@@ -48,7 +48,7 @@ class AttentionNetwork:
     Attributes:
         maps: for each head, W_K (W_Q^T, b_Q) / sqrt(d_k), which acts on the CLS token with a 1
             appended.
-        values: for each head, W_V W_O.
+        values: for each head, the product W_V W_O of the value and output maps.
         offset: the value biases times W_O, plus the output bias.
         dense: the layers after the attention.
         cls: the index of the CLS token.

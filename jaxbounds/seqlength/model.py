@@ -105,7 +105,7 @@ class SingleLayer(nn.Module):
         hidden: k, the number of columns of W_v.
         heads: H, the number of heads.
         cls: the index of the CLS token.
-        activation: sigma, with sigma(0) = 0.
+        activation: the activation sigma, with sigma(0) = 0.
     """
 
     hidden: int
@@ -135,7 +135,7 @@ class MultiLayer(nn.Module):
         hidden: k, the number of columns of W_v.
         layers: L, the number of blocks.
         cls: the index of the CLS token.
-        activation: sigma, with sigma(0) = 0.
+        activation: the activation sigma, with sigma(0) = 0.
     """
 
     hidden: int

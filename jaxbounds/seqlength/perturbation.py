@@ -31,9 +31,9 @@ class BlockPerturbation(NamedTuple):
 
     Attributes:
         output: the change of the block's output.
-        c: ||dW_c^T sigma(Pi(f(ghat)))^T||.
-        v: ||dW_v^T ghat^T||.
-        QK: ||dW_QK^T ghat^T||.
+        c: the term ||dW_c^T sigma(Pi(f(ghat)))^T|| of W_c.
+        v: the term ||dW_v^T ghat^T|| of W_v.
+        QK: the term ||dW_QK^T ghat^T|| of W_QK.
         input: the change of the block's input.
         radius: the largest token norm of either input.
     """
@@ -87,11 +87,11 @@ def lemma_e_2(
 ) -> Float[Array, "*layers"]:
     """Compute the right-hand side of Lemma E.2.
 
-    It is ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..|| + L B_c
-    ||dW_v ..||. Here s = `softmax_constant` (2 as printed, 1 sharpened). r = `radius` is the
-    largest token norm of the inputs. The paper sets r = 1, which is false for the first block if
-    tokens are longer (erratum E9). All constants are explicit. Parts and radii may be stacked over
-    layers.
+    It is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v, with c, input, QK
+    and v of `parts` and L = `L_sigma`. Here s = `softmax_constant` (2 as printed, 1 sharpened). r =
+    `radius` is the largest token norm of the inputs. The paper sets r = 1, which is false for the
+    first block if tokens are longer (erratum E9). All constants are explicit. Parts and radii may
+    be stacked over layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v

@@ -30,7 +30,7 @@ class OuterNorms:
     """The norms of the matrices around the attention weights.
 
     Attributes:
-        B_w: ||w||_1.
+        B_w: ||w||_1, the l_1 norm of the read-out.
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
         B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.

@@ -16,8 +16,8 @@ R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
    sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n (b-1)(b-2) functions. Some p
    pairs differ at one point x in the same two values u and v >= u + 2. The p functions with u and
    the p functions with v are 2-separated on the other n-1 points. A set that both halves shatter
-   there is shattered with x too. So each step doubles the number of shattered (A, z), which is 1
-   for two functions. There are at most y of them.
+   there is shattered with x too. So each step doubles the number of shattered pairs (A, z) of
+   points A and levels z, which is 1 for two functions. There are at most y such pairs.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
    2-separated ones. It turns margin epsilon / 4 into levels, b = floor(4B / epsilon) + 1. The loss
    is 2-Lipschitz in l_infinity, so covers of the K classes at epsilon / 2 give a cover of the loss
@@ -100,9 +100,9 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 
     Args:
         R: the largest complexity of any F_s on any m points.
-        K: the number of words.
+        K: the number of words, and of scalar classes F_s.
         m: the number of samples.
-        B: the largest |f_s|.
+        B: the largest absolute value |f_s| of a score.
 
     Raises:
         ValueError: if K < 2, m < 1, or R or B is not positive.

@@ -157,7 +157,7 @@ def margin_upper(
             positive at `params`.
         surrogate: a function with the values of `signed_output` and useful derivatives
             (straight-through).
-        params: theta; use float64.
+        params: the parameters theta, best in float64.
         blocks: pytrees of 0/1 arrays like `params`. The search tries one ray along the surrogate
             gradient on each block.
         data: arrays that both functions take, for example an input and its label.
@@ -240,7 +240,7 @@ def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
     A layer's mask selects the layer in all leaves that stack layers on their leading axis.
 
     Args:
-        params: a pytree.
+        params: the parameters, a pytree.
         layered: a function from a leaf's path to whether its leading axis counts layers.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(params)

@@ -26,9 +26,9 @@ class NiceConstants(NamedTuple):
         mu: the Lipschitz constant of f_i in h, at perturbed theta_i.
         mu_0: the Lipschitz constant of f_0 in theta_0.
         sigma_h: the radius in h for which mu is valid.
-        sigma_zeta: the radius of the corrections.
+        sigma_zeta: the radius around an exact state within which the corrections restore the state.
         norm: lambda, a bound on every state's norm, at least 1.
-        trust: sigma_theta = sigma_xi.
+        trust: the radius sigma_theta = sigma_xi of the ball in which the constants hold.
     """
 
     kappa_theta: float

@@ -151,7 +151,7 @@ def execute(
     The dense network is compiled once for each shape of weights, T and padded length.
 
     Args:
-        compiled: the machine.
+        compiled: the machine, compiled to a network.
         words: inputs; `encode` lists the words that it refuses.
         precision: "float32" or "float64".
         attention: hard-max (the paper's) or softmax.

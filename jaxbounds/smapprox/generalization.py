@@ -31,7 +31,7 @@ WEIGHT = math.pi**2 / 3.0 - 1.0
 def _positive(**values: float) -> None:
     bad = [f"{name}={value}" for name, value in values.items() if not value > 0]
     if bad:
-        raise ValueError(f"{', '.join(bad)}, expected positive numbers. Try 1 for each")
+        raise ValueError(f"got {', '.join(bad)}, expected positive numbers. Try 1 for each")
 
 
 def shrinkage(K: float, /) -> float:
@@ -101,9 +101,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
     """Bound the risk of the surrogate's minimiser if (2.3) has epsilon = 0, w.p. 1 - delta.
 
-    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 has 4 Rad. L(F-hat) - L(F*)
-    needs only the one-sided supremum of L - L-hat, and L-hat - L of a single model. All constants
-    are explicit.
+    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
+    L(F-hat) - L(F*) needs only the one-sided supremum of L - L-hat, and L-hat - L of a single
+    model. All constants are explicit.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)

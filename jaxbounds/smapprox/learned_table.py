@@ -34,8 +34,8 @@ class Task(NamedTuple):
     """A compiled network, words, and the right answer for each word.
 
     Attributes:
-        params: float32 weights.
-        tokens: one-hot words.
+        params: the network's weights in float32.
+        tokens: the words, as one-hot symbols.
         present: whether each symbol of a padded word is present.
         encoder_codes: the position codes of the input, as in `transformer.run`.
         decoder_codes: the position codes of the timesteps, as in `transformer.run`.

@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
-        output: theta_cls . o_T.
+        output: the network's output theta_cls . o_T.
         certain: whether every look-up was decided; the result then equals the dense network's.
     """
 
@@ -165,11 +165,11 @@ def run(
     """Make T + 1 passes over a batch of words; time and memory grow linearly with T.
 
     Args:
-        structure: see `structure.read`.
+        structure: the structure of the weights, from `structure.read`.
         params: weights of the dense network. They may differ from the compiled weights in the
             products that compute no position. The structure decides the attentions.
-        tokens: one-hot input symbols, padded.
-        present: whether each symbol is present.
+        tokens: one-hot input symbols, padded to one length.
+        present: whether each symbol is part of the word and not padding.
         T: the number of steps.
     """
     layout, weights = structure.layout, blocks(structure, params)

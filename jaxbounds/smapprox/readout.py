@@ -20,7 +20,7 @@ def show(compiled: Compiled, /, *, equations: bool = False) -> str:
     """Describe the network layer by layer: name, purpose, attention, rows.
 
     Args:
-        compiled: the machine.
+        compiled: the machine, compiled to a network.
         equations: also list every computed coordinate, read from the weights.
     """
     layout, rounding = compiled.layout, compiled.correction
@@ -101,7 +101,7 @@ class Read(NamedTuple):
     Attributes:
         step: i, the number of the step.
         cell: the head's cell l_i modulo 2^w_pos.
-        source: "step", "input" or "blank".
+        source: where the symbol comes from, "step", "input" or "blank".
         index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
             a blank.
         symbol: the symbol found there.

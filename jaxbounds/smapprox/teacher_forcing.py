@@ -162,7 +162,7 @@ def verify(
     run on that word is the trace.
 
     Args:
-        compiled: the machine.
+        compiled: the machine, compiled to a network.
         words: inputs; `execute.encode` lists the words that it refuses.
         trace: the claimed run, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".

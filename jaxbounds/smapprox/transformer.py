@@ -30,8 +30,8 @@ class Segment(NamedTuple):
     """Consecutive layers that run with equal attentions.
 
     Attributes:
-        start: the first layer.
-        stop: one after the last layer.
+        start: the index of the first layer.
+        stop: the index after the last layer.
         decoder: whether the layers attend to past steps.
         encoder: whether the layers attend to the input.
         targets: the coordinates that decoder values may change; None means all. The run keeps only
@@ -116,8 +116,8 @@ class Run(NamedTuple):
     """The result of a run.
 
     Attributes:
-        output: F(x) = theta_cls . o_T.
-        outputs: o_0 .. o_T.
+        output: the network's output F(x) = theta_cls . o_T.
+        outputs: the outputs o_0 .. o_T of all steps.
         record: the inside of the run, or None.
     """
 
@@ -164,10 +164,10 @@ def attend(
 
     Args:
         p: weights of one attention: Wq, bq, K0, V0.
-        h: the state.
-        memory: keys and values.
+        h: the hidden state that attends.
+        memory: the keys and values of the memory.
         allowed: which keys count; the others have score -inf and weight zero.
-        attention: hard or soft.
+        attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
         own: key and value of the current step, after the memory.
         targets: the coordinates of h to which the values are added; None means all.
@@ -206,13 +206,13 @@ def run(
 
     Args:
         params: the parameters, as this module's docstring describes them.
-        tokens: one-hot input symbols, padded.
-        present: whether each symbol is present.
+        tokens: one-hot input symbols, padded to one length.
+        present: whether each symbol is part of the word and not padding.
         encoder_codes: beta(1) .. beta(m) in their coordinates.
         decoder_codes: beta(0) .. beta(T+1) in their coordinates; beta(0) is not read.
         segments: the layers with their attentions. One segment with both attentions is the full
             network.
-        attention: hard or soft.
+        attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
         record: also return the inside of the run.
         stop: the last step that runs, T by default; later outputs are zero. A run with `stop` has

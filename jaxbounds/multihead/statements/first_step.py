@@ -73,7 +73,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return Assumption 3, and the condition on the step sizes of the first phase."""
+    """Return the conditions of Assumption 3, and of the first phase's step sizes."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 

@@ -158,7 +158,10 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Draw a setting, half without noise, and a sparsity `less` <= zeta; a quarter has equality."""
+    """Draw a setting, in half of the draws without noise, and a sparsity `less` <= zeta.
+
+    A quarter of the draws have `less` = zeta.
+    """
     setting_key, key = jax.random.split(key)
     setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
     share = jnp.where(values[1] < 0.25, 1.0, 0.05 + 0.95 * values[0])

@@ -87,8 +87,8 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     1e5. Its eta is from 0.1 to 4 over the smoothness bound at the start.
 
     Args:
-        key: random key.
-        size: n, T and d.
+        key: random key of the draws.
+        size: the sizes n, T and d of the data.
         only: the kind: 0 printed and 1 sharpened for training, 2 printed and 3 sharpened for
             stability, 4 loose. None draws the kind.
     """
