@@ -98,7 +98,7 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.
-        labels: y in {-1, +1}.
+        labels: the labels y in {-1, +1}.
 
     Raises:
         ValueError: if the shapes disagree or the kernel is not finite.

@@ -53,7 +53,7 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
 
 
 def direction_risk(basis: Float[Array, "r Nd"], u: Float[Array, "d"], /) -> Float[Array, ""]:
-    """Return the least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u. Exact."""
+    """Return the exact least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u."""
     return u @ u - u @ diagonal_block_mean(basis, d=u.shape[0]) @ u
 
 

@@ -128,7 +128,7 @@ def two_head_prediction(
 ) -> Float[Array, "*batch N"]:
     """Return the predictions of the two-head Transformer on scalar tokens.
 
-    Its attention is the paper's.
+    The Transformer has the attention of the paper.
 
     Raises:
         ValueError: if the tokens are not scalars.

@@ -37,7 +37,7 @@ class LogarithmicEntropy(NamedTuple):
 
     Attributes:
         A: the factor of 1 / epsilon^2.
-        kappa: the scale from which one function is a cover.
+        kappa: the scale from which on a single function covers the class.
         letters: the factor in s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1.
     """
 

@@ -157,7 +157,7 @@ def execute(
         attention: hard-max (the paper's) or softmax.
         inverse_temperature: the inverse temperature of softmax attention; see
             `softmax.inverse_temperature`.
-        record: also return hidden states, scores and attention weights.
+        record: whether to return hidden states, scores and attention weights, too.
         params: other weights for this network, for example perturbed ones; they run with both
             attentions in every layer.
         length: the length to which words are padded, so that batches share one compilation.

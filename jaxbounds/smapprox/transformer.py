@@ -95,7 +95,7 @@ HARD = Attention()
 
 
 class Record(NamedTuple):
-    """The inside of a run; -inf scores and zero weights mark absent keys.
+    """The states, scores and weights of a run; -inf scores and zero weights mark absent keys.
 
     Attributes:
         hidden: the state after every layer of every timestep.
@@ -118,7 +118,7 @@ class Run(NamedTuple):
     Attributes:
         output: the network's output F(x) = theta_cls . o_T.
         outputs: the outputs o_0 .. o_T of all steps.
-        record: the inside of the run, or None.
+        record: the states, scores and weights inside the run, or None.
     """
 
     output: Float[Array, ""]
@@ -214,7 +214,7 @@ def run(
             network.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        record: also return the inside of the run.
+        record: whether to return the inside of the run (`Record`), too.
         stop: the last step that runs, T by default; later outputs are zero. A run with `stop` has
             no reverse derivative and no record.
 

@@ -44,7 +44,7 @@ QUASI_CONVEXITY = 4 / 3
 
 
 class Segment(NamedTuple):
-    """[theta_1, theta_2]: ends, step, points between, length, and L at the points.
+    """The segment [theta_1, theta_2]: its ends, step, points, length, and the loss L at the points.
 
     `printed` and `sharp` are the larger beta_3 / sqrt(H) of both ends.
     """

@@ -98,9 +98,9 @@ def _branches(i, size):
     """Compare the least covers of two families of matrices with Lemma 16's bounds.
 
     Prompts are encoded, (x; enc) with |x| = r_x. The radius eps is half of |x|. The first family is
-    Theta = u e_1^T, for |u| <= 1, on the tokens x of a net of r_x/2 on their sphere. The second
-    family is Theta = e_1 v^T on the token x = r_x e_1. Both act on the token's block alone, so the
-    finitely many encodings play no part.
+    Theta = u e_1^T, for |u| <= 1, on the tokens x of an r_x/2-net of the sphere |x| = r_x. The
+    second family is Theta = e_1 v^T on the token x = r_x e_1. Both act on the token's block alone,
+    so the finitely many encodings play no part.
     """
     d = int(i["d"])
     De = d + 2 * DE

@@ -38,7 +38,7 @@ def _law(eta: Any) -> Any:
 
 
 def _losses(target: np.ndarray) -> Array:
-    """Compute l-bar_gamma at gamma = 1 of every theta.
+    """Compute the ramp loss l-bar_gamma of (2.2) at gamma = 1 for every theta.
 
     The margin (2.1) of a right prediction is |theta_1|. The margin of a wrong prediction is 0. The
     loss is therefore 0 or 1.
