@@ -1,6 +1,7 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders in K, n, S and R, as rates.
 
-K goes up to 10^300, where log K is 690. There powers of a logarithm differ from a power of K.
+K goes up to 10^300, where log K is 690. At these K, powers of log K differ visibly from powers of
+K.
 """
 
 import math
