@@ -34,7 +34,7 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
         )
     if not np.all(np.isfinite(tokens)):
         raise ValueError(
-            f"X={tokens.shape} array holds NaN or infinity, expected finite tokens. Try removing"
+            f"X of shape={tokens.shape} holds NaN or infinity, expected finite tokens. Try removing"
             " the sequences concerned"
         )
     strangers = sorted(set(labels.tolist()) - {-1, 1})

@@ -171,7 +171,7 @@ class Roberta(nn.Module):
         if tokens.shape[1] > shape.length:
             raise ValueError(
                 f"sentence length={tokens.shape[1]}, expected at most {shape.length}: the"
-                f" network has {shape.positions} positions, and padding takes those up to"
+                f" network has {shape.positions} positions, and padding takes positions 0 to"
                 f" {shape.pad}. Try shorter sentences"
             )
         drop = lambda rows: nn.Dropout(shape.dropout)(rows, deterministic=not train)

@@ -46,7 +46,7 @@ def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
     lost = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
     if lost:
         raise ValueError(
-            f"{where} {len(lost)} of {len(texts)} sentences empty or null, the first in"
+            f"{where} {len(lost)} empty or null sentences of {len(texts)}, the first in"
             f" row={lost[0]}: the file was read or written wrongly. Try fetching it again"
         )
     if all(label in (-1, "-1", None, "") for label in labels):

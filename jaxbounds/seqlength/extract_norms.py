@@ -130,8 +130,8 @@ def extract_network(
     for path, leaf in flat.items():
         if not np.isfinite(leaf).all():
             raise ValueError(
-                f"parameter {path}={leaf.shape} array holds NaN or infinity, so no norm bounds it."
-                " Try finite parameters"
+                f"parameter {path} of shape={leaf.shape} holds NaN or infinity, so no norm bounds"
+                " it. Try finite parameters"
             )
     used: set[str] = set()
 
@@ -139,7 +139,7 @@ def extract_network(
         """Return the parameter, or zeros of the shape `absent` if the parameter is missing."""
         if path not in flat and absent is None:
             raise ValueError(
-                f"no parameter {path}; there are: {', '.join(sorted(flat))}. Try"
+                f"no parameter {path}, expected one of {', '.join(sorted(flat))}. Try"
                 f" path={next(iter(sorted(flat)), None)!r}"
             )
         used.add(path)

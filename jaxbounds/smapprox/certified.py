@@ -1,8 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit. They are measured: spectral norms of the weights, and norms of the
-states on the given inputs. The paper asks for Lipschitz constants near theta; here a trust radius r
-says how near. The bound is maximised over r.
+All constants are explicit. They come from measured spectral norms of the weights, and from measured
+norms of the states on the given inputs. The paper asks for Lipschitz constants near theta; here a
+trust radius r says how near. The bound is maximised over r.
 """
 
 import math

@@ -202,7 +202,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return `_regime` at both sparsities, and that the order itself holds there."""
+    """Check `_regime` and the order of the margins at both sparsities."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

@@ -25,7 +25,7 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""The factor of steps below the largest certified step; rounding would exclude a larger factor."""
+"""The factor of the largest certified step; rounding would refuse steps with a larger factor."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
