@@ -89,7 +89,8 @@ def two_head_weights(
         direction: the direction v from `separating_direction`.
         q: number of relevant tokens.
         beta: the tilt of the logits; the prediction errs by O(beta^2).
-        selectivity: A; choose it of order log(N / error) / margin.
+        selectivity: the factor A of the margin in the logits; choose it of order log(N / error) /
+            margin.
     """
     de = omega.shape[1]
     scale = math.sqrt(1.0 / q)

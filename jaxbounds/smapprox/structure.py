@@ -60,7 +60,7 @@ class SparseLayer(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """A compiled network without its zeros; hashable.
+    """A compiled network without its zeros, as a hashable value.
 
     Attributes:
         layout: the named coordinates.

@@ -30,7 +30,7 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The kinds of weights; "inputs" are embedding and start, and the head."""
+"""The kinds of weights; "inputs" stands for the embedding, the start state and the head."""
 
 
 def _one_kind(size: Size) -> Instance:
