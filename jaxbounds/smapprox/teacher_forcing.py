@@ -109,7 +109,7 @@ def every_step_by_look_up(
 
 
 COLUMNS = 2**14
-"""The number of states that go through the layers at once; a larger number leaves the cache.
+"""The number of states that go through the layers at once; a larger number overflows the cache.
 
 More words run in chunks.
 """
