@@ -123,7 +123,8 @@ def inner_hessian_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
     """Return the bound sqrt(T) R^3 on ||Hess_UW Phi|| (sharpening S5).
 
-    The square of the norm is at most sum_t ||x_t||^2 ||Cov_t||^2.
+    The square of the norm is at most sum_t ||x_t||^2 ||Cov_t||^2, where Cov_t is the covariance of
+    the tokens under the attention weights of query t.
     """
     return math.sqrt(T) * radius**3
 
@@ -181,7 +182,7 @@ def self_bounded_smoothness(
 
 
 def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
-    """Bound max g on a segment over the larger g at its ends by sec(sqrt(k) / 2) (S8).
+    """Bound the ratio of max g on a segment to the larger g at its ends by sec(sqrt(k) / 2) (S8).
 
     The bound holds if g'' >= -k g on the segment and k < pi^2, by Sturm comparison. Proposition 4
     has k <= 1/2 and prints 4/3.

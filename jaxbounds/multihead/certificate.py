@@ -151,8 +151,8 @@ def corollary5(
 ) -> DescentCertificate:
     """Return the certificate of Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (E5).
 
-    The certificate is Corollary 3 at g_0(1/K) and g(1/K), with B_2 times the sqrt(H) that eq. (84)
-    asks for. `corollary4_gap(g_0, eta, n)` gives its bound on the generalization gap.
+    The certificate is Corollary 3 at g_0(1/K) and g(1/K). It asks for B_2 times the sqrt(H) of eq.
+    (84). `corollary4_gap(g_0, eta, n)` gives its bound on the generalization gap.
 
     Args:
         good: the constants of Definition 1.
@@ -185,7 +185,7 @@ class Pipeline(NamedTuple):
         certificates: the certificates, keyed by their constants: "printed", "corrected",
             "sharpened", "sharpened S8".
         params: theta^(1), with one head of each sign.
-        direction: theta* for these two heads.
+        direction: theta* of Definition 1 for these two heads.
     """
 
     radius: float
@@ -234,7 +234,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
         if not margin.lower > 0:
             raise Refused(
-                f"the NTK margin at theta^(1) is at most {margin.upper:.3g}, expected a"
+                f"the NTK margin at theta^(1) has upper={margin.upper:.3g}, expected a"
                 " certified positive margin: property P3 fails on these samples. Try fewer"
                 " samples in the second phase, or more in the first"
             )
@@ -267,10 +267,10 @@ class Observed(NamedTuple):
     """The measured losses of a run with the heads and the step size of a certificate.
 
     Attributes:
-        loss_start: L(theta^(1)).
-        loss_last: L(theta_K).
-        loss_average: (1/K) sum_{k=1}^K L(theta_k).
-        target_margin: min_i y_i Phi(X_i; theta^(1) + G theta*).
+        loss_start: the loss L(theta^(1)) at the start.
+        loss_last: the loss L(theta_K) after K steps.
+        loss_average: the average loss (1/K) sum_{k=1}^K L(theta_k).
+        target_margin: the least margin min_i y_i Phi(X_i; theta^(1) + G theta*) at the target.
     """
 
     loss_start: float

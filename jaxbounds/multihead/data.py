@@ -35,7 +35,7 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
         )
     if not np.all(np.isfinite(tokens)):
         raise Refused(
-            f"X={tokens.shape} array holds NaN or infinity, expected finite tokens. Try removing"
+            f"X of shape={tokens.shape} holds NaN or infinity, expected finite tokens. Try removing"
             " the sequences concerned"
         )
     strangers = sorted(set(labels.tolist()) - {-1, 1})
@@ -64,7 +64,7 @@ class SparseContext:
 
     Attributes:
         tokens: T, number of tokens.
-        dimension: d >= M + 2.
+        dimension: d, dimension of a token, at least M + 2.
         relevant: |R| = zeta T, number of relevant tokens, an integer between 1 and T.
         distractors: M, number of distractor patterns.
         signal: S, norm of each pattern.

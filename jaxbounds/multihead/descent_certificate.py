@@ -22,7 +22,7 @@ class DescentCertificate(NamedTuple):
 
     Attributes:
         heads: the least certified H, as a float (it can exceed every integer type).
-        size: ||theta||_{2,infinity} at that H.
+        size: ||theta||_{2,infinity} of the target at that H.
         smoothness: rho, an upper bound on ||Hess L|| along the run.
         step_size: the largest certified step size eta.
         loss_bound: bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
@@ -84,8 +84,8 @@ def descent_certificate(
         radius: R >= max ||x_t||, at least 1 (Assumption 1).
         distance: D = ||theta - theta_0||, positive.
         K: number of gradient steps.
-        loss_target: L(theta), positive.
-        loss_start: L(theta_0), positive.
+        loss_target: L(theta), the loss at the target; positive.
+        loss_start: L(theta_0), the loss at the start; positive.
         size: the part of ||theta||_{2,infinity} that does not shrink with H.
         spread: the factor of the part that shrinks as 1 / sqrt(H).
         heads: H of a given model. If H is too small, the least certified number replaces it.
@@ -98,8 +98,8 @@ def descent_certificate(
     wrong = [f"{name} = {value:g}" for name, value in positive.items() if not value > 0]
     if wrong:
         raise Refused(
-            f"{', '.join(wrong)}, expected positive quantities (Theorem 3). Try a positive value"
-            " for each"
+            f"got {', '.join(wrong)}, expected positive quantities (Theorem 3). Try a positive"
+            " value for each"
         )
     if not radius >= 1:
         raise Refused(

@@ -81,7 +81,7 @@ def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
 
     Args:
         signed: y_i y_j <grad Phi(X_i), grad Phi(X_j)>, shape (n, n).
-        weights: q, shape (n,).
+        weights: the simplex weights q, shape (n,).
     """
     along = signed @ weights
     norm = float(np.sqrt(max(weights @ along, 0.0)))
@@ -99,7 +99,7 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.
-        labels: y in {-1, +1}.
+        labels: the labels y in {-1, +1}.
 
     Raises:
         Refused: if the shapes disagree or the kernel is not finite.

@@ -68,7 +68,7 @@ def smallest_counts(
         constants: B_2, B_Phi and gamma of Definition 1 after a first phase, for every data set.
         T: number of tokens.
         d: dimension of a token.
-        radius: R.
+        radius: R, the largest norm of a token.
     """
     start = math.log(2.0)
     good = GoodInitialisation(*constants)

@@ -21,11 +21,11 @@ class Assumption3:
     """The constants of DM1 under Assumption 3, in the paper's letters.
 
     Attributes:
-        S: signal strength.
-        zeta: sparsity.
-        Z_mu: the largest |<z, mu>|.
+        S: the signal strength, the norm of each pattern.
+        zeta: the sparsity, the share of relevant tokens.
+        Z_mu: the largest |<z, mu>| of the noise z.
         Z_nu: M times the largest |<z, nu>|.
-        Z: the largest ||z||.
+        Z: the largest norm ||z|| of the noise.
         T: number of tokens.
         M: number of distractors.
     """
@@ -129,9 +129,9 @@ def relevance_formula(
 
     Args:
         patterns: orthogonal rows of norm S.
-        relevant: the mask of R.
-        noise: z_t; the rows of relevant tokens do not matter.
-        label: y, which decides mu_y.
+        relevant: the mask of the relevant tokens R.
+        noise: z_t, the noise of each token; the rows of relevant tokens do not matter.
+        label: y, which selects the pattern mu_y.
     """
     square = jnp.sum(patterns[0] ** 2)
     own = jnp.where(jnp.asarray(label) > 0, patterns[0], patterns[1])

@@ -99,8 +99,8 @@ def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
 def lemma_18(lowest: Real, share: Real, tolerance: Real, /) -> Real:
     """Return the least Gamma of Lemma 18, (2 / A) log((T / L - 1) / epsilon), with `share` = L / T.
 
-    Gamma is negative if the logarithm is negative, or if A is. The lemma needs A > 0 and Gamma >= 0
-    (E25).
+    `lowest` is A, which bounds the scores of the L relevant tokens from below. Gamma is negative if
+    the logarithm is negative, or if A is. The lemma needs A > 0 and Gamma >= 0 (E25).
     """
     return 2 / lowest * jnp.log((1 / share - 1) / tolerance)
 
@@ -109,11 +109,11 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
     """Return log_+((T / L - 1) / epsilon) / (A - B), for any A > B (sharpening S14).
 
     Args:
-        gap: A - B.
-        share: L / T.
-        tolerance: epsilon.
-        exact: whether to use 1 / epsilon - 1 instead of 1 / epsilon; two values of r attain this
-            bound.
+        gap: A - B, the least relevant score minus the largest irrelevant score.
+        share: L / T, the share of relevant tokens.
+        tolerance: epsilon, the attention that irrelevant tokens may keep.
+        exact: whether to use 1 / epsilon - 1 instead of 1 / epsilon; scores with only two values
+            attain this bound.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds
@@ -130,7 +130,7 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """Return Proposition 3's Gamma from A - B of eq. (129) at Z_mu v Z_nu (sharpening S14).
+    """Return Proposition 3's Gamma from A - B of eq. (129) at max(Z_mu, Z_nu) (sharpening S14).
 
     A - B must be positive. Z_mu = Z_nu = S^2 / 8 give the factor 16/7 where the paper has 8/3.
     """
@@ -170,11 +170,11 @@ def target_slacks(
     """Return the slacks of U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt in Theorem 1.
 
     Args:
-        log_signal: log S.
-        log_heads: log H.
-        log_scale: log C.
-        power: p.
-        log_n: log n.
+        log_signal: log S, for the norm S of the patterns.
+        log_heads: log H, for the number H of heads.
+        log_scale: log C, for the factor C of W_h.
+        power: p, the exponent of 1 / H in W_h.
+        log_n: log n, for the number n of samples.
         scaling: c of the normalization H^{-c} of the model; the paper's c is 1/2.
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads

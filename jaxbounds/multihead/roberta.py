@@ -26,7 +26,7 @@ class RobertaShape:
         vocabulary: number of kinds of tokens.
         width: d, the width of the residual stream.
         layers: number of layers.
-        heads: H.
+        heads: H, the number of heads.
         head_width: number of columns of a head; `width / heads` if the heads divide the width.
         inner: width of the feedforward layers.
         positions: number of rows of the position table; pad + 1 of them stand before the first
@@ -34,7 +34,7 @@ class RobertaShape:
         types: number of rows of the table of token types; only the first row is used.
         pad: the token that fills up a sentence; positions are counted from it too.
         labels: number of logits of a sentence.
-        eps: epsilon of the norms.
+        eps: the epsilon that the layer norms add to the variance.
         gain: factor of the sum over heads.
         dropout: dropout rate in training, on embeddings, attention weights, both branches and the
             classifier.
@@ -62,13 +62,14 @@ class RobertaShape:
         """Refuse numbers that describe no network.
 
         Raises:
-            Refused: naming the wrong number.
+            Refused: if a number is wrong; the message names it.
         """
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
         if small:
             raise Refused(
-                f"{', '.join(small)}, expected positive sizes for a RoBERTa. Try 1 or more for each"
+                f"got {', '.join(small)}, expected positive sizes for a RoBERTa. Try 1 or more for"
+                " each"
             )
         if not 0 <= self.pad < self.vocabulary or self.length < 1:
             raise Refused(
@@ -144,10 +145,12 @@ class _Layer(nn.Module):
 
 
 class Roberta(nn.Module):
-    """A network with logits of sentences: `Roberta(shape).apply({"params": params}, tokens, mask)`.
+    """RoBERTa with a classifier of sentences.
+
+    `Roberta(shape).apply({"params": params}, tokens, mask)` returns the logits.
 
     Attributes:
-        shape: sizes and constants.
+        shape: the sizes and constants of the network.
     """
 
     shape: RobertaShape
@@ -170,7 +173,7 @@ class Roberta(nn.Module):
         if tokens.shape[1] > shape.length:
             raise Refused(
                 f"sentence length={tokens.shape[1]}, expected at most {shape.length}: the"
-                f" network has {shape.positions} positions, and padding takes those up to"
+                f" network has {shape.positions} positions, and padding takes positions 0 to"
                 f" {shape.pad}. Try shorter sentences"
             )
         drop = lambda rows: nn.Dropout(shape.dropout)(rows, deterministic=not train)

@@ -34,8 +34,8 @@ class Run(NamedTuple):
 
     Attributes:
         params: theta_k, one head per group.
-        losses: L(theta_k).
-        slopes: ||grad L(theta_k)|| over all heads.
+        losses: the training losses L(theta_k).
+        slopes: the gradient norms ||grad L(theta_k)|| over all heads.
     """
 
     params: Params
@@ -103,7 +103,7 @@ def gradient_descent(
             receives.
         start: theta_0, one head for each group.
         copies: the number of heads in each group.
-        step: eta.
+        step: the step size eta.
     """
 
     def advance(params: Params, _: None) -> tuple[Params, Run]:

@@ -23,7 +23,7 @@ def slope_weighted_curvature(
     No constants are hidden.
 
     Args:
-        margins: m_i = y_i f(X_i).
+        margins: the margins m_i = y_i f(X_i).
         norms: the spectral norms of the Hessians of the network's output at each sample.
     """
     return jnp.mean(logistic_slope(margins) * norms)
@@ -35,7 +35,7 @@ def loss_weighted_curvature(
     """Return L max_i ||Hess f_i||, the weaker bound that is self-bounded. No constants are hidden.
 
     Args:
-        margins: m_i = y_i f(X_i).
+        margins: the margins m_i = y_i f(X_i).
         norms: the spectral norms of the Hessians of the network's output at each sample.
     """
     return jnp.mean(logistic(margins)) * jnp.max(norms)

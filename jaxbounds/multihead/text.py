@@ -48,7 +48,7 @@ def _checked(path: Path, texts: Sequence, labels: Sequence) -> Sentences:
     lost = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
     if lost:
         raise Refused(
-            f"{where} {len(lost)} of {len(texts)} sentences empty or null, the first in"
+            f"{where} {len(lost)} empty or null sentences of {len(texts)}, the first in"
             f" row={lost[0]}: the file was read or written wrongly. Try fetching it again"
         )
     if all(label in (-1, "-1", None, "") for label in labels):
@@ -175,7 +175,7 @@ def read_text(path: str | Path, /) -> dict[str, Sentences]:
         because GLUE's test split has no labels. {"all"} for a single file.
 
     Raises:
-        Refused: if the path is of no such kind, or is damaged.
+        Refused: if the path holds sentences of no such kind, or is damaged.
     """
     path = Path(path)
     if path.is_dir():

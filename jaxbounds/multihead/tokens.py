@@ -116,7 +116,7 @@ def to_arrays(
 
     Args:
         sentences: texts and labels.
-        tokenizer: the code.
+        tokenizer: the code that turns texts into ids.
         length: T, the two special tokens included.
 
     Returns:

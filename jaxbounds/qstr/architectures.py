@@ -35,7 +35,7 @@ ARCHITECTURES: dict[str, Factory] = {
     "rnn": lambda N, d: BidirectionalRNN(hidden=64),
     "state_space": lambda N, d: LinearStateSpace(),
 }
-"""The shipped architectures; "transformer", "feedforward" and "gru500" are the paper's figures'."""
+"""The shipped architectures, by name; the paper uses "transformer", "feedforward", "gru500"."""
 
 
 def register(name: str, factory: Factory, /) -> None:
@@ -103,11 +103,11 @@ def outline(name: str, /, *, N: int, d: int, De: int) -> str:
         variables = jax.eval_shape(module.init, jax.random.key(0), z)
         if set(variables) - {"params"}:
             others = ", ".join(sorted(set(variables) - {"params"}))
-            raise Refused(f'its variables={others} are no parameters, expected "params" alone')
+            raise Refused(f'the module has variables={others}, expected "params" alone')
         # Training applies the module without random keys too.
         made = jax.eval_shape(module.apply, variables, z)
         if getattr(made, "shape", None) != (2, N):
-            raise Refused(f"its output={getattr(made, 'shape', made)}, expected shape (2, {N})")
+            raise Refused(f"the output has shape={getattr(made, 'shape', made)}, expected (2, {N})")
     except (FlaxError, TypeError, ValueError) as problem:
         why = (str(problem).splitlines() or [""])[0]
         raise Refused(

@@ -21,12 +21,15 @@ Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
-    """Return the radius r_x = sqrt(3 C_x e d log(nN)) of the tokens. Explicit."""
+    """Return the radius r_x = sqrt(3 C_x e d log(nN)) of the tokens. All constants are explicit."""
     return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
 
 
 def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
-    """Return the radius r_z = sqrt(r_x^2 + d (1 + 1/q)) of the encoded tokens. Explicit."""
+    """Return the radius r_z = sqrt(r_x^2 + d (1 + 1/q)) of the encoded tokens.
+
+    All constants are explicit.
+    """
     return jnp.sqrt(jnp.square(r_x) + d * (1 + 1 / q))
 
 
@@ -36,7 +39,7 @@ def _moment_order(r: Any, d: int, C_x: float) -> Any:
 
 
 def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True) -> Any:
-    """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. Explicit.
+    """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. All constants are explicit.
 
     Raises:
         Refused: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is
@@ -53,7 +56,7 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
 
 
 def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
-    """Return the largest P(|x| >= r) that Assumption 1 allows. Explicit.
+    """Return the largest P(|x| >= r) that Assumption 1 allows. All constants are explicit.
 
     A vector with |x| in {0, r} attains it. The bound follows from P r^p <= E|x|^p <= (C_x d
     p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)). If this order
@@ -67,11 +70,11 @@ def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
 def attention_lipschitz(
     difference: Float[Array, "De HDe"], z: Float[Array, "N De"], /, *, factor: float = 1.0
 ) -> Float[Array, ""]:
-    """Return Lemma 15's bound factor r_z^2 max_j |(Theta - Theta')^T z_j|. Explicit.
+    """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on attention's change.
 
     Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
-    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. Here a is the mass of the
-    coordinates of one sign.
+    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. The norm is reached at a vector of
+    signs, and a is the mass that p gives to the entries +1. All constants are explicit.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -80,9 +83,10 @@ def attention_lipschitz(
 def two_layer_lipschitz(
     a: Float[Array, "m"], W: Float[Array, "m k"], /, *, norm: Norm = frobenius_norm
 ) -> Float[Array, ""]:
-    """Return Lemma 13's Lipschitz constant |a| |W|_F of a^T relu(W h + b). Explicit.
+    """Return Lemma 13's Lipschitz constant |a| |W|_F of a^T relu(W h + b).
 
-    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too.
+    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too. All constants are
+    explicit.
     """
     return vector_norm(a) * norm(W)
 
@@ -97,20 +101,20 @@ def prediction_bound(
     heads: int,
     norm: Norm = frobenius_norm,
 ) -> Float[Array, ""]:
-    """Return Lemma 20's bound |a| (|W|_F sqrt(H) max |z_l| + |b|) on |yhat_i|. Explicit.
+    """Return Lemma 20's bound |a| (|W|_F sqrt(H) max |z_l| + |b|) on |yhat_i|.
 
-    The paper takes the Frobenius norm of W; `spectral_norm` is enough.
+    The paper takes the Frobenius norm of W; `spectral_norm` is enough. All constants are explicit.
     """
     radius = jnp.max(vector_norm(z))
     return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
 
 
 def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
-    """Return the volume branch of Lemma 16, H De^2 log(1 + 2 R_F r_z / eps). Explicit.
+    """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
-    The bound holds whether the (2,1) norm is read over rows or over columns. The other branch of
-    Lemma 16 is `query_key_log_covering_rate` as printed, and `column_log_covering_rate` in a form
-    that is true.
+    The bound holds whether the (2,1) norm is read over rows or over columns. Lemma 16 takes the
+    smaller of this bound and a second one: `query_key_log_covering_rate` as printed, and
+    `column_log_covering_rate` in a form that is true. All constants are explicit.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -118,7 +122,7 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
 def query_key_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int
 ) -> float:
-    """Return Lemma 16's Maurey branch as printed, which is false: a rate.
+    """Return the rate of Lemma 16's second bound (Maurey) as printed, which is false.
 
     The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The source [BFT17] proves it for the l_2
     norm over the data, not for the supremum over prompts and positions.
@@ -129,7 +133,7 @@ def query_key_log_covering_rate(
 def column_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
 ) -> float:
-    """Return Lemma 16's Maurey branch in a true form, over `positions` = nN tokens: a rate.
+    """Return the rate of a true form of Lemma 16's second bound, over `positions` = nN tokens.
 
     The value is log(nN) times the printed rate, r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here
     R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the columns of
@@ -161,7 +165,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Return Proposition 17's rate: the two-layer part plus the smaller of two attention parts."""
+    """Return Proposition 17's rate: the two-layer network's part plus attention's smaller part."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
@@ -193,7 +197,7 @@ def network_value_bound(
 ) -> Float[Array, ""]:
     """Bound a network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|.
 
-    Explicit.
+    All constants are explicit.
     """
     value = vector_norm(start)
     for W, b in zip(weights, biases, strict=True):
@@ -207,15 +211,16 @@ def network_perturbation_bound(
     x: Float[Array, "i"],
     /,
 ) -> Float[Array, ""]:
-    """Bound the distance of two ReLU networks' outputs at x, by the steps of Lemma 30. Explicit.
+    """Bound the distance of two ReLU networks' outputs at x, by the steps of Lemma 30.
 
     Step l is |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l -
-    b~_l|. Eq. (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14).
+    b~_l|. Eq. (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14). All
+    constants are explicit.
 
     Args:
         first: pairs (W, b), one for each layer.
         second: the pairs of the other network.
-        x: the common input.
+        x: the input that both networks read.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)
     for (W, b), (W2, b2) in zip(first, second, strict=True):
@@ -227,12 +232,12 @@ def network_perturbation_bound(
 
 
 def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
-    """Return Lemma 30's factor poly(R): |f - f~| <= poly(R) |vec Theta - vec Theta~|. Explicit.
+    """Return Lemma 30's factor poly(R): |f - f~| <= poly(R) |vec Theta - vec Theta~|.
 
     It holds on |x| <= r if |W_l|_F, |b_l| <= R. Then |x_l| <= R^l r + sum_{k <= l} R^k =: M_l, eq.
     (C.14). The error that layer l adds is at most sqrt(M_{l-1}^2 + 1) times the distance of its
     parameters. The later layers multiply this error by at most R^{L - l}. The Cauchy-Schwarz
-    inequality adds the layers.
+    inequality adds the layers. All constants are explicit.
     """
     xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
@@ -243,10 +248,13 @@ def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
 def recurrent_perturbation_bound(
     readout_gap: Any, transition_gap: Any, /, *, N: int, lipschitz: Any, sharp: bool = False
 ) -> Any:
-    """Bound |F - F'| by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29. Explicit.
+    """Bound the distance of two RNNs by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29.
 
-    The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e. If
-    `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
+    A gap is the largest distance of the two RNNs' readouts f_y, or of their transitions f-> or f<-.
+    `transition_gap` is the sum of the transitions' gaps, and `lipschitz` is the readout's constant
+    L_y. The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e.
+    If `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
+    All constants are explicit.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

@@ -1,4 +1,4 @@
-"""A random-code RNN whose |U|_op does not grow with N, against Proposition 8's second branch.
+"""A random-code RNN whose |U|_op does not grow with N: it refutes Proposition 8's second bound.
 
 The RNN quantises the scalars <u, x_j> to b bits. Its state holds all bits read so far, encoded by a
 linear code of length D = 8 b N as a unit vector. A transition decodes the state, appends the new
@@ -94,8 +94,8 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
         key: random key of the code.
         N: number of tokens in a prompt.
         bits: number of bits of a quantised token.
-        redundancy: length of a word over its number of bits; the length must be a multiple of
-            eight.
+        redundancy: the length D of a codeword divided by the number b N of bits that it encodes; D
+            must be a multiple of eight.
 
     Raises:
         Refused: if there are more than 2^20 words to enumerate, N < 2, or two messages share a
@@ -164,7 +164,7 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 
     The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k. Each number holds b N/k bits, so
     two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart. McShane's formula extends the
-    readout. The width is the least that Proposition 8's first branch allows, up to a constant:
+    readout. The width is the least that Proposition 8's bound on d_h allows, up to a constant:
     log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
 
     Args:
@@ -187,12 +187,13 @@ def light_words(N: int, /, *, bits: int, share: float) -> float:
 
     A word is light if it is nonzero and its Hamming weight is at most `share` of the length. The
     expected number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If it is below 1,
-    then some code has a larger least weight. For this code L^2 |U|_op^2 <= spread^2 / (2 share).
+    then some code has no light word. For this code L^2 |U|_op^2 <= spread^2 / (2 share), where
+    spread is the distance of the quantiser's outer levels.
 
     Args:
         N: number of tokens in a prompt.
         bits: b, number of bits of a quantised token.
-        share: share of the length, below 1/2.
+        share: the largest Hamming weight of a light word, as a share of the length; below 1/2.
     """
     length = 8 * bits * N
     terms = [

@@ -26,11 +26,11 @@ class TransformerClass(NamedTuple):
         m: width of the two-layer network.
         H: number of heads.
         De: dimension of an encoded token.
-        r_a: bound on |a|.
-        R_w: bound on |(W, b)|_F.
+        r_a: bound on |a|, the norm of the outer weights.
+        R_w: bound on |(W, b)|_F, the norm of the inner weights and biases.
         r_QK: bound on the Frobenius norm of each head; ||W_QK||_{2,1}, over columns or rows, is at
             least the Frobenius norm.
-        r_z: bound on |z_j|.
+        r_z: bound on |z_j|, the norm of an encoded token.
     """
 
     m: int
@@ -58,11 +58,12 @@ class TransformerClass(NamedTuple):
 
 
 def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
-    """Bound the log covering number of the two-layer networks, Lemma 14. Explicit.
+    """Bound the log covering number of the two-layer networks, Lemma 14.
 
     The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
     It uses |f - f'| <= |h, 1| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H) r_z. The
-    scale eps = eps_a + eps_w is split in proportion to the numbers of parameters.
+    scale eps = eps_a + eps_w is split in proportion to the numbers of parameters. All constants are
+    explicit.
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction
@@ -70,7 +71,7 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
 
 def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
-    """Bound the log covering number of the class, Proposition 17. Explicit.
+    """Bound the log covering number of the class, Proposition 17. All constants are explicit.
 
     Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and Lemma 16 (volume branch). The scale
     eps = eps_2 + r_a R_w eps_A is split in proportion to the numbers of parameters. Attention moves
@@ -89,16 +90,17 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
 
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
 
-    Explicit. The derivatives by a, (W, b) and Theta_QK are at most s |(W, b)|, s |a| and
-    |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
+    All constants are explicit. The derivatives by a, (W, b) and Theta_QK are at most s |(W, b)|, s
+    |a| and |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
     """
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 
 
 def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz: float) -> Any:
-    """Bound the log covering number of functions `lipschitz` in a ball of parameters.
+    """Bound the log covering number of functions that are Lipschitz in a ball of parameters.
 
-    The bound is p log(1 + 2 R L / eps). Explicit.
+    The bound is p log(1 + 2 R L / eps) with p = `parameters`, R = `radius` and L = `lipschitz`. All
+    constants are explicit.
     """
     return volume_upper(parameters, eps / (radius * lipschitz))
 
@@ -111,7 +113,7 @@ def recurrent_lipschitz(
     The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). D_y is
     the readout's own constant on |(h->, h<-, z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the constant of
     the two transitions; their errors add up over N steps and pass through the readout. States have
-    norm at most r_h, and transitions are 1/N-Lipschitz in the state. Explicit.
+    norm at most r_h, and transitions are 1/N-Lipschitz in the state. All constants are explicit.
     """
     xp = array_module(R, r_z, r_h)
     R, r_h, r_z = (xp.asarray(v, float) for v in (R, r_h, r_z))

@@ -74,7 +74,7 @@ def sample_prompts(
 
     Args:
         key: random key of the draws.
-        link: the link g.
+        link: the link g, the function from relevant tokens to a label.
         parameters: the parameters of the link.
         shape: batch shape, `()` for one prompt.
         N: number of tokens in a prompt.
@@ -138,7 +138,7 @@ def encode(
 def gaussian_moment_ratio(d: int, r: float, /) -> float:
     """Return (E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d).
 
-    Assumption 1 holds with C_x equal to its supremum over r >= 1.
+    Assumption 1 holds with C_x equal to the supremum of this ratio over r >= 1.
     """
     log_moment = (
         0.5 * r * math.log(2.0) + scipy.special.gammaln((d + r) / 2) - scipy.special.gammaln(d / 2)

@@ -26,8 +26,9 @@ def published_encoding_dimension(N: int, /) -> int:
 def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]:
     """Draw N vertices of the hypercube {-1, +1}^de / sqrt(de), with replacement.
 
-    They satisfy Assumption 3 with high probability only if de is about 16 log N. At the paper's own
-    de = int(5 log N) they almost never do, and for small N two of them often coincide.
+    The encodings satisfy Assumption 3 with high probability only if de is about 16 log N. At the
+    paper's own de = int(5 log N) they almost never satisfy it, and for small N two of them often
+    coincide.
     """
     return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
 

@@ -1,11 +1,12 @@
-"""Risk bounds from covers, with every constant: Lemmas 18-34, Corollaries 19, 33, Theorem 10.
+"""Risk bounds with every constant: Lemmas 18, 20, 32 and 34, Corollaries 19 and 33, Theorem 10.
 
-The lemmas are 18, 20, 32 and 34. A covering is a function from the scale (a number or an array) to
-the log covering number.
+A covering is a function from the scale eps (a number or an array) to log C(eps), the log covering
+number of the class.
 
-The loss is (yhat - y)^2, truncated at tau. Its root is 1-Lipschitz in yhat and lies in [0, sqrt
-tau]. If the class fits the samples, a cover and Chernoff's bound give a risk of order 1/n. The
-paper gets 1/sqrt n by symmetrisation.
+The loss is (yhat - y)^2, truncated at tau. R_tau is its expectation, and R-hat_tau is its mean over
+the n samples. Its root is 1-Lipschitz in yhat and lies in [0, sqrt tau]. If the class fits the
+samples, a cover and Chernoff's bound give a risk of order 1/n. The paper gets 1/sqrt n by
+symmetrisation.
 """
 
 import math
@@ -36,7 +37,8 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
     """Return the least bound 2 sqrt(tau) eps + tau sqrt(log C(eps) / (2n)) on Rad_n(L_tau).
 
     This is the one-scale argument of Lemmas 18 and 32. A change of eps in yhat changes the squares
-    by 2 sqrt(tau) eps. Massart's lemma applies to losses within tau/2 of tau/2. Explicit.
+    by 2 sqrt(tau) eps. Massart's lemma applies to losses within tau/2 of tau/2. All constants are
+    explicit.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -45,11 +47,11 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
 def truncated_gap(
     covering: LogCovering, n: float, /, *, tau: float, delta: float, sharp: bool = True
 ) -> float:
-    """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta. Explicit.
+    """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta.
 
     Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). If `sharp`,
     Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps + tau sqrt((log C(eps)
-    + log(2/delta)) / (2n)).
+    + log(2/delta)) / (2n)). All constants are explicit.
     """
     tail = math.log(2.0 / delta)
     if not sharp:
@@ -64,12 +66,12 @@ def truncated_gap(
 def truncated_risk(
     covering: LogCovering, n: float, /, *, tau: float, delta: float, empirical: float = 0.0
 ) -> float:
-    """Bound R_tau of each function with this empirical risk, with probability 1 - delta. Explicit.
+    """Bound R_tau of each function with R-hat_tau = `empirical`, with probability 1 - delta.
 
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
-    Chernoff's bound gives P <= (sqrt P-hat + sqrt(2v))^2 for a member of the cover, where n v is
-    the logarithm of its confidence. The root of a risk is a norm of the root of a loss, so it moves
-    by at most eps.
+    For a member of the cover let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's bound
+    gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a risk is
+    a norm of the root of a loss, so it moves by at most eps. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -80,7 +82,7 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     """Return a B with P(|v| >= B) <= exp(-tail), if (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
 
     Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. If C = C_x d, this is Lemma 12,
-    solved for its radius. Explicit.
+    solved for its radius. All constants are explicit.
 
     Raises:
         Refused: if the moment order r is below 1.
@@ -96,7 +98,7 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
 def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
     """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r, r = max(4, 2 log N), for Lemma 20.
 
-    Explicit.
+    All constants are explicit.
     """
     r = max(4.0, 2.0 * math.log(N))
     return N ** (2.0 / r) * C_x * d * r
@@ -131,7 +133,7 @@ class Setting(NamedTuple):
 
 
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
-    """Bound the truncation error R - R_tau, Lemmas 20 and 34. Explicit.
+    """Bound the truncation error R - R_tau, Lemmas 20 and 34. All constants are explicit.
 
     Let A = |yhat - y|. The error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
     label radius plus the largest prediction on prompts whose tokens stay within their radius. So A
@@ -144,11 +146,11 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
 
 
 def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float:
-    """Bound (E yhat^4)^{1/4} by slope sqrt(H (m + d (1 + 1/q)) + 1), Lemma 20. Explicit.
+    """Bound (E yhat^4)^{1/4} by slope sqrt(H (m + d (1 + 1/q)) + 1), Lemma 20.
 
     Here slope = |a| |(W, b)|_F. The attended vector h has |yhat| <= slope |(h, 1)| and |h|^2 <= H
     max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m = `largest_token_moment` bounds
-    (E max |x_j|^4)^{1/2}.
+    (E max |x_j|^4)^{1/2}. All constants are explicit.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
@@ -177,17 +179,17 @@ def minimiser_risk(
     within their radius. The empirical risk of the minimiser is therefore at most `fitted`. Let tau
     be the square of the label radius plus `largest`. The form "symmetrised" starts from `fitted` +
     `truncated_gap`. The other two forms start from `truncated_risk` at the empirical risk `fitted`.
-    Each form then adds tau exp(-tail), for prompts with larger tokens, and `truncation_error`.
-    Explicit.
+    Each form then adds tau exp(-tail), for prompts with larger tokens, and `truncation_error`. All
+    constants are explicit.
 
     Args:
         covering: log covering number of the class, on prompts whose tokens stay within their
             radius.
         n: number of prompts, with one position each.
-        setting: the model.
-        largest: the largest |yhat| on such prompts.
+        setting: the data model, with the constants of Assumption 1.
+        largest: the largest |yhat| on prompts whose tokens stay within their radius.
         fourth: a bound on (E yhat^4)^{1/4}.
-        fitted: the largest squared error of the best member on such prompts.
+        fitted: the largest squared error of the class's best member on these prompts.
         tail: each radius is exceeded with probability at most exp(-tail) (see `moment_radius`).
         delta: probability that the statistical bound fails.
         form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
@@ -230,13 +232,13 @@ def transformer_risk(
 ) -> float:
     """Bound the risk as in Theorem 10: `minimiser_risk` for the class (A.1), exp(-tail) = n^-4.
 
-    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha
-    sqrt(de); alpha allows attention an error of sqrt(eps). So Lemma 11's network errs by
-    sqrt(eps_2nn) + sqrt(eps). Explicit.
+    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de);
+    alpha allows attention an error of sqrt(eps). So Lemma 11's network errs by sqrt(eps_2nn) +
+    sqrt(eps). All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding, of coherence at most 1/2.
         m: the width in Assumption 2.
         r_a: norm bound r_a of Assumption 2.
@@ -287,10 +289,10 @@ class RecurrentClass(NamedTuple):
 
 
 def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
-    """Return the class of the RNN (`exact_transition`, `readout`) for the link `network`. Explicit.
+    """Return the class of the RNN (`exact_transition`, `readout`) for the link `network`.
 
     Its weights are constant or proportional to the tokens' radius, so R^2 at two radii determines
-    R^2 at all radii.
+    R^2 at all radii. All constants are explicit.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)
@@ -319,8 +321,8 @@ def recurrent_risk(
     """Bound the risk as in Theorem 7: `minimiser_risk` for the class f, with exp(-tail) = n^-4.
 
     The RNN of the class represents the link without error on tokens within r_x, with states of norm
-    r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm sqrt(r_x^2 + q + 1).
-    Explicit.
+    r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm sqrt(r_x^2 + q + 1). All
+    constants are explicit.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -346,7 +348,7 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """Return the least n, to a thousandth, at which a decreasing bound is at most `target`.
+    """Return the least n, to a relative 1e-3, at which the decreasing bound `risk` meets `target`.
 
     The result is infinite if no n below 10^200 is enough.
     """

@@ -1,11 +1,11 @@
-"""A construction with d heads whose outputs show all q tokens they average: min(q, d) suffice.
+"""A construction with d heads that reveals all q relevant tokens: min(q, d) heads suffice.
 
 Outside the block-diagonal class of Proposition 21, logits may mix token and position. Let a head
 attend to the q relevant tokens alone, with logits tilted by beta x_jk. It outputs sum_j alpha_j x_j
 and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If the encodings are independent,
 they determine alpha. Now log alpha is beta x_jk up to a constant, and the average fixes this
-constant. So one head shows the k-th coordinate of every token, and d heads show all coordinates,
-for any q and any link. Lemma 11 has q heads, and
+constant. So head k reveals the k-th coordinate of every relevant token, and d heads reveal all
+coordinates, for any q and any link. Lemma 11 has q heads, and
 `jaxbounds.qstr.heads.sharpened_head_bound` is the lower bound: together they show that exactly
 min(q, d) heads are needed.
 
@@ -115,7 +115,8 @@ def averaging_error_bound(
 ) -> Float[Array, ""]:
     """Bound |attended - mean of the relevant tokens| by 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
-    The other tokens hold at most (N - q) exp(-alpha d/q) / q of the attention. Explicit.
+    The other tokens hold at most (N - q) exp(-alpha d/q) / q of the attention. All constants are
+    explicit.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

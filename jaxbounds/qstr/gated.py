@@ -19,14 +19,14 @@ from jaxbounds.qstr.layers import TorchMLP, uniform_fan_in
 
 Parts = tuple[Float[Array, "*s"], ...]
 Cell = Callable[[Parts, Parts, Parts], Parts]
-"""(carry, projected inputs, recurrent products) -> carry, acting on each entry by itself."""
+"""A function (carry, projected inputs, recurrent products) -> next carry, entry by entry."""
 
 
 def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
-    """The new state h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates in the order r, z, n.
+    """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates come in the order r, z, n.
 
     Args:
-        carry: the state h.
+        carry: the state h of the GRU.
         inputs: W_i x + b_i for each gate.
         recurrent: W_h h + b_h for each gate.
     """
@@ -75,7 +75,7 @@ def recur(
     Args:
         cell: function from carry, inputs and recurrent products to the next carry, entry by entry.
             The first part of a carry is the hidden state, which the recurrent weights read.
-        start: the first carry.
+        start: the carry before the first token.
         inputs: projected inputs of each gate, time first.
         W: recurrent weights, with the gates stacked.
         b: recurrent biases.
@@ -125,7 +125,7 @@ class BidirectionalGated(nn.Module):
 
     Attributes:
         hidden: h, the width of each direction.
-        cell: "gru" or "lstm".
+        cell: the kind of cell, "gru" or "lstm".
     """
 
     hidden: int

@@ -67,10 +67,10 @@ class Norms(NamedTuple):
     """The norms of a network A relu(W x + b) that Lemmas 24, 25 and 42 bound.
 
     Attributes:
-        width: m.
+        width: m, the number of hidden units.
         outer: the largest l_2 norm of a row of A.
         rows: |W^T|_{1,inf}, the largest l_1 norm of a row of W.
-        bias: |b|_inf.
+        bias: |b|_inf, the largest absolute bias.
     """
 
     width: Array | float
@@ -88,7 +88,7 @@ def network_norms(network: Network, /) -> Norms:
 
 
 def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
-    """Return the `network_norms` of `gate_network` in closed form. Explicit.
+    """Return the `network_norms` of `gate_network` in closed form. All constants are explicit.
 
     Let K = ceil(r/(4 eps) + 1/2) and e = eps/r^2. The width is m = 2 K, and |a|^2 = 2 R^2 (1 + e)^2
     r^2 (4 K - 3). A state adds 2 units to the width and 2 R^2 to |a|^2.
@@ -101,11 +101,11 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 
 
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
-    """Return Lemma 24's bounds with every constant 1, on 2 or (with a state) 3 variables. Rate.
+    """Return the rates of Lemma 24's bounds (constants 1), on 2 or (with a state) 3 variables.
 
-    They are Lemma 42's with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D variables, and
-    |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1. `outer` omits
-    the division by sqrt(m).
+    They are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D
+    variables, and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1.
+    `outer` omits the division by sqrt(m).
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension
@@ -113,7 +113,7 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 
 
 def printed_product_norms(*, de: int, eps: float) -> Norms:
-    """Return Lemma 22's bounds with every constant 1. Rate.
+    """Return the rates of Lemma 22's bounds (every constant is 1).
 
     Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W and
     biases are at most 1. `outer` omits the division by sqrt(m).
@@ -139,7 +139,7 @@ def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
 
 
 def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) -> Network:
-    """Build Proposition 26's four layers: Lemma 23, Lemma 25 at eps/4, the threshold at eps/2.
+    """Build Proposition 26's four layers: Lemma 23, Lemma 25 with error eps/4, threshold eps/2.
 
     Slot l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This holds for
     unit encodings of coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf}
@@ -173,10 +173,10 @@ def lipschitz_network(values: Float[Array, "knots"], /, *, radius: float) -> Net
 
 
 def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
-    """Return Lemma 42's bounds in one dimension with C_1 = 9/2 and no logarithm. Explicit.
+    """Return Lemma 42's bounds in one dimension with C_1 = 9/2 and no logarithm.
 
     Let K = ceil(L R/eps) be the number of pieces. Then m = K + 1 <= 3 L R/eps and |a| sqrt(m) <= L
-    R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps.
+    R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps. All constants are explicit.
 
     Raises:
         Refused: if eps is not between 0 and L R; above L R the zero network suffices.

@@ -2,7 +2,7 @@
 
 In both propositions, the first N/2 - 1 tokens are normal and the other N/2 + 1 tokens vanish. The
 positions of the latter all regress on x_1, .., x_q, with q < N/2. H heads attend to any tokens, but
-they reveal only k linear images of (x_1; ..; x_q).
+they reveal only H (q + d) linear images of (x_1; ..; x_q).
 """
 
 from typing import NamedTuple
@@ -65,9 +65,9 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
     a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
     vectors span a subspace A. The logits reveal the tokens' images under S x R^q, and the outputs
-    under R^d x A. Both contain S x A, which the paper counts twice. A subspace of dimension (d -
-    H)(q - H) stays hidden. So H >= min(q, d) heads are necessary. They are also enough: q heads by
-    Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
+    reveal their images under R^d x A. Both spaces contain S x A, which the paper counts twice. A
+    subspace of dimension (d - H)(q - H) stays hidden. So H >= min(q, d) heads are necessary. They
+    are also enough: q heads by Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -101,8 +101,8 @@ def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Arra
     """Return the part of the averaged risk that no predictor from V x avoids, x = (x_1; ..; x_q).
 
     N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. So the risk is (1/2 + 1/N)
-    Var(|x|^2 given V x) / n. It is exact: the conditional mean attains it at these positions. For V
-    see `revealed_images`.
+    Var(|x|^2 given V x) / n. It is exact: the conditional mean attains it at these positions.
+    `revealed_images` returns such a V.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 
@@ -157,7 +157,7 @@ def revealed_images(
     images is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
 
     Args:
-        W_QK: of every head.
+        W_QK: the matrices of the H heads.
         query: z_i of a position whose token vanishes.
         keys: z_j of the q relevant tokens; the last d images of each head depend on them.
         d: dimension of a token.

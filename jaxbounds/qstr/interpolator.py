@@ -33,7 +33,7 @@ class Interpolator(NamedTuple):
 
 
 def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
-    """Return Lemma 38's (a', (1, .., 1), b') for increasing z.
+    """Return Lemma 38's network before it is balanced, (a', (1, .., 1), b'), for increasing z.
 
     The slope changes at z_1 - 1, z_1, .., z_{n-1}.
     """
@@ -55,7 +55,7 @@ def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
 
 
 def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
-    """Return the paper's c = ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
+    """Return the c that the paper gives to `balance`, ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
     return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / vector_norm(y))
 
 
@@ -84,8 +84,8 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     Under a JAX trace the function does not check the points.
 
     Args:
-        z: n distinct scalars.
-        y: n values.
+        z: the inputs, n distinct scalars.
+        y: the n values that the network takes at the inputs.
         optimal: balance the layers optimally instead of by the paper's constant.
 
     Raises:
@@ -119,7 +119,8 @@ def norm_bound(
     """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
     The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
-    |z|^2), balanced by the paper's c. The optimal balance needs 2 sqrt(48) only. Explicit.
+    |z|^2), balanced by the paper's c. The optimal balance needs only the constant 2 sqrt(48). All
+    constants are explicit.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)
@@ -136,7 +137,8 @@ def separation(n: int, /) -> float:
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
     """Return Lemma 38's bound 3 |z|^2 + 2 on |b'|^2; `printed` returns |z|^2 + 1, which is false.
 
-    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. Explicit.
+    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants are
+    explicit.
     """
     square = jnp.sum(z**2)
     return square + 1 if printed else 3 * square + 2

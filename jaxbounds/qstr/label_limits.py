@@ -28,13 +28,13 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
     Let b be the mirror image of u. The mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u +
     b) / 2|^2. So an estimate v misses u or b by at least |u - b|^2 / 4 = |u - P u|^2. If the
     relevant tokens are fresh and have covariance I, this squared distance is a risk. The estimate P
-    u, which the labels determine, attains it. Explicit.
+    u, which the labels determine, attains it. All constants are explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 
 
 def label_limit(n: int, /, *, q: int, d: int) -> float:
-    """Return the risk 1 - n/(qd) that n labels leave on average over u. Explicit.
+    """Return the risk 1 - n/(qd) that n labels leave on average over u. All constants are explicit.
 
     Some u has at least the average risk. The average of `hidden_risk` over the sphere is 1 -
     rank/(qd). So a risk r needs (1 - r) q d labels: Omega(qd). A prompt gives one label in (2.3) or

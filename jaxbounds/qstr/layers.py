@@ -35,7 +35,7 @@ def dense(
 
 
 class TorchMLP(nn.Module):
-    """A ReLU network whose layers start like PyTorch's Linear.
+    """A ReLU network whose layers are initialised like PyTorch's Linear.
 
     Attributes:
         widths: widths of the hidden layers, then of the output.

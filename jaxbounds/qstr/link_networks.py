@@ -1,8 +1,9 @@
 """Two-layer networks of Assumption 2 for the smooth links that have no exact network.
 
 Each network interpolates functions of one variable at equally spaced knots. So its error eps_2NN is
-explicit: spacing^2/8 times the largest second derivative. A unit relu(1) represents a constant.
-(The link `xor` jumps: no continuous network has an error below 1, the error of zero.)
+explicit: spacing^2/8 times the largest second derivative. A unit relu(1) represents a constant. The
+link `xor` jumps, so no continuous network has an error below 1, which is the error of the zero
+network.
 """
 
 import math
@@ -42,7 +43,8 @@ def mean_network(u: Float[Array, "d"], /, *, q: int) -> Approximation:
 def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int) -> Approximation:
     """Interpolate the link sin<u, (x_1; ..; x_q)>, |u| = 1, on [-sqrt(q) r, sqrt(q) r].
 
-    Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. Explicit.
+    Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. All constants are
+    explicit.
 
     Raises:
         Refused: if there is no knot or the radius is not positive.
@@ -62,7 +64,7 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by hinges in each coordinate.
 
     Each interpolant exceeds its square by 0 to h^2/4, with h = r / knots. Subtracting a constant
-    halves the error, so |g - network| <= sqrt(qd) h^2/8. Explicit.
+    halves the error, so |g - network| <= sqrt(qd) h^2/8. All constants are explicit.
 
     Raises:
         Refused: if there is no knot or the radius is not positive.

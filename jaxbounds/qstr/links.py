@@ -40,7 +40,7 @@ class TwoLayer(NamedTuple):
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
 
     def with_unit_weights(self) -> "TwoLayer":
-        """Rescale to r_w = 1 without changing the function: (W, b) / r_w and r_w a. Exact."""
+        """Rescale exactly to r_w = 1 without changing the function: (W, b) / r_w and r_w a."""
         _, r_w = self.radii()
         return TwoLayer(r_w * self.a, self.W / r_w, self.b / r_w)
 
@@ -136,8 +136,8 @@ LINKS: Mapping[str, Link] = MappingProxyType(
         )
     }
 )
-"""The shipped links. `quadratic` is Proposition 3's for standard normal tokens; `xor` is the
-product of sign<u, x_t> over the relevant tokens."""
+"""The shipped links, by name. `quadratic` is Proposition 3's link for standard normal tokens; `xor`
+is the product of sign<u, x_t> over the relevant tokens."""
 
 
 def find_link(name: str, /) -> Link:

@@ -25,7 +25,7 @@ Draws = Array | np.ndarray
 
 
 def variation(network: TwoLayer, /) -> Any:
-    """Return V = sum_j |a_j| |(w_j, b_j)|, half the least |vec|^2 of units with this function."""
+    """Return V = sum_j |a_j| |(w_j, b_j)|, half the least |vec|^2 over rescalings of the units."""
     xp = array_module(*network)
     a, W, b = map(xp.asarray, network)
     return xp.abs(a) @ xp.sqrt(xp.sum(W**2, axis=1) + b**2)
@@ -36,7 +36,7 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
 
     If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. AM-GM
     bounds L^2 |U|_F^2 of any network that costs no more by this product
-    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). Explicit.
+    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). All constants are explicit.
 
     Raises:
         Refused: if the depth is below 2.
@@ -92,10 +92,10 @@ class Memorised(NamedTuple):
     """A network through given points, and a measure of how far it is from the least variation.
 
     Attributes:
-        network: passes through the points.
-        price: the largest value at the linear program's dual of a unit neuron that the restarts
-            found, at least 1. If no neuron has a larger value, the least variation is at least V /
-            price.
+        network: a two-layer network that passes through the points.
+        price: the largest value of a unit neuron at the linear program's dual, among the neurons
+            that the restarts found; at least 1. If no neuron has a larger value, the least
+            variation is at least V / price.
     """
 
     network: TwoLayer
@@ -150,7 +150,7 @@ def least_variation(
 
     Args:
         x: points, shape (n, d).
-        y: their values, shape (n,).
+        y: the values at the points, shape (n,).
         seed: seed of the random neurons.
         units: number of neurons drawn, and largest number added, in a round.
         rounds: number of linear programs.

@@ -1,6 +1,6 @@
 """Find the one parameter of a user's network that reads the prompt, if there is only one.
 
-Theorem 6 speaks of p -> f(T, W x): the matrix W meets the flattened prompt, and the arbitrary
+Theorem 6 speaks of p -> f(T, W x): the matrix W multiplies the flattened prompt, and the arbitrary
 function f sees the prompt only through W x. This module decides from names and shapes of parameters
 whether a network has this form. It takes linen variables, nnx modules and states, Equinox modules,
 and nested dicts.
@@ -23,11 +23,11 @@ READS_TOKENS = {
     "a normalisation": ("norm", "ln", "scale"),
     "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
 }
-"""Parts of paths, by the kind of layer; such layers often meet the prompt beside a dense layer."""
+"""Names in a parameter's path that mark a layer that reads tokens, by the kind of layer."""
 
 
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
-    """Return every array of floats in a pytree by its path; drop keys, counts and functions.
+    """Return every array of floats in a pytree by its path; drop random keys, counts and functions.
 
     Raises:
         Refused: if a key of a dictionary cannot be ordered among the others.
@@ -44,12 +44,12 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """Return the one matrix that takes `inputs` numbers, its rows as W, and the reasons against it.
+    """Return the path of the one matrix that takes `inputs` numbers, W itself, and objections.
 
     Args:
         weights: the arrays by path.
         inputs: number of entries of the flattened prompt, as the network receives it.
-        first: path of the layer, if the shapes leave it open.
+        first: path of the layer, needed if several matrices take `inputs` numbers.
     """
     known = {name: w for name, w in weights.items() if not first or name == first}
     places = [(name, axis) for name, w in known.items() for axis in _input_axes(name, w.shape)]

@@ -1,7 +1,8 @@
 """Packings of the unit ball of R^d (Lemma 41): two branches, lower bounds, explicit packings.
 
-The first branch is a volume bound, and it is true. The second branch is Maurey's covering bound of
-the l1 ball. The paper prints it for the l2 ball, where it is false.
+P is the packing number, the largest number of points of the ball at distances of at least eps. The
+first branch is a volume bound, and it is true. The second branch is Maurey's covering bound of the
+l1 ball. The paper prints it for the l2 ball, where it is false.
 """
 
 import math

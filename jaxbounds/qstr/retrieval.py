@@ -137,7 +137,7 @@ def retrieval_error_bound(
 ) -> Float[Array, ""]:
     """Return Lemma 11's tail 2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q), r = max |x_i|.
 
-    Explicit.
+    All constants are explicit.
 
     Args:
         x: tokens.

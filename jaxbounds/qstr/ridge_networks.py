@@ -13,9 +13,9 @@ class RidgeNetwork(NamedTuple):
     """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1.
 
     Attributes:
-        a: outer weights.
-        W: rows of norm 1/R.
-        b: biases.
+        a: outer weights a_i.
+        W: inner weights w_i, as rows of norm at most 1/R.
+        b: biases b_i.
     """
 
     a: Float[np.ndarray, "m"]
@@ -91,9 +91,10 @@ def least_ridge_network(
 def printed_lipschitz_norms(
     *, lipschitz: float, radius: float, eps: float, dimension: int
 ) -> tuple[float, float]:
-    """Return Lemma 42's m and |a|_2 sqrt(m) with C_1 = C_2 = 1: a rate.
+    """Return the rates of Lemma 42's m and |a|_2 sqrt(m), with C_1 = C_2 = 1.
 
-    m <= C_1 (L R (1 + log(L R/eps))/eps)^d, |a|_2 sqrt(m) <= C_2 L R (..)^{(d + 1)/2}.
+    Let B = L R (1 + log(L R/eps))/eps. Then m <= C_1 B^d and |a|_2 sqrt(m) <= C_2 L R B^{(d +
+    1)/2}.
     """
     reach = lipschitz * radius
     unit = reach * (1 + np.log(reach / eps)) / eps

@@ -19,7 +19,7 @@ from jaxbounds.qstr.relu_networks import Layer
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
     """Return N / log(1 + L^2 |U|_op^2): d_h is at least a constant times this (Proposition 8).
 
-    This branch is valid.
+    This bound is valid.
     """
     return N / math.log1p((lipschitz * operator_norm) ** 2)
 
@@ -48,21 +48,23 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
 
     The comparison is with M independent normals, whose maximum has mean >= sqrt(log M / (pi log 2))
     for M >= 2. It gives separation sqrt(log M / (2 pi log 2)) <= sqrt(2) |U|_F, the width of the
-    set. Explicit.
+    set. All constants are explicit.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 
 
 def unlearned_risk(product: float, /, *, N: int) -> float:
-    """Return the least risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1. Explicit.
+    """Bound the risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1 from below.
 
-    For some position j, x_j and t_{-j}, the risk averaged over the other values t_j = k is at most
-    r' = r N/(N - 1). There the predictions are L-Lipschitz in V = U h_j. A net of {U h} of fineness
-    s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its point
-    nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on average. The
-    rate-distortion function of a normal then needs log size >= (N - 1) log 1/(sqrt(r') + s). The
-    best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3
-    e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of reading x_j where t_j = j.
+    Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
+    For some choice of them, the risk averaged over the values k != j of t_j is at most r' = r N/(N
+    - 1). There the predictions are L-Lipschitz in V = U h_j. A net of {U h} of fineness s/L has log
+    size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its point nearest to V
+    determines N - 1 independent normal tokens up to sqrt(r') + s on average. The rate-distortion
+    function of a normal then needs log size >= (N - 1) log 1/(sqrt(r') + s). The best s is tau
+    e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S).
+    At product = 0 the result is 1 - 1/N, the risk of reading x_j where t_j = j. All constants are
+    explicit.
 
     Raises:
         Refused: if N < 2 or the product is negative.
@@ -81,7 +83,9 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
 
 
 def shortest_length(product: float, /, *, risk: float) -> int:
-    """Return the least N at which `unlearned_risk(product)` reaches the risk. Explicit.
+    """Return the least N at which `unlearned_risk(product)` reaches the risk.
+
+    All constants are explicit.
 
     Raises:
         Refused: if the risk is not between 0 and 1.

@@ -55,7 +55,7 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 
 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two matrices that read (relu(x), relu(-x), c), c the gates of the q slots.
+    """Return two matrices that read (relu(x), relu(-x), c), where c are the gates of the q slots.
 
     The first matrix gives each x_k once per slot. The second gives each c_l once per coordinate of
     x.
@@ -132,7 +132,7 @@ def interpolated_transition(
         de: dimension of an encoding.
         radius: B, at least max |x_ik|.
         knots: pieces of each half of a square.
-        coherence: mu of the gate.
+        coherence: mu, the inner product up to which the gate is closed.
 
     Raises:
         Refused: if the coherence is outside [0, 1) or the radius is not positive.
@@ -152,11 +152,12 @@ def interpolated_transition(
 def interpolated_error(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> float:
-    """Bound the error of an entry of `interpolated_transition`. Explicit.
+    """Bound the error of an entry of `interpolated_transition`. All constants are explicit.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
-    times as much. The bound has two conditions. All coherences of the encodings are below mu by the
-    error of the inner product, so that the gate closes. The value of the gate is at most 3/2.
+    times as much. The bound has two conditions. First, all coherences of the encodings are below mu
+    by the error of the inner product, so that the gate closes. Second, the value of the gate is at
+    most 3/2.
     """
     gate = de * product_error(2.0, knots) / (1.0 - coherence)
     return radius * gate + product_error(radius + 1.5, knots)

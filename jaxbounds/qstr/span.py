@@ -54,7 +54,7 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
 
 
 def direction_risk(basis: Float[Array, "r Nd"], u: Float[Array, "d"], /) -> Float[Array, ""]:
-    """Return the least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u. Exact."""
+    """Return the exact least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u."""
     return u @ u - u @ diagonal_block_mean(basis, d=u.shape[0]) @ u
 
 
@@ -90,8 +90,8 @@ class SpanCertificate(NamedTuple):
         worst: the least risk at the worst unit u, 1 - lambda_min((1/N) sum_k P_kk) >= average.
         easiest: the least risk at the easiest unit u, 1 - lambda_max(..); it may be far below the
             average.
-        direction: the least risk at the given u, |u|^2 times that of u / |u|; NaN without a given
-            u.
+        direction: the least risk at the given u, |u|^2 times the risk at u / |u|; NaN without a
+            given u.
         printed: Theorem 6's 1 - n/(N d), with n rather than the rank.
         rank: the rank of the samples.
         vacuous: whether the average is 0.
@@ -115,7 +115,7 @@ def _measured(samples: Float[Array, "n Nd"], u: Float[Array, "d"]) -> tuple[Arra
 
 
 def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Convert the prompts and the direction to float64, and refuse those of a wrong shape."""
+    """Convert the prompts and the direction to float64, and refuse arrays of a wrong shape."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or 0 in x.shape[1:]:
         raise Refused(
@@ -194,7 +194,7 @@ class Applicable(NamedTuple):
     Attributes:
         bound: the certificate of the prompts; None if there are reasons.
         first: the path of the layer that was read as W; "" if no layer was.
-        off_span: `off_span_fraction` of its token coordinates; NaN if it was not measured.
+        off_span: `off_span_fraction` of W's token coordinates; NaN if it was not measured.
         reasons: all reasons; empty if the bound applies.
     """
 
@@ -229,7 +229,7 @@ def applicable(
         u: the direction of the link in R^d, if you know it.
         first: the path of W; if you give it, you promise that all other layers see the prompt
             through W.
-        encoded: the count of numbers of a token after its encoding, D; by default d.
+        encoded: D, the dimension of an encoded token; by default d.
         tolerance: the largest accepted share of |W|_F^2 outside the span.
     """
     reasons, weights, name, share = [], {}, "", float("nan")
@@ -275,5 +275,5 @@ def applicable(
             change = "train to a stationary point with an l2 penalty in the loss (AdamW's decay is "
             change += "none), or by gradient descent from W = 0"
             reasons.append(Reason(why, (name,), change))
-    bound = None if reasons else feedforward_certificate(x, u)  # the dear part, last
+    bound = None if reasons else feedforward_certificate(x, u)  # the slow part comes last
     return Applicable(bound, name, share, tuple(reasons))

@@ -36,8 +36,8 @@ def theorem_4(
 ) -> float:
     """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). Explicit in its
-    arguments.
+    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The arguments hold all
+    constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
@@ -46,7 +46,7 @@ def theorem_4(
         m_g: width of the network in Assumption 2.
         R: the radius of the class {|vec Theta| <= R}.
         eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the sign of inequality hides.
+        approximation: the constant that the paper's sign for "up to a constant" hides.
         estimation: the constant and the logarithms that O~ hides.
         power: the power of R in C_1, 2 or 4.
     """
@@ -63,13 +63,15 @@ def theorem_7(
     approximation: float,
     polynomial: Callable[[float], float],
 ) -> float:
-    """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n). Explicit in its arguments.
+    """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n).
+
+    The arguments hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
         N: number of tokens in a prompt.
         eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the sign of inequality hides.
+        approximation: the constant that the paper's sign for "up to a constant" hides.
         polynomial: the polynomial as a function of log(nN), at the d, q, m_g, 1/eps_2NN, r_a and
             r_w of the problem.
     """
@@ -93,7 +95,7 @@ def theorem_10(
     """Theorem 10: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
     C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
-    Explicit in its arguments.
+    The arguments hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
@@ -124,15 +126,15 @@ def theorem_4_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 4's bound with every constant of the paper's chain, at the least R. Explicit.
+    """Return Theorem 4's bound with every constant of the paper's chain, at the least R.
 
     The least R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de. The
     ball {|vec Theta| <= R} is covered as in Corollary 19. In the ball, |a| |(W, b)|_F <= R^2 / 2.
-    The bound holds with probability 1 - delta - 2 n^-3.
+    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
@@ -168,7 +170,7 @@ def least_radius(
     Args:
         n: number of prompts, with one position each; a token exceeds its radius with probability at
             most n^-4.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
@@ -184,14 +186,14 @@ def least_radius(
 def theorem_7_explicit(
     n: float, setting: Setting, f: RecurrentClass, /, *, delta: float = 0.01
 ) -> float:
-    """Return Theorem 7's bound with every constant of the chain: `recurrent_risk`. Explicit.
+    """Return Theorem 7's bound with every constant of the chain: `recurrent_risk`.
 
-    The bound holds with probability 1 - delta - 2 n^-3.
+    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model.
-        f: the class, from `recurrent_class`.
+        setting: the data model, with the constants of Assumption 1.
+        f: the class of RNNs, from `recurrent_class`.
         delta: probability that the statistical bound fails.
     """
     return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
@@ -210,13 +212,13 @@ def theorem_10_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 10's bound with every constant of the chain: `transformer_risk`. Explicit.
+    """Return Theorem 10's bound with every constant of the chain: `transformer_risk`.
 
-    The bound holds with probability 1 - delta - 2 n^-3.
+    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the model, with as many heads as q.
+        setting: the data model; the number of heads is its q.
         de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.

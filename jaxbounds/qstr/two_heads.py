@@ -1,10 +1,11 @@
 """A Transformer with two heads and a polynomial readout for the quadratic label, d = 1, any q.
 
 Proposition 21 assumes logits that are block-diagonal in token and position. Here the logits mix
-them. Each head returns a softmax average over the q relevant tokens; one is tilted by +beta x, the
-other by -beta x. Half their sum is the mean, and their difference over 2 beta is the variance, up
-to O(beta^2). Both together give sum x^2. `jaxbounds.qstr.few_heads` needs fewer heads, for any
-link, with a readout that takes logarithms.
+token and position. Each head returns a softmax average over the q relevant tokens. One head's
+logits are tilted by +beta x, and the other's by -beta x. Half the sum of the two averages is the
+mean of x, and their difference over 2 beta is the variance of x, up to O(beta^2). Mean and variance
+give sum x^2. `jaxbounds.qstr.few_heads` needs fewer heads, for any link, with a readout that takes
+logarithms.
 """
 
 import math
@@ -19,8 +20,8 @@ from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
 MARGIN_SLACK = 1e-9
-"""Part of the largest margin that `separating_direction` gives up, without unit. A larger value
-leaves more room for rounding and returns a smaller margin."""
+"""Relative part of the largest margin that `separating_direction` gives up. A larger value leaves
+more room for rounding and returns a smaller margin."""
 
 
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
@@ -86,10 +87,11 @@ def two_head_weights(
 
     Args:
         omega: unit encodings.
-        direction: from `separating_direction`.
+        direction: the direction v from `separating_direction`.
         q: number of relevant tokens.
-        beta: tilt; the error is O(beta^2).
-        selectivity: A; choose it of order log(N / error) / margin.
+        beta: the tilt of the logits; the prediction errs by O(beta^2).
+        selectivity: the factor A of the margin in the logits; choose it of order log(N / error) /
+            margin.
     """
     de = omega.shape[1]
     scale = math.sqrt(1.0 / q)
@@ -128,7 +130,7 @@ def two_head_prediction(
 ) -> Float[Array, "*batch N"]:
     """Return the predictions of the two-head Transformer on scalar tokens.
 
-    Its attention is the paper's.
+    The Transformer has the attention of the paper.
 
     Raises:
         Refused: if the tokens are not scalars.

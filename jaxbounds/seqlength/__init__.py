@@ -14,7 +14,8 @@ J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bou
 - A trained network: `extract_norms`, `network_bound`, `certificate`. A network of any library:
   `parameters`, `fold`, `certificate.applicable`.
 
-Conventions. ||W||_{q,p} is the l_p norm of the l_q norms of the *columns*; `column_norm` and
-`row_norm` distinguish the two orientations. Tokens are the rows of X. Rademacher complexities
-include the factor 1/m. Logarithms are natural.
+All modules use these conventions. ||W||_{q,p} is the l_p norm of the l_q norms of the *columns*;
+`column_norm` and `row_norm` distinguish the two orientations. Tokens are the rows of X. Rademacher
+complexities include the factor 1/m. Logarithms are natural. A value is certified if it is a valid
+bound with every constant, as a proof shows.
 """

@@ -36,12 +36,12 @@ class GeneralizationCertificate(NamedTuple):
 
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.
-        bound: the bound before clipping.
+        bound: the bound before it is clipped at the trivial value.
         trivial: the range of the loss, which the gap never exceeds.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the complexity of the scalar output.
-        tail: the confidence term.
-        certified: whether norms were rounded up and the union over the grid was paid.
+        tail: the term that the failure probability delta adds.
+        certified: whether norms were rounded up and delta was divided among the grid.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
@@ -61,7 +61,7 @@ class GeneralizationCertificate(NamedTuple):
 
 
 def round_up(norm: float, base: float, /) -> tuple[float, int]:
-    """Return the least base 2^j >= norm with j >= 0, and j.
+    """Return the least number base 2^j >= norm with j >= 0, and this j.
 
     Raises:
         Refused: if the norm is negative or not finite, or the base is not positive.
@@ -124,8 +124,9 @@ def generalization_certificate(
         loss_range: the length of an interval that contains the loss (clip the loss).
         lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
         delta: the allowed probability of failure.
-        union: whether to round norms up and pay for the union; False gives a diagnostic.
-        base: B_0 of the grid.
+        union: whether to round norms up and divide delta among the grid; False gives only a
+            diagnostic.
+        base: B_0, the least norm of the grid 2^j B_0.
 
     Raises:
         Refused: if the sample is empty or not finite, the readout has the wrong length, the loss

@@ -45,7 +45,7 @@ class Setting:
         B_QK: the bound on ||W_QK||_{1,1}. The two rival bounds read it as a bound on ||W_QK||_{2,1}
             over rows and on ||W_QK||_F. Both norms are at most ||W_QK||_{1,1}, so this favours the
             paper's bound.
-        heads: H.
+        heads: H, the number of heads.
         outer: the norms around the attention weights.
         hidden_constant: the factor that the log(T) bound hides.
     """
@@ -66,9 +66,9 @@ class Setting:
 
 
 def theorem_bound(setting: Setting, /) -> float:
-    """Compute Theorem 4.1 with Lemma 3.6, corrected, c = 12; at most the trivial value.
+    """Compute the corrected Theorem 4.1 with Lemma 3.6 and c = 12, capped at the trivial value.
 
-    Certified.
+    The bound is certified.
     """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -84,7 +84,7 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 
 
 def sharpened_bound(setting: Setting, /) -> float:
-    """Compute the sharpened bound. Certified.
+    """Compute the sharpened bound, which is certified.
 
     It uses Lemma 3.6 with exact counts, the softmax constant 1, chaining, and Massart's lemma for
     uniform attention.
@@ -102,9 +102,9 @@ def same_method_bound(setting: Setting, /) -> float:
 
 
 def log_length_bound(setting: Setting, /) -> float:
-    """Compute the bound from Lemma 3.5 on all m T tokens, as Edelman et al. do; not certified.
+    """Compute the bound from Lemma 3.5 on all m T tokens, as Edelman et al. do.
 
-    The covering number is a leading term.
+    The bound is not certified, because it takes only the leading term of the covering number.
     """
     s = setting
     covering = at_scale(
@@ -120,7 +120,7 @@ def log_length_bound(setting: Setting, /) -> float:
 def parameter_counting_bound(setting: Setting, /) -> float:
     """Compute the bound from a volumetric cover of W_QK in the Frobenius ball.
 
-    It counts d^2 parameters. Certified.
+    The cover counts d^2 parameters. The bound is certified.
     """
     s = setting
     return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))

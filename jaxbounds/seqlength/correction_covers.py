@@ -94,7 +94,7 @@ def encode_corrections(
         W: a matrix with ||W^T||_{2,1} <= B.
         X: the points, as rows.
         B: the bound on the sum of the rows' norms.
-        epsilon: the resolution.
+        epsilon: the resolution, the radius of the cover.
         ratio: q, the ratio of neighbouring levels.
 
     Raises:

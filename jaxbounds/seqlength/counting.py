@@ -78,7 +78,7 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
 
 
 def _log_counts_traced(n: Array, K: Array) -> Array:
-    """The same by adding term after term: a trace does not know how many there are."""
+    """Compute `log_counts_signed` term after term, because a trace hides the number of terms."""
 
     def add(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         j, term, total = state
@@ -87,7 +87,7 @@ def _log_counts_traced(n: Array, K: Array) -> Array:
         term = term + jnp.log(ratio)
         return j + 1.0, term, jnp.where(there, jnp.logaddexp(total, term), total)
 
-    one = jnp.zeros_like(K)  # ln 1, of j = 0
+    one = jnp.zeros_like(K)  # ln 1, the term j = 0
     start = (jnp.zeros_like(n), one, one)
     return jax.lax.while_loop(lambda s: s[0] < jnp.minimum(n, jnp.max(K)), add, start)[2]
 

@@ -2,7 +2,7 @@
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
 m) d epsilon). The paper leaves c open. c = 12 is certified; 4 delta + 12 int is a smaller certified
-form. A function that takes no c returns the bracket with c = 1.
+form. A function that takes no c returns the bracket, which is the bound with c = 1.
 """
 
 import functools
@@ -106,7 +106,7 @@ def dudley(
     far: float = CERTIFIED,
     points: int = 400,
 ) -> float:
-    """Bound the least near delta + far int_delta^B sqrt(ln N / m) from above; at most B.
+    """Bound inf_delta (near delta + far int_delta^B sqrt(ln N / m)) from above; at most B.
 
     The integral is replaced by its upper sum on a geometric grid, because ln N decreases in
     epsilon. The value is therefore certified if `log_covering` is.
@@ -127,7 +127,7 @@ def dudley(
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
     """Minimise delta + B sqrt(2 ln N(delta) / m), one cover with Massart's lemma; at most B.
 
-    Certified: members of an internal cover have values in [-B, B].
+    The value is certified, because members of an internal cover have values in [-B, B].
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -143,7 +143,8 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
     """Return the least of Dudley's bound, chaining, the one-scale bound and B.
 
-    Dudley's bound is 4 delta plus 12 times the integral. Certified, constants explicit.
+    Dudley's bound is 4 delta plus 12 times the integral. The value is certified, and all constants
+    are explicit.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

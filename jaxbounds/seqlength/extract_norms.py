@@ -50,7 +50,7 @@ class AttentionNetwork:
     Attributes:
         maps: for each head, W_K (W_Q^T, b_Q) / sqrt(d_k), which acts on the CLS token with a 1
             appended.
-        values: for each head, W_V W_O.
+        values: for each head, the product W_V W_O of the value and output maps.
         offset: the value biases times W_O, plus the output bias.
         dense: the layers after the attention.
         cls: the index of the CLS token.
@@ -132,8 +132,8 @@ def extract_network(
     for path, leaf in flat.items():
         if not np.isfinite(leaf).all():
             raise Refused(
-                f"parameter {path}={leaf.shape} array holds NaN or infinity, so no norm bounds it."
-                " Try finite parameters"
+                f"parameter {path} of shape={leaf.shape} holds NaN or infinity, so no norm bounds"
+                " it. Try finite parameters"
             )
     used: set[str] = set()
 
@@ -141,7 +141,7 @@ def extract_network(
         """Return the parameter, or zeros of the shape `absent` if the parameter is missing."""
         if path not in flat and absent is None:
             raise Refused(
-                f"no parameter {path}; there are: {', '.join(sorted(flat))}. Try"
+                f"no parameter {path}, expected one of {', '.join(sorted(flat))}. Try"
                 f" path={next(iter(sorted(flat)), None)!r}"
             )
         used.add(path)

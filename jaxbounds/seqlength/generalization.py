@@ -39,8 +39,8 @@ def generalization_gap(
     """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
     The bound is 2 `lipschitz` Rad plus the tail. The output is a scalar. The loss has values in
-    [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed tail.
-    Constants explicit.
+    [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed tail. All
+    constants are explicit.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -55,7 +55,7 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    It holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. Constants explicit.
+    It holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. All constants are explicit.
 
     Raises:
         Refused: if k or d is below 1, or x is negative or not finite. Every function of this
@@ -99,7 +99,7 @@ def lemma_3_5_explicit(
 
     It holds for ||W^T||_{2,1} <= B_w (rows) and ||x_i||_2 <= B_x on N points. Here q = `ratio` > 1
     and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` has the cover and the proof.
-    Constants explicit.
+    All constants are explicit.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -152,7 +152,7 @@ def lemma_3_5_corrected_leading(
 def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.6's bound x^2 ln(2dk + 1).
 
-    It holds for ||W||_{1,1} <= B_w and ||x||_2 <= B_x. Constants explicit.
+    It holds for ||W||_{1,1} <= B_w and ||x||_2 <= B_x. All constants are explicit.
     """
     return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 

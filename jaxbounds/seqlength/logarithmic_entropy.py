@@ -38,7 +38,7 @@ class LogarithmicEntropy(NamedTuple):
 
     Attributes:
         A: the factor of 1 / epsilon^2.
-        kappa: the scale from which one function is a cover.
+        kappa: the scale from which on a single function covers the class.
         letters: the factor in s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1.
     """
 
@@ -72,7 +72,8 @@ def logarithmic_dudley(
     """Minimise delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m) over delta.
 
     The value is at most B. Each member of the cover gives `signs` functions, as in Appendix C. 12
-    times the value bounds the Rademacher complexity (`dudley.CERTIFIED`). Constants explicit.
+    times the value bounds the Rademacher complexity (`dudley.CERTIFIED`). All constants are
+    explicit.
 
     Raises:
         Refused: if m < 1, B or kappa is not positive, or there is no sign.
@@ -113,7 +114,8 @@ def corollary_D_0_2_explicit(
 ) -> float:
     """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    `product` is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4). Certified, constants explicit.
+    `product` is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4). The value is certified, and
+    all constants are explicit.
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -150,8 +152,8 @@ def corollary_F_0_2_explicit(
 ) -> float:
     """Compute min(B_w, 12 x Dudley), Corollary F.0.2 with its logarithms.
 
-    B_w is ||w||_2 of `norms`. Tokens leave every layer in the l_1 unit ball. Certified, constants
-    explicit.
+    B_w is ||w||_2 of `norms`. Tokens leave every layer in the l_1 unit ball. The value is
+    certified, and all constants are explicit.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

@@ -103,10 +103,10 @@ class SingleLayer(nn.Module):
     """w . sum_h Y_h at the CLS index: one layer of H heads (Sections 4.1 and 4.2).
 
     Attributes:
-        hidden: k.
-        heads: H.
+        hidden: k, the number of columns of W_v.
+        heads: H, the number of heads.
         cls: the index of the CLS token.
-        activation: sigma, with sigma(0) = 0.
+        activation: the activation sigma, with sigma(0) = 0.
     """
 
     hidden: int
@@ -133,10 +133,10 @@ class MultiLayer(nn.Module):
     """g_scalar = w . g^(L+1) at the CLS index: L blocks with projections between them.
 
     Attributes:
-        hidden: k.
-        layers: L.
+        hidden: k, the number of columns of W_v.
+        layers: L, the number of blocks.
         cls: the index of the CLS token.
-        activation: sigma, with sigma(0) = 0.
+        activation: the activation sigma, with sigma(0) = 0.
     """
 
     hidden: int

@@ -27,7 +27,7 @@ class Budget(NamedTuple):
 
     Attributes:
         log_covering: the total log size of the cover.
-        scales: epsilon_i of each term.
+        scales: the scale epsilon_i of each term's cover.
         shares: the part of epsilon and of the log size that each term uses; they sum to 1.
     """
 
@@ -54,10 +54,10 @@ class NetworkNorms(NamedTuple):
     """The spectral norms of Theorem 4.2, equal in every layer, and the largest norm of a token.
 
     Attributes:
-        B_w: ||w||_2.
-        B_c: ||W_c^T||_2.
-        B_v: ||W_v^T||_2.
-        B_QK: ||W_QK||_2.
+        B_w: ||w||_2, the norm of the read-out.
+        B_c: the spectral norm ||W_c^T||_2.
+        B_v: the spectral norm ||W_v^T||_2.
+        B_QK: the spectral norm ||W_QK||_2.
         L_sigma: the activation's Lipschitz constant.
         B_x: the largest l_2 norm of a token.
     """

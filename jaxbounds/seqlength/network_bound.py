@@ -38,7 +38,7 @@ class TokenNorms(NamedTuple):
 
 
 def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
-    """Measure the sample's tokens.
+    """Measure the norms of the sample's tokens.
 
     Raises:
         Refused: if the sample is empty, not finite, or has no token `cls`.

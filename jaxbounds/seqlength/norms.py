@@ -48,7 +48,7 @@ def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     Values under `jit`, `vmap` or `grad` are unknown. There the caller must check them.
 
     Raises:
-        Refused: with the norm and the radius; `of` names the measured quantity.
+        Refused: if the norm exceeds the radius; the message names the measured quantity `of`.
     """
     if isinstance(norm, jax.core.Tracer) or isinstance(radius, jax.core.Tracer):
         return

@@ -27,11 +27,13 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
 class BlockPerturbation(NamedTuple):
     """The terms of Lemma E.2 without their constants; each norm is ||.||_{2,infinity} over tokens.
 
+    Here dW is the difference of a weight's two versions, and ghat is the second input of the block.
+
     Attributes:
         output: the change of the block's output.
-        c: ||dW_c^T sigma(Pi(f(ghat)))^T||.
-        v: ||dW_v^T ghat^T||.
-        QK: ||dW_QK^T ghat^T||.
+        c: the term ||dW_c^T sigma(Pi(f(ghat)))^T|| of W_c.
+        v: the term ||dW_v^T ghat^T|| of W_v.
+        QK: the term ||dW_QK^T ghat^T|| of W_QK.
         input: the change of the block's input.
         radius: the largest token norm of either input.
     """
@@ -61,7 +63,7 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """B_c2, B_v2 and B_QK2: the larger spectral norm of two versions of a layer."""
+    """B_c2, B_v2, B_QK2: for each matrix, the larger spectral norm of a layer's two versions."""
 
     c: Scalar
     v: Scalar
@@ -69,7 +71,7 @@ class SpectralNorms(NamedTuple):
 
 
 def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
-    """Compute the spectral norms of Lemma E.2: of each matrix, the larger of both versions."""
+    """Compute the spectral norms of Lemma E.2: for each matrix, the larger norm of two versions."""
     larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
     return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
 
@@ -85,10 +87,11 @@ def lemma_e_2(
 ) -> Float[Array, "*layers"]:
     """Compute the right-hand side of Lemma E.2.
 
-    It is ||dW_c ..|| + L B_c B_v (1 + 2 s r^2 B_QK) ||dg|| + s r^2 L B_c B_v ||dW_QK ..|| + L B_c
-    ||dW_v ..||. Here s = `softmax_constant` (2 as printed, 1 sharpened). r = `radius` is the
-    largest token norm of the inputs. The paper sets r = 1, which is false for the first block if
-    tokens are longer (erratum E9). Explicit constants. Parts and radii may be stacked over layers.
+    It is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v. Here c, input, QK
+    and v are the fields of `parts`, and L = `L_sigma`. The factor s = `softmax_constant` is 2 as
+    printed and 1 sharpened. r = `radius` is the largest token norm of the inputs. The paper sets r
+    = 1, which is false for the first block if tokens are longer (erratum E9). All constants are
+    explicit. Parts and radii may be stacked over layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v

@@ -31,7 +31,7 @@ class OuterNorms:
     """The norms of the matrices around the attention weights.
 
     Attributes:
-        B_w: ||w||_1.
+        B_w: ||w||_1, the l_1 norm of the read-out.
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
         B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.
@@ -121,7 +121,7 @@ def attention_expectation(
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     If the minimum over delta is not inside its range, the value is negative or NaN (erratum E5).
-    Formerly the name of `attention_expectation_corrected`.
+    This name formerly meant `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -133,7 +133,7 @@ def theorem_4_1(
     """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
     `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant, which is 1 here.
-    The value is not clipped and may be negative (erratum E5). Formerly the name of
+    The value is not clipped and may be negative (erratum E5). This name formerly meant
     `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
@@ -151,7 +151,7 @@ def theorem_4_1_corrected(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> Values | Array:
-    """Compute 2 B min(B_inf, 12 E): Theorem 4.1 corrected, constants explicit and certified.
+    """Compute 2 B min(B_inf, 12 E), the certified correction of Theorem 4.1 with every constant.
 
     `product` is B = B_w B_Wc L_sigma B_Wv. `softmax_constant=1.0` and B_inf = max |X_tj| sharpen
     the bound.
@@ -167,7 +167,7 @@ def theorem_4_1_corrected(
 def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """Compute the printed alpha B_QK sqrt(2 ln(2 d^2 + 1)), too small by sqrt 2 (erratum E7).
 
-    Formerly the name of `alpha_4_1_1_corrected`.
+    This name formerly meant `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
@@ -252,8 +252,8 @@ def attention_bound(
 
     The bound is the minimum of three bounds (12 times Dudley, chaining, one scale) and the range
     B_inf. If `residual` bounds |f_W - f_0| (see `residual_range`), a further candidate adds two
-    terms: Massart's bound for uniform attention f_0, and the three bounds for the rest. Constants
-    explicit.
+    terms: Massart's bound for uniform attention f_0, and the three bounds for the rest. All
+    constants are explicit.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.

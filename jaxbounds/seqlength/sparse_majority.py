@@ -20,7 +20,7 @@ class Embedding:
     """The embedding of bits as tokens.
 
     Attributes:
-        d: the dimension.
+        d: the dimension of a token.
         symbols: "l1" divides the three symbol vectors by their l_1 norms, as the code does. Their
             l_2 norms are then near 0.15, 39 times below the positional code's. "l2" makes them unit
             vectors.

@@ -58,7 +58,7 @@ def sparsify(
     Their sum is at most k, or equal to k with `use_all`.
 
     Args:
-        vectors: the V_i.
+        vectors: the vectors V_i, as rows.
         weights: the a_i >= 0, whose sum gamma is at most 1.
         k: the number of draws.
         scale: the factor s in the approximation (s/k) sum k_i V_i.

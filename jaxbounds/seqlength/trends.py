@@ -39,10 +39,10 @@ def trend(
 
     Args:
         x: one abscissa per row, for example T or ln T.
-        values: one value per run.
+        values: one value per row and run.
         keep: the runs that count. Other runs are neither summarised nor permuted, and a row without
             a run to keep is omitted.
-        kind: "mean" or "max".
+        kind: the summary over runs, "mean" or "max".
         permutations: the number of permutations; the p-value is at least 1 / (permutations + 1).
         seed: the seed of the permutations.
 

@@ -16,8 +16,8 @@ R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
    sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n (b-1)(b-2) functions. Some p
    pairs differ at one point x in the same two values u and v >= u + 2. The p functions with u and
    the p functions with v are 2-separated on the other n-1 points. A set that both halves shatter
-   there is shattered with x too. So each step doubles the number of shattered (A, z), which is 1
-   for two functions. There are at most y of them.
+   there is shattered with x too. So each step doubles the number of shattered pairs (A, z) of
+   points A and levels z, which is 1 for two functions. There are at most y such pairs.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
    2-separated ones. It turns margin epsilon / 4 into levels, b = floor(4B / epsilon) + 1. The loss
    is 2-Lipschitz in l_infinity, so covers of the K classes at epsilon / 2 give a cover of the loss
@@ -41,7 +41,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """Compute 2 sum_s Rad(F_s), an upper bound on the complexity of the cross entropy.
 
     The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
-    last axis. The complexities are those on the sample itself, for any K. Constants explicit.
+    last axis. The complexities are those on the sample itself, for any K. All constants are
+    explicit.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -95,13 +96,14 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 
     The log size of the cover is K times `scalar_entropy`; Dudley's integral follows. The value is
     at most 2 B, because the loss is within 2 B of ln K. Its order is sqrt(K) R log^2(m).
-    `theorem_5_1_l2` is smaller unless K is very large. Certified, constants explicit.
+    `theorem_5_1_l2` is smaller unless K is very large. The value is certified, and all constants
+    are explicit.
 
     Args:
         R: the largest complexity of any F_s on any m points.
-        K: the number of words.
+        K: the number of words, and of scalar classes F_s.
         m: the number of samples.
-        B: the largest |f_s|.
+        B: the largest absolute value |f_s| of a score.
 
     Raises:
         Refused: if K < 2, m < 1, or R or B is not positive.

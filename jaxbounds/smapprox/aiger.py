@@ -1,4 +1,4 @@
-"""Combinational circuits from ASCII AIGER ("aag") files, made layered."""
+"""Layered circuits, built from the combinational circuits in ASCII AIGER ("aag") files."""
 
 import re
 from collections.abc import Hashable, Sequence

@@ -23,7 +23,7 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     parameters up to layer i. k_i counts the units of layer i, the output among them. Consider a
     cell of the parameters on which all earlier units keep their signs. There the units of layer i
     are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
-    Explicit.
+    All constants are explicit.
 
     Args:
         parameters: the number of parameters of each single layer.
@@ -51,7 +51,7 @@ def vc_sample_complexity_explicit(
     """Return the n at which a network without training error has risk <= epsilon w.p. 1 - delta.
 
     n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al. 1989,
-    Theorem A2.1). `sign_patterns_log_bound` bounds Pi. Explicit.
+    Theorem A2.1). `sign_patterns_log_bound` bounds Pi. All constants are explicit.
     """
 
     def excess(log_n: float) -> float:
@@ -80,7 +80,7 @@ def norm_product_log_samples(
     The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
     L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. Here these layers are [W b; 0
     1], on inputs (x, 1) of norm `radius`. The function returns a logarithm because the product
-    overflows. Explicit.
+    overflows. All constants are explicit.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

@@ -24,7 +24,7 @@ PROBES = (1.0, 0.7, 0.4)
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds a radius nearer to the flip."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The shares of the way to the nearest point of the linearised boundary that a refinement moves."""
+"""The step lengths of a refinement, as shares of the way to the linearised boundary."""
 
 
 class UpperEstimate(NamedTuple):
@@ -159,12 +159,12 @@ def margin_upper(
             positive at `params`.
         surrogate: a function with the values of `signed_output` and useful derivatives
             (straight-through).
-        params: theta; use float64.
+        params: the parameters theta, best in float64.
         blocks: pytrees of 0/1 arrays like `params`. The search tries one ray along the surrogate
             gradient on each block.
         data: arrays that both functions take, for example an input and its label.
         starts: further perturbations to try, for example those found at other depths. The search
-            asks for them after the blocks.
+            tries them after the blocks.
         refinements: the number of rounds of steps along the boundary from the best perturbation.
         largest: the largest radius that is tried.
 
@@ -237,12 +237,12 @@ def recertify(
 
 
 def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
-    """Return 0/1 masks that select all parameters, one leaf each, and one layer each.
+    """Return 0/1 masks: one for all parameters, one for each leaf, and one for each layer.
 
-    A mask of one layer selects it in all leaves that stack layers on their leading axis.
+    A layer's mask selects the layer in all leaves that stack layers on their leading axis.
 
     Args:
-        params: a pytree.
+        params: the parameters, a pytree.
         layered: a function from a leaf's path to whether its leading axis counts layers.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(params)

@@ -1,8 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit. They are measured: spectral norms of the weights, and norms of the
-states on the given inputs. The paper asks for Lipschitz constants near theta; here a trust radius r
-says how near. The bound is maximised over r.
+All constants are explicit. They come from measured spectral norms of the weights, and from measured
+norms of the states on the given inputs. The paper asks for Lipschitz constants near theta; here a
+trust radius r says how near. The bound is maximised over r.
 """
 
 import math
@@ -27,9 +27,9 @@ class NiceConstants(NamedTuple):
         mu: the Lipschitz constant of f_i in h, at perturbed theta_i.
         mu_0: the Lipschitz constant of f_0 in theta_0.
         sigma_h: the radius in h for which mu is valid.
-        sigma_zeta: the radius of the corrections.
+        sigma_zeta: the radius around an exact state within which the corrections restore the state.
         norm: lambda, a bound on every state's norm, at least 1.
-        trust: sigma_theta = sigma_xi.
+        trust: the radius sigma_theta = sigma_xi of the ball in which the constants hold.
     """
 
     kappa_theta: float
@@ -98,8 +98,9 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 def without_halvings(c: NiceConstants, /) -> float:
     """Compute the bound of Theorem D.6 by the paper's proof without its halvings.
 
-    The sum of E2 <= kappa_theta lambda r and E1 <= mu kappa_xi (lambda + sigma_zeta) r must stay
-    below sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
+    A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
+    it causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay below
+    sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -109,7 +110,7 @@ def without_halvings(c: NiceConstants, /) -> float:
 def joint_budget(c: NiceConstants, /) -> float:
     """Compute a still sharper bound: theta_i and xi_{i-1} share one perturbation.
 
-    The errors E1 and E2 therefore add in squares.
+    The errors E1 and E2 of `without_halvings` therefore add in squares.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))

@@ -64,8 +64,9 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    At most four one-hot groups are set at once; if fewer are set, at most three coordinates of scr4
-    are set too. The groups pos1, pos2, pos3 and scr3 hold w_pos bits each.
+    At most four one-hot groups of a `Layout` are set at once. If fewer groups are set, at most
+    three coordinates of its group scr4 are set too. The groups pos1, pos2, pos3 and scr3 hold w_pos
+    bits each.
     """
     return math.sqrt(4 * bits + 5)
 
@@ -73,7 +74,8 @@ def state_norm(bits: float, /) -> float:
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
     """Compute the smallest slack of one layer's conditions under perturbations of norm r.
 
-    A slack >= 0 is safe. eta bounds the error of a corrected state whose correction is perturbed.
+    A slack >= 0 is safe. eta (`state_error`) bounds the error of a corrected state whose correction
+    is perturbed. K and mu are the layer's Lipschitz constants in its parameters and in its state.
     The layer's output error K r + mu eta must stay within the correction's radius. The scores of
     decoder and encoder, which have gaps of 1, must keep their order.
     """
@@ -126,14 +128,14 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 
 
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
-    """Bound `layer_norms` of a layer that computes, and of a layer that attends. Explicit.
+    """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
     The bound holds for k states, the compiler's own among them, and the lookahead adder. |W1|^2 is
     at most the largest row sum times the largest column sum of |W1|. These sums are k|A| and 3 for
     the transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves. They are smaller
     for all other layers. Layers that attend copy. Their queries and keys are twice a partial
     permutation, and their values are a partial permutation. Their null keys have norms of at most 2
-    w_pos - 1 and w_pos - 1.
+    w_pos - 1 and w_pos - 1. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -146,7 +148,7 @@ def machine_margin_by_counts(
     """Compute `machine_margin_lower` from counts alone, for every machine with these counts.
 
     `norms_by_counts` bounds the layers. The head has at most one entry of absolute value 1 for each
-    state. Explicit.
+    state. All constants are explicit.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)
@@ -163,5 +165,5 @@ def _largest_safe(
         decided = 1 - (head * eta + r * (state_norm(bits) + eta))
         return min(decided, *(slack(n, bits, *zeta, r) for n in different))
 
-    # Positive at 0, negative at 1, concave; the root is rounded to the safe side.
+    # `least` is positive at 0, negative at 1 and concave; its root is rounded to the safe side.
     return scipy.optimize.brentq(least, 0.0, 1.0, xtol=1e-300) * (1 - 1e-14)

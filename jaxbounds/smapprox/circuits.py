@@ -31,7 +31,7 @@ class Circuit:
     """A layered circuit on `inputs` bits.
 
     Attributes:
-        inputs: m.
+        inputs: m, the number of input bits.
         layers: the gates of each layer above the inputs; the last layer holds the outputs.
     """
 

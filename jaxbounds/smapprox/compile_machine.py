@@ -26,7 +26,7 @@ from jaxbounds.smapprox.structure import Structure, read
 from jaxbounds.smapprox.transformer import Segment
 
 START = "<pre>"
-"""The state of timestep 0, which reads the first cell."""
+"""The name of the extra state in which the network starts at timestep 0."""
 
 ADDERS: dict[str, Callable[[Layout], list[Layer]]] = {
     "ripple": ripple_adder,
@@ -39,13 +39,13 @@ class Compiled:
     """A machine as a network.
 
     Attributes:
-        machine: the machine.
+        machine: the compiled Turing machine.
         T: the number of simulated steps; the network makes T + 1 passes.
-        layout: the named coordinates.
+        layout: the named coordinates of a hidden state.
         layers: the layers under their names, as built.
         params: float64 NumPy weights for `transformer.run`.
         correction: the rounding after every layer, or None.
-        tape: "two_way" or "one_way".
+        tape: the kind of tape, "two_way" or "one_way".
         together: whether `compile_together` built it. Such machines share one compiled run, so
             nothing in the run may depend on the coordinates of one machine.
     """

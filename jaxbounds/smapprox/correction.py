@@ -47,7 +47,7 @@ class Correction:
 
     @property
     def radius(self) -> float:
-        """sigma_zeta of Definition D.1, in every coordinate and hence in the Euclidean norm."""
+        """sigma_zeta of Definition D.1: rounding removes a smaller error in every coordinate."""
         return self.low
 
     def __call__(self, z: Float[Array, "*s"], /) -> Float[Array, "*s"]:

@@ -14,11 +14,11 @@ class EncoderDecoder(nn.Module):
     """The Transformer of Section 4 with all attention in every layer.
 
     Attributes:
-        width: w.
-        depth: D.
+        width: w, the dimension of a hidden state.
+        depth: D, the number of layers.
         key_width: the width of queries and keys.
         corrected: whether layers end with the two ReLU layers of a correction.
-        attention: hard or soft.
+        attention: the rule, hard or soft, that turns scores into weights.
     """
 
     width: int

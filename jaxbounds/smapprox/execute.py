@@ -38,12 +38,12 @@ class Decoded(NamedTuple):
     """The states o_0 .. o_T of a network, read as the states of a machine.
 
     Attributes:
-        states: the index of z_i, counted from 0 in the machine's states (-1 for the compiler's
-            own).
-        heads: l_i modulo 2^w_pos.
-        symbols: the index of a_i.
+        states: the index of the state z_i in the machine's states, from 0; -1 is the compiler's own
+            state.
+        heads: the head's cell l_i modulo 2^w_pos.
+        symbols: the index of a_i, the symbol under the head.
         error: the largest distance of any coordinate from the exact binary state.
-        decision: theta_cls . o_T.
+        decision: the output theta_cls . o_T: near 1 (accept), -1 (reject) or 0 (undecided).
     """
 
     states: Int[np.ndarray, "n T1"]
@@ -111,7 +111,7 @@ def _runner(segments: tuple[Segment, ...], attention: Attention, record: bool) -
             return jax.vmap(each)((tokens, present))
         return jax.lax.map(each, (tokens, present), batch_size=CHUNK)
 
-    # Less compiling than at the default of 3, as fast a program; its products need more than 0.
+    # Level 1 compiles faster than the default level 3, to an equally fast program; level 0 is slow.
     return jax.jit(batch, compiler_options={"xla_backend_optimization_level": 1})
 
 
@@ -152,13 +152,13 @@ def execute(
     The dense network is compiled once for each shape of weights, T and padded length.
 
     Args:
-        compiled: the machine.
+        compiled: the machine, compiled to a network.
         words: inputs; `encode` lists the words that it refuses.
         precision: "float32" or "float64".
         attention: hard-max (the paper's) or softmax.
         inverse_temperature: the inverse temperature of softmax attention; see
             `softmax.inverse_temperature`.
-        record: also return hidden states, scores and attention weights.
+        record: whether to return hidden states, scores and attention weights, too.
         params: other weights for this network, for example perturbed ones; they run with both
             attentions in every layer.
         length: the length to which words are padded, so that batches share one compilation.

@@ -65,7 +65,7 @@ class FeedforwardNet(nn.Module):
     """The network F_{w,d} of Section 3 as a Flax module.
 
     Attributes:
-        width: w.
+        width: w, the width of the hidden layers.
         depth: d, the number of hidden layers.
     """
 

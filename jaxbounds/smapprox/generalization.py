@@ -30,17 +30,16 @@ WEIGHT = math.pi**2 / 3.0 - 1.0
 
 
 def _positive(**values: float) -> None:
-    bad = [f"{name} = {value}" for name, value in values.items() if not value > 0]
+    bad = [f"{name}={value}" for name, value in values.items() if not value > 0]
     if bad:
-        raise Refused(
-            f"not positive, got {', '.join(bad)}. Expected positive numbers. Try 1 for each"
-        )
+        raise Refused(f"got {', '.join(bad)}, expected positive numbers. Try 1 for each")
 
 
 def shrinkage(K: float, /) -> float:
-    """Compute sqrt K / (1 + sqrt K), the factor that shrinks the mean of K vertices. Explicit.
+    """Compute sqrt K / (1 + sqrt K), the factor that shrinks the mean of K vertices.
 
-    The shrunk means are the centres of the cover that `l1_log_covering` counts.
+    The shrunk means are the centres of the cover that `l1_log_covering` counts. All constants are
+    explicit.
     """
     return math.sqrt(K) / (1.0 + math.sqrt(K))
 
@@ -50,9 +49,9 @@ def l1_log_covering(
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    The centres are inside, and scale = alpha / r. Maurey draws V = +-alpha e_j with probabilities
-    |theta_j| / alpha; the missing probability is divided equally between e_1 and -e_1. V-bar is the
-    mean of K copies, and c = `shrinkage(K)`. Then
+    The centres are inside the set, and scale = alpha / r. Maurey draws V = +-alpha e_j with
+    probabilities |theta_j| / alpha; the missing probability is divided equally between e_1 and
+    -e_1. V-bar is the mean of K copies, and c = `shrinkage(K)`. Then
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,
@@ -60,7 +59,7 @@ def l1_log_covering(
     and there are C(2p + K - 1, K) <= (2p)^K such means. K = floor((scale - 1)^2) + 1 gives less
     than r. Also K <= scale^2, so that log N <= scale^2 log 2p. The volume bound p log(1 + 2 scale)
     is used if it is less. One ball is enough for scale < 1. Covers are strict: all distances are <
-    r. Explicit.
+    r. All constants are explicit.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module check their
@@ -77,7 +76,8 @@ def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) ->
     """Bound Lemma 2.4's Rad_n(L_G) by `chaining`, certified.
 
     Losses lie within 1/2 of the constant 1/2. A loss moves by at most e if the parameters move by
-    gamma e. Covers of the parameters at scale gamma e are therefore enough. Explicit.
+    gamma e. Covers of the parameters at scale gamma e are therefore enough. All constants are
+    explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
@@ -87,8 +87,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     """Compute Lemma 2.4's bound C alpha log n sqrt(log p) / (gamma sqrt n) with its constant.
 
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
-    In the chain h_j <= A / e_j^2, so every scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The
-    least J with 4^-J <= sqrt(A/n) is below 1 + log_16(n/A). Explicit.
+    In the chain, the log covering number at scale e_j is at most A / e_j^2, so every scale adds
+    `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The least J with 4^-J <= sqrt(A/n) is below 1 +
+    log_16(n/A). All constants are explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -101,8 +102,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
     """Bound the risk of the surrogate's minimiser if (2.3) has epsilon = 0, w.p. 1 - delta.
 
-    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 has 4 Rad. L(F-hat) - L(F*)
-    needs only the one-sided supremum of L - L-hat, and L-hat - L of a single model. Explicit.
+    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
+    L(F-hat) - L(F*) needs only the one-sided supremum of L - L-hat, and L-hat - L of a single
+    model. All constants are explicit.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -122,7 +124,8 @@ def chained_sample_complexity(
     """Return the n from which on Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
 
     The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. `sharp` uses `erm_risk`
-    instead. `rademacher` is `rademacher_explicit` or `rademacher_by_chaining`. Explicit.
+    instead. `rademacher` is `rademacher_explicit` or `rademacher_by_chaining`. All constants are
+    explicit.
     """
     _positive(epsilon=epsilon, delta=delta)
 
@@ -143,8 +146,8 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
 
     Consider exp(log_size) events. W.p. 1 - delta, no event that contains at most a `fraction` q of
     the samples has a larger probability. Chernoff's bound gives Pr(at most q n) <= exp(-n kl(q, P))
-    for P >= q. For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n).
-    Explicit.
+    for P >= q. For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All
+    constants are explicit.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -173,7 +176,8 @@ def realizable_sample_complexity(
     order is alpha^2 log p / (gamma^2 epsilon). Let theta have margin gamma on all samples, and let
     theta' in the cover be nearer than gamma/2. Then rho(theta') > gamma/2 on all samples, and
     rho(theta') < gamma/2 wherever theta errs. If the event rho(theta') < gamma/2 has probability
-    above epsilon, all samples miss it with probability below (1-epsilon)^n. Explicit.
+    above epsilon, all samples miss it with probability below (1-epsilon)^n. All constants are
+    explicit.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -187,7 +191,8 @@ def margin_profile_bound(
 
     The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. It uses a gamma_k/2
     cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 + |k|)^2). Errors on
-    samples are allowed: their margin is 0. Margins may be certified lower bounds. Explicit.
+    samples are allowed: their margin is 0. Margins may be certified lower bounds. All constants are
+    explicit.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)
@@ -217,7 +222,8 @@ def corollary_a1_explicit(
 
     At gamma^2 = sqrt(2B/M) the first three terms are 3 sqrt(2 B M). The nearest gamma_k^2 is off by
     at most a factor sqrt 2. This replaces 3 by 1 + sqrt 2 + 1/sqrt 2 = 3.122, and 3.122 sqrt 8 =
-    8.83. If gamma^2 M > 1, the bound exceeds one. The training error must be zero. Explicit.
+    8.83. If gamma^2 M > 1, the bound exceeds one. The training error must be zero. All constants
+    are explicit.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

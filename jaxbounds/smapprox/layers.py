@@ -24,10 +24,10 @@ class Layer:
     Attributes:
         name: the part of the proof that it belongs to.
         purpose: the quantity that it computes, in words.
-        W1: content weights.
-        b1: content biases.
-        dec: decoder attention.
-        enc: encoder attention.
+        W1: the weights of relu(W1 h + b1).
+        b1: the biases of relu(W1 h + b1).
+        dec: the weights of the attention to past steps.
+        enc: the weights of the attention to the input.
         attends: the attentions that are in use.
     """
 

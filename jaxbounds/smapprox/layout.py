@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 FLAGS = ("left", "right", "third")
-"""The three coordinates of scr4: the direction bits, later the search's flags."""
+"""The coordinates of the scratch group scr4: direction bits first, the search's flags later."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,10 @@ class Layout:
 
     @property
     def live(self) -> int:
-        """The number of coordinates in use: nz + 4 na + 4 w_pos + 3 + nz na."""
+        """The number of coordinates in use.
+
+        It is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
+        """
         return self.groups["za"].stop
 
     @property

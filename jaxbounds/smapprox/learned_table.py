@@ -35,11 +35,11 @@ class Task(NamedTuple):
     """A compiled network, words, and the right answer for each word.
 
     Attributes:
-        params: float32 weights.
-        tokens: one-hot words.
+        params: the network's weights in float32.
+        tokens: the words, as one-hot symbols.
         present: whether each symbol of a padded word is present.
-        encoder_codes: see `execute.Inputs`.
-        decoder_codes: see `execute.Inputs`.
+        encoder_codes: the position codes of the input, as in `transformer.run`.
+        decoder_codes: the position codes of the timesteps, as in `transformer.run`.
         labels: +1 if the machine accepts, -1 if it rejects.
     """
 
@@ -74,7 +74,7 @@ def outputs(
     *,
     attention: Attention = HARD,
 ) -> Float[Array, "n"]:
-    """Compute F on every word, at other weights."""
+    """Compute the network's output F on every word, with the weights `params`."""
     codes = problem.encoder_codes, problem.decoder_codes
     one = lambda tokens, present: (
         run(params, tokens, present, *codes, segments=segments, attention=attention).output

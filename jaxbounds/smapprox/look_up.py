@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
 
 State = dict[str, Array]
-"""The groups that are not zero, each of shape (size, n)."""
+"""The groups of a state that are not zero, by name, each of shape (size, n)."""
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at each cell, 0 if there was no step."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
-        output: theta_cls . o_T.
+        output: the network's output theta_cls . o_T.
         certain: whether every look-up was decided; the result then equals the dense network's.
     """
 
@@ -111,7 +111,7 @@ def through(
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)
     rounded = lambda a: relu(a) if zeta is None else relu(zeta(relu(a)))
-    # a slope that is a power of two is exact at 0 and 1: it changes no copied position
+    # rounding with a slope that is a power of two is exact at 0 and 1, so it may be left out
     exact = zeta is None or math.frexp(zeta.slope)[0] == 0.5
     copied = lambda group, a: a if exact and group in POSITIONS else rounded(a)
     product = lambda W, a, b: jnp.tensordot(W, a, 1) + b.reshape(-1, *(1,) * (a.ndim - 1))
@@ -165,17 +165,17 @@ def run(
     """Make T + 1 passes over a batch of words; time and memory grow linearly with T.
 
     Args:
-        structure: see `structure.read`.
+        structure: the structure of the weights, from `structure.read`.
         params: weights of the dense network. They may differ from the compiled weights in the
             products that compute no position. The structure decides the attentions.
-        tokens: one-hot input symbols, padded.
-        present: whether each symbol is present.
+        tokens: one-hot input symbols, padded to one length.
+        present: whether each symbol is part of the word and not padding.
         T: the number of steps.
     """
     layout, weights = structure.layout, blocks(structure, params)
     n, dtype, groups = tokens.shape[0], params["start"].dtype, layout.groups
     word = jnp.arange(n)
-    # zeros of the weights keep the device axes along which they vary (under shard_map)
+    # zeros made from the weights keep the weights' device axes (under shard_map)
     zero = jnp.zeros_like(params["start"][0])
     zeros = lambda *shape, of=dtype: zero.astype(of) + jnp.zeros(shape, of)
     inputs = input_table(structure, params, tokens, present)

@@ -229,7 +229,7 @@ def _names(key: str, value: Any) -> list[str]:
 def _text(what: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise Refused(
-            f"{what!r} of a machine, got {_shown(value)}, expected text. Try quotes around it"
+            f"{what!r} of a machine is {_shown(value)}, expected text. Try quotes around it"
         )
     if len(str(value)) > LONGEST:
         raise Refused(

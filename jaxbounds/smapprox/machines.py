@@ -26,8 +26,8 @@ class TuringMachine:
     """A deterministic one-tape machine that accepts, rejects, or does not halt.
 
     Attributes:
-        states: Z, terminal states included.
-        alphabet: A, the blank included.
+        states: the set Z of states, terminal states included.
+        alphabet: the set A of tape symbols, the blank included.
         blank: the symbol of every cell outside the input.
         transitions: the `Action` of every pair of non-terminal state and symbol.
         start: the initial state.
@@ -79,7 +79,8 @@ class TuringMachine:
         """Refuse an input with a symbol outside the input alphabet.
 
         Raises:
-            Refused: naming the symbols and the alphabet.
+            Refused: if the word holds such a symbol; the message names the symbols and the
+                alphabet.
         """
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:

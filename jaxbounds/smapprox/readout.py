@@ -21,7 +21,7 @@ def show(compiled: Compiled, /, *, equations: bool = False) -> str:
     """Describe the network layer by layer: name, purpose, attention, rows.
 
     Args:
-        compiled: the machine.
+        compiled: the machine, compiled to a network.
         equations: also list every computed coordinate, read from the weights.
     """
     layout, rounding = compiled.layout, compiled.correction
@@ -100,9 +100,9 @@ class Read(NamedTuple):
     """The origin of the symbol under the head after a step, from the attention maps.
 
     Attributes:
-        step: i.
-        cell: l_i modulo 2^w_pos.
-        source: "step", "input" or "blank".
+        step: i, the number of the step.
+        cell: the head's cell l_i modulo 2^w_pos.
+        source: where the symbol comes from, "step", "input" or "blank".
         index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
             a blank.
         symbol: the symbol found there.

@@ -141,6 +141,6 @@ def _positive(**values: Any) -> None:
     bad = {name: value for name, value in values.items() if not (traced(value) or value > 0)}
     if bad:
         raise Refused(
-            f"{', '.join(f'{name}={value}' for name, value in bad.items())}, expected positive"
+            f"got {', '.join(f'{name}={value}' for name, value in bad.items())}, expected positive"
             " numbers. Try 1 for each"
         )

@@ -60,7 +60,7 @@ class SparseLayer(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """A compiled network without its zeros; hashable.
+    """A compiled network without its zeros, as a hashable value.
 
     Attributes:
         layout: the named coordinates.
@@ -74,7 +74,7 @@ class Structure(NamedTuple):
 
 
 class _Unlike(Exception):
-    """The error that these weights are not those of the construction."""
+    """Raised if the weights do not have the structure that the compiler builds."""
 
 
 def read(
@@ -94,7 +94,7 @@ def read(
     try:
         _require(2**layout.bits > T)
         _require(_groups(layout, params["start"]) <= {"st", "sym1"})
-        # of whole numbers, so that rounding leaves exact bits
+        # W1 and b1 hold whole numbers, so that the sums of bits are exact
         _require(all((w == np.rint(w)).all() for w in (params["layers"][n] for n in ("W1", "b1"))))
         _require(_groups(layout, params["embedding"].any(axis=1)) <= {"sym1"})
         _require(_groups(layout, params["head"]) <= set(LEAVES))

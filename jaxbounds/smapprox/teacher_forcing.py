@@ -110,7 +110,7 @@ def every_step_by_look_up(
 
 
 COLUMNS = 2**14
-"""The number of states that go through the layers at once; a larger number leaves the cache.
+"""The number of states that go through the layers at once; a larger number overflows the cache.
 
 More words run in chunks.
 """
@@ -163,7 +163,7 @@ def verify(
     run on that word is the trace.
 
     Args:
-        compiled: the machine.
+        compiled: the machine, compiled to a network.
         words: inputs; `execute.encode` lists the words that it refuses.
         trace: the claimed run, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".

@@ -31,8 +31,8 @@ class Segment(NamedTuple):
     """Consecutive layers that run with equal attentions.
 
     Attributes:
-        start: the first layer.
-        stop: one after the last layer.
+        start: the index of the first layer.
+        stop: the index after the last layer.
         decoder: whether the layers attend to past steps.
         encoder: whether the layers attend to the input.
         targets: the coordinates that decoder values may change; None means all. The run keeps only
@@ -96,7 +96,7 @@ HARD = Attention()
 
 
 class Record(NamedTuple):
-    """The inside of a run; -inf scores and zero weights mark absent keys.
+    """The states, scores and weights of a run; -inf scores and zero weights mark absent keys.
 
     Attributes:
         hidden: the state after every layer of every timestep.
@@ -117,9 +117,9 @@ class Run(NamedTuple):
     """The result of a run.
 
     Attributes:
-        output: F(x) = theta_cls . o_T.
-        outputs: o_0 .. o_T.
-        record: the inside of the run, or None.
+        output: the network's output F(x) = theta_cls . o_T.
+        outputs: the outputs o_0 .. o_T of all steps.
+        record: the states, scores and weights inside the run, or None.
     """
 
     output: Float[Array, ""]
@@ -165,10 +165,10 @@ def attend(
 
     Args:
         p: weights of one attention: Wq, bq, K0, V0.
-        h: the state.
-        memory: keys and values.
+        h: the hidden state that attends.
+        memory: the keys and values of the memory.
         allowed: which keys count; the others have score -inf and weight zero.
-        attention: hard or soft.
+        attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
         own: key and value of the current step, after the memory.
         targets: the coordinates of h to which the values are added; None means all.
@@ -206,16 +206,16 @@ def run(
     """Make T + 1 passes of the decoder over one input.
 
     Args:
-        params: see the module.
-        tokens: one-hot input symbols, padded.
-        present: whether each symbol is present.
+        params: the parameters, as this module's docstring describes them.
+        tokens: one-hot input symbols, padded to one length.
+        present: whether each symbol is part of the word and not padding.
         encoder_codes: beta(1) .. beta(m) in their coordinates.
         decoder_codes: beta(0) .. beta(T+1) in their coordinates; beta(0) is not read.
         segments: the layers with their attentions. One segment with both attentions is the full
             network.
-        attention: hard or soft.
+        attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        record: also return the inside of the run.
+        record: whether to return the inside of the run (`Record`), too.
         stop: the last step that runs, T by default; later outputs are zero. A run with `stop` has
             no reverse derivative and no record.
 

@@ -53,7 +53,7 @@ def test_quotes_in_tsv_are_text(end, tmp_path):
         ("sentence\tlabel\ndull\t0\nfine\t\n", "1 labels that are neither.*.*row=1: label=''"),
         ("sentence\tlabel\ndull\t0\nfine\t-1\n", "neither 0 nor 1.*row=1: label='-1'"),
         ("sentence\tlabel\ndull\t-1\nfine\t-1\n", "as in GLUE's test split"),
-        ("sentence\tlabel\n \t1\n", "1 of 1 sentences empty or null, the first in row=0"),
+        ("sentence\tlabel\n \t1\n", "1 empty or null sentences of 1, the first in row=0"),
         ("sentence\tlabel\n", "sentences=0"),
     ],
 )
@@ -96,7 +96,7 @@ def test_parquet_with_dictionaries_that_overflow_is_read_whole(tmp_path):
 @pytest.mark.parametrize(
     ("sentences", "labels", "words"),
     [
-        (["a", None, "b"], [0, 1, 1], "1 of 3 sentences empty or null, the first in row=1"),
+        (["a", None, "b"], [0, 1, 1], "1 empty or null sentences of 3, the first in row=1"),
         (["a", "b"], [1, None], "neither 0 nor 1, the first in row=1: label=None"),
         (["a", "b"], [-1, -1], "as in GLUE's test split.*dev"),
     ],

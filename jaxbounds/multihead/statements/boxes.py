@@ -1,4 +1,4 @@
-"""Boxes on which forms are proved: charts from a few numbers to instances."""
+"""Boxes on which forms are proved: each maps a few numbers to an instance."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """Return one datum on each axis and U = (t_1, .., t_n): margins are the coordinates."""
+    """Return one datum on each axis and U = (t_1, .., t_n), so the margins are the coordinates."""
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}
     return datum | {"U": point.reshape(1, 1, n), "W": jnp.zeros((1, n, n))}

@@ -97,7 +97,7 @@ def _ends(instance: Instance) -> Sides:
     return Sides(
         lhs=jnp.stack([values[0], values[-1]]),
         rhs={
-            # What no count encloses is no end of the spectrum.
+            # A value that no inertia count encloses is no end of the spectrum.
             "derived": jnp.where(found.certified, ends, jnp.nan),
             "control": ends * jnp.asarray([1.0, 1.01]),
         },

@@ -168,7 +168,9 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Compare for S^2 = H^p / C and ||U|| <= ||W||, where (12) becomes this inequality.
+    """Compare log C, if (12) is an equality, with the display below (12).
+
+    Here S^2 = H^p / C and ||U|| <= ||W||.
 
     The scale is S >= log(n) H^{p - 1/2} / C.
     """
@@ -185,7 +187,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Section 5.3 for the display: the case ||W|| >= ||U||.
 
-    The logarithm of 10^12 fixes it up to .0018.
+    H and n are integers up to .002, because a float's logarithm fixes 10^12 only up to .0018.
     """
     log_S, log_H, log_C, p, log_n = (
         instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")

@@ -39,8 +39,8 @@ class Context(Assumption3):
     Attributes:
         X: tokens, (T, d), or (n, T, d).
         y: labels as floats.
-        patterns: mu_+, mu_-, nu_1, ..., nu_M.
-        classifier: u*.
+        patterns: the patterns mu_+, mu_-, nu_1, ..., nu_M, as rows.
+        classifier: the oracle classifier u* = mu_+ - mu_-.
         direction: U* and W*, each of norm one.
     """
 
@@ -206,7 +206,7 @@ def assumption_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return Assumption 3 and the hypotheses of Proposition 3."""
+    """Return the conditions of Assumption 3 and the hypotheses of Proposition 3."""
     c = unfold(instance)
     return {
         **assumption_3(instance, size),

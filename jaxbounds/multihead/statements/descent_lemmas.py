@@ -41,10 +41,9 @@ Lemma 8's right side stricter than its claim.
 """
 
 MEASURABLE = 1e5
-"""The least ratio of a step's promised decrease to the rounding of losses at which it is judged.
+"""A step is judged if its promised decrease is this factor times the losses' rounding.
 
-Then no error bar is wider than 1e-4 at any ratio. No error bar can reach one from far below. A
-larger factor judges fewer steps.
+The error of a ratio is then at most 1e-4. A larger factor judges fewer steps.
 """
 
 
@@ -133,7 +132,7 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 
 @jax.jit
 def _penalties(instance: Instance) -> dict[str, Array]:
-    """Compute (beta_3(theta) v beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
+    """Compute max(beta_3(theta), beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
 
     The two forms have the printed and the sharpened beta_3.
     """
@@ -189,11 +188,11 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
 
 
 def around_descent(size: Size) -> Instance:
-    """Return one step from zero on n equal sequences, one with the other label, around (68).
+    """Return two single steps from zero, one that meets (68) and one that misses it.
 
-    The first instance is just within (68) and the second just beyond it. Let a = eta T ||x||^2. The
-    step leads to z = a / 6 on (2 l(z) + l(-z)) / 3. (68) asks that this loss is at most log 2 - a /
-    72, which holds up to a = 4.0760.
+    The n sequences are equal, and one has the other label. The first instance is just within (68),
+    and the second just beyond it. Let a = eta T ||x||^2. The step leads to z = a / 6 on (2 l(z) +
+    l(-z)) / 3. (68) asks that this loss is at most log 2 - a / 72, which holds up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

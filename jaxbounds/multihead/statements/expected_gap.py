@@ -111,7 +111,7 @@ def _expected_gap(instance: Instance, size: Size) -> Sides:
         losses.append(loss)
     rhs = {name: found.gap_bound for name, found in certificates.items()}
     lhs["control"], rhs["control"] = lhs[SHARP], lhs[SHARP] - 0.1 * losses[-1]
-    # The least of the three losses: a bound on each gap, and no form below it by chance.
+    # The least of the three losses bounds every gap, and no form falls below it by chance.
     return Sides(lhs, rhs, trivial=min(losses))
 
 
@@ -170,7 +170,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the claim holds at each count, and fails at one sample or two heads less."""
+    """Check that the claim holds at each count, and fails at one sample or two heads fewer."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

@@ -73,7 +73,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return Assumption 3, and the condition on the step sizes of the first phase."""
+    """Return the conditions of Assumption 3, and of the first phase's step sizes."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 
@@ -149,7 +149,7 @@ def _root_mean_squares(
     c = unfold(instance)
 
     def away(weights: Array) -> dict[str, Array]:
-        # A mean over four sequences, each as heavy as it occurs often, is one over the data set.
+        # The mean over four sequences, weighted by their counts, is the mean over the data set.
         data = {"X": weights[:, None, None] * c.X, "y": c.y}
         printed = first_direction(data) - printed_centre(c.classifier, c.zeta)
         return {"printed": printed, "corrected": deviation(data, c.classifier, c.zeta)}

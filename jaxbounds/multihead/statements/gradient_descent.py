@@ -145,7 +145,7 @@ THEOREM_3 = on_runs(
 
 
 LEVELS = (2.0, 1.0, 0.1, 1e-3, 1e-6)
-"""The values of eps that are tried."""
+"""The values of eps in Assumption 2 at which the assumption is checked."""
 
 
 def _assumption2(instance: Instance, size: Size) -> Sides:

@@ -1,6 +1,7 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders in K, n, S and R, as rates.
 
-K goes up to 10^300, where log K is 690. There powers of a logarithm differ from a power of K.
+K goes up to 10^300, where log K is 690. At these K, powers of log K differ visibly from powers of
+K.
 """
 
 import functools
@@ -128,7 +129,7 @@ POLYLOGARITHMIC = on_orders(
 
 
 def _large_signal(instance: Instance, size: Size) -> Sides:
-    """Compare at Z = Z_mu = S, T = 4, M = 2, zeta = 1/2, d = 4; n1 = S^2 d, delta = 1/10.
+    """Compare the sides at Z = Z_mu = S, T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d, delta = 1/10.
 
     The constant C is 1 / sqrt(2).
     """
@@ -179,7 +180,7 @@ SIGNAL = on_orders(
 
 
 def _good_heads(instance: Instance, size: Size) -> Sides:
-    """Compare for equal tokens R e_1, d = 1, T = R, K = 10, where g_0 -> 0.
+    """Compare both sides for equal tokens R e_1, d = 1, T = R, K = 10, where g_0 -> 0.
 
     gamma is sqrt(2 T) R at zero.
     """

@@ -158,7 +158,10 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Draw a setting, half without noise, and a sparsity `less` <= zeta; a quarter has equality."""
+    """Draw a setting, in half of the draws without noise, and a sparsity `less` <= zeta.
+
+    A quarter of the draws have `less` = zeta.
+    """
     setting_key, key = jax.random.split(key)
     setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
     share = jnp.where(values[1] < 0.25, 1.0, 0.05 + 0.95 * values[0])
@@ -167,7 +170,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Compare three gaps at zeta with those at `less`, for P = 0."""
+    """Compare three gaps at the sparsity zeta with the gaps at `less`, for P = 0."""
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
     linear, star, full = zip(
@@ -199,7 +202,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return `_regime` at both sparsities, and that the order itself holds there."""
+    """Check `_regime` and the order of the margins at both sparsities."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

@@ -114,7 +114,7 @@ THEOREM_1_RHO = as_it_grows(
 
 
 def _gain(instance: Instance, size: Size) -> Sides:
-    """Compare in Section 5.1's regime: P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2."""
+    """Compare sides in Section 5.1's case: P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2."""
     S = instance["S"]
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     gain = gamma_star(dm1, 1.0) - gamma_linear(dm1)

@@ -36,7 +36,7 @@ DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
 LOOKED_AT = (0, 40, 400)
 """The steps at which a run is measured: start, middle and end; more steps take more time."""
 MANY, MOST = 10_000, 100_000
-"""Samples times heads from which on only two instances are measured, with fewer products.
+"""From these numbers of samples times heads on, two instances are measured, with fewer products.
 
 Each of these instances takes seconds. One is the start of the run from zero, and one is the end of
 the other run. A larger number measures more instances and takes more products.

@@ -118,7 +118,7 @@ KAPPA_3 = Statement(
 
 
 def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
-    """Return the evaluation of E13: a block of second derivatives at row (i, k), column (j, l).
+    """Return the test of erratum E13: a block of second derivatives at row (i, k), column (j, l).
 
     `which` = 0 takes d^2 Phi / dU_ij dW_kl (49), and 1 takes d^2 Phi / dW_ij dW_kl (51).
     """

@@ -153,10 +153,11 @@ EQ_19 = Statement(
 
 
 class _Compared(NamedTuple):
-    """Both runs, with axes (n, STEPS + 1) unless stated otherwise.
+    """The full run and the runs without sample i, with axes (n, STEPS + 1) unless stated otherwise.
 
-    `apart` is their distance, `alone` is l_i(theta_k), `both` is the sum of L^{-i} at both
-    iterates. `gradients` holds beta_1(theta_k), of shape (1, STEPS + 1), printed and sharpened.
+    `apart` is the distance of the two iterates, `alone` is l_i(theta_k), and `both` is the sum of
+    L^{-i} at the two iterates. `gradients` holds beta_1(theta_k), of shape (1, STEPS + 1), printed
+    and sharpened.
     """
 
     full: Run

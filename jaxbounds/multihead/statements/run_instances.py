@@ -26,7 +26,7 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""The factor by which steps are below the largest certified step; rounding excludes larger ones."""
+"""The factor of the largest certified step; rounding would refuse steps with a larger factor."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
@@ -88,8 +88,8 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     1e5. Its eta is from 0.1 to 4 over the smoothness bound at the start.
 
     Args:
-        key: random key.
-        size: n, T and d.
+        key: random key of the draws.
+        size: the sizes n, T and d of the data.
         only: the kind: 0 printed and 1 sharpened for training, 2 printed and 3 sharpened for
             stability, 4 loose. None draws the kind.
     """

@@ -45,7 +45,7 @@ QUASI_CONVEXITY = 4 / 3
 
 
 class Segment(NamedTuple):
-    """[theta_1, theta_2]: ends, step, points between, length, and L at the points.
+    """The segment [theta_1, theta_2]: its ends, step, points, length, and the loss L at the points.
 
     `printed` and `sharp` are the larger beta_3 / sqrt(H) of both ends.
     """
@@ -263,7 +263,7 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 
 
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check eq. (18): 2 (beta_3 v beta_3) ||theta_1 - theta_2||^2 <= sqrt(H)."""
+    """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H), b the larger beta_3 of both ends."""
     s = _segment(instance, size)
     near = {"eq. (18)": 2 * s.printed * s.length**2 <= 1}
     return radius_at_least_one(instance, size) | near

@@ -19,7 +19,7 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""The share of a left side that the control uses as a bound; a larger one is a nearer control."""
+"""The share of a left side that the control uses as a bound; a larger share is a nearer control."""
 
 
 def _name(part: Statement, form: Form) -> str:

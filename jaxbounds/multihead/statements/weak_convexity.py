@@ -202,7 +202,7 @@ STATEMENTS = (
         project=keep_radius,
         kind="inequality",
         sample=STATIC,
-        # No n = 1, where a mean is a sum.
+        # n = 1 is left out, because a mean of one term is a sum.
         sizes=({"n": 2, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
         budget=Budget(samples=128, restarts=1, steps=20),
     ),

@@ -1,8 +1,8 @@
 """The statements of the paper, in the paper's order.
 
-`SECTIONS` names the module for each section of the paper. `errata.toml` lists what is wrong or not
-checked. `items` lists every numbered item and display. `reference` holds the edition, the citation,
-and the functions that no statement judges.
+`SECTIONS` names the module for each section of the paper. `errata.toml` lists the paper's errors
+and the claims that nothing checks. `items` lists every numbered item and display. `reference` holds
+the edition, the citation, and the functions that no statement judges.
 """
 
 from pathlib import Path

@@ -18,7 +18,7 @@ _EXPONENTS = {
     "printed (2, 2; inf, 1)": (2.0, 2.0, math.inf),
     "printed (1, inf; 1, inf)": (1.0, math.inf, 1.0),
 }
-"""The exponents (r, s, p) of Lemma 39; the second is how Lemma 15 uses it: p infinite, q = 1."""
+"""The exponents (r, s, p) of Lemma 39; Lemma 15 uses the second triple, with p = inf and q = 1."""
 
 
 def _norms(i, size):
@@ -105,7 +105,7 @@ VARIANCE = Statement(
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
 SHORTEST = 14
-"""Length of the shortest shortened Golay code, with four words; a larger one has more."""
+"""Length of the shortest shortened Golay code, which has four words; a longer code has more."""
 
 
 @functools.lru_cache
@@ -115,7 +115,7 @@ def _family(family: int, d: int) -> tuple[float, float]:
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
         points = np.linspace(-1.0, 1.0, 5)[:, None]
-    else:  # the code's words that begin with 24 - d zeros, without these
+    else:  # the code's words that begin with 24 - d zeros, without these zeros
         words, fewer = packing.golay_points(), max(0, 24 - d)
         words = words[np.all(words[:, :fewer] > 0, axis=1), fewer:]
         points = words * math.sqrt(24 / (24 - fewer))  # unit vectors again
@@ -123,7 +123,7 @@ def _family(family: int, d: int) -> tuple[float, float]:
 
 
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
-    """Return the same as `_family` without the points.
+    """Return the two numbers of `_family`, traceably and without building the points.
 
     The 2^(d - 12) words of a code differ in 8 places or more.
     """

@@ -13,7 +13,7 @@ from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import searched_on_host
 
 TARGET = 0.5
-"""Risk that the sample sizes are computed for, in label variances; a larger risk needs fewer."""
+"""Risk, in label variances, at which samples are counted; a larger risk needs fewer samples."""
 
 
 def _decay(i, size):

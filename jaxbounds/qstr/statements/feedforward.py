@@ -70,7 +70,7 @@ def _risk(i, size):
     rows = np.asarray(span.span_rows(jnp.asarray(V))[0])
     blocks = (np.linalg.pinv(V) @ V).reshape(N, d, N, d)
     spectrum = np.linalg.eigvalsh(np.einsum("kakb->ab", blocks) / N)
-    # Predictions are linear in the prompt, so those on the standard basis tell their risk.
+    # Predictions are linear in the prompt, so predictions on the standard basis give the risk.
     basis = jnp.eye(N * d).reshape(N * d, N, d)
     predicted = span.best_prediction(jnp.asarray(rows), jnp.asarray(u), basis)
     return Sides.pairs(

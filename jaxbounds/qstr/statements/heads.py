@@ -18,7 +18,7 @@ def _heads_sample(key, size):
     prompts = heads.lower_bound_prompts(key_x, shape=(), N=N, q=q, d=d)
     scale = 0.3 / np.sqrt(d)  # keeps every attention weight well above rounding
     W = scale * jax.random.normal(key_w, (H, De, De))
-    different = jax.random.randint(key_h, (), 1, H + 1)  # the others are the last of these again
+    different = jax.random.randint(key_h, (), 1, H + 1)  # the other heads repeat the last one
     return {
         "W": W[jnp.minimum(jnp.arange(H), different - 1)],
         "x": prompts.x,

@@ -21,7 +21,7 @@ def _prompts(key, size):
 
 
 def _repeated(key, size):
-    """Draw prompts whose last is a copy of the first, so that its label tells nothing new."""
+    """Draw prompts, the last a copy of the first prompt, so that its label tells nothing new."""
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 

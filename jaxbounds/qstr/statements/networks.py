@@ -32,7 +32,7 @@ _NAMES = ("transformer", "feedforward256", "rnn", "state_space", *_GATED)
 def _sample(key, size):
     """Draw tokens z and the parameters of each network.
 
-    All come from one draw, since many draws compile slowly.
+    All parameters come from one draw, because many draws compile slowly.
     """
     z = jax.ShapeDtypeStruct((size["N"], size["De"]), jnp.zeros(()).dtype)
     start = lambda key, z, name: _model(name, size).init(key, z)["params"]

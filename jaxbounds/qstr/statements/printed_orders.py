@@ -106,7 +106,7 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 _OF_UNIFORM = {
     "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""The bands of the exponents of Lemma 18 and Corollary 19, whose control has the first sense."""
+"""For each letter, the least and the largest exponent that Lemma 18 and Corollary 19 may show."""
 
 COVERINGS = _order(
     id="qstr.prop17.order",
@@ -235,7 +235,7 @@ RECURRENT = _order(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""Values of q, d and m from which each letter grows; from there its own term leads."""
+"""For a growing letter, start values of q and d at which the letter's own term is the largest."""
 _EPS = 2.0**-80
 """Squared error of attention, in label variances; a larger value makes the class smaller."""
 

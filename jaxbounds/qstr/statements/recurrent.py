@@ -62,7 +62,7 @@ def _accumulate(i, size):
 
 
 def _repeated_noise(size):
-    """Return the same eight errors again and again, so that the means are the same for every N."""
+    """Return eight errors, repeated, so that their mean is equal for every N."""
     rng, repeats = np.random.default_rng(0), size["N"] // 8
     noise = np.tile(0.01 * rng.uniform(0.5, 1.0, (16, 8)), repeats)
     return {"noise": noise, "x": rng.uniform(0.5, 2.0, 16)}
@@ -114,7 +114,7 @@ def _perturbation(i, size):
     transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]
     step = lambda A1, A2, B, c, h, token: A2 @ jax.nn.relu(A1 @ h + B @ token + c)
     run = lambda p, z: exclusive_states(lambda h, token: step(*p, h, token), z, dh, radius=1.5)
-    read = jnp.stack([z, z[::-1]])  # the backward one reads the reversed prompt
+    read = jnp.stack([z, z[::-1]])  # the backward RNN reads the reversed prompt
     states = jax.vmap(jax.vmap(run), (0, None))(transitions, read)
     steps = jax.vmap(jax.vmap(step, (None,) * 4 + (0, 0)))  # along the second network's states
     first, second = ([leaf[k] for leaf in transitions] for k in (0, 1))
@@ -148,7 +148,7 @@ def _one_unit_case(size):
     case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][..., 0] = 1.0
     case["V"][..., 0, [0, 2]] = 1.0
     case["c"][:, 0, :, 0] = 0.01
-    # And one in which the transitions agree and the readouts do not.
+    # A second pair has equal transitions and different readouts.
     case["c"][1, 1, :, 0] = 0.01
     case["a"][1, 1, 0] = 0.5
     return case

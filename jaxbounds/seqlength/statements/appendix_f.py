@@ -90,8 +90,8 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
     printed = theorem_4_2(norms, C_1, C_Bx, size["L"]) / eps**2
-    # The proof's own list, and the C of the d x d matrix W_QK for all: of E10 the terms, and E11
-    # repaired; W_v's cover for inputs of norm 1 is left, with E9.
+    # The proof's own list, with the C of the d x d matrix W_QK for every matrix. This repairs E11
+    # and the terms of E10. It leaves E9, and W_v's cover for inputs of norm 1.
     C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
     derived = derived_size(norms, C_1, C_Bx, size["L"]) / eps**2
     corrected = corrected_size(norms, constants_F_0_2_corrected_leading(1.0, d, 1), size["L"])
@@ -110,7 +110,7 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
 def _meets_F_0_2(instance: Instance, size: Size) -> dict[str, Any]:
     d, B_x = draw.numbers(instance, "d", "B_x")
     X, layer, w = signs(instance, 1.0, 1)
-    entry = abs(layer["W_QK"][0, 3])  # one of d - 2 in row 0: as many columns, one row
+    entry = abs(layer["W_QK"][0, 3])  # row 0 has d - 2 such entries, one in a column
     # The [CLS] token, and two for each i.
     met = meets(X, layer, w, B_x, (d - 2) * entry, math.sqrt(d - 2) * entry, (2 * d - 3, d))
     return {**met, "eps > 0": instance["epsilon"] > 0}
@@ -121,7 +121,7 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 
 
 def _halves(d: int, **changed: float) -> dict[str, Any]:
-    """Return `HALVES` in dimension d with B_x = 100 sqrt d: scores 5000 apart."""
+    """Return `HALVES` in dimension d with B_x = 100 sqrt d, so that scores are 5000 apart."""
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 
 

@@ -74,7 +74,7 @@ LEMMA_C_1 = draw.gradient_search(
 
 
 def _scores_step(instance: Instance) -> Array:
-    """Compute the largest step of a score of the [CLS] token."""
+    """Compute the largest change of a score of the [CLS] token."""
     return jnp.max(vector_norm(instance["X"])) * vector_norm(instance["step"].T @ instance["X"][0])
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: its bounds on a trained network."""
+"""The paper's bounds on a trained network, a use that is not in the paper."""
 
 import bisect
 import dataclasses

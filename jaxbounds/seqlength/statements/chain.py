@@ -55,7 +55,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
     for scale in (0.5, 2.0, 4.0, 8.0):
         X = scale * np.outer(np.ones(size["T"]), e_1)
-        # Large W_c: outputs are projected to e_1; small ones: they are not.
+        # A large W_c makes outputs that are projected to e_1; a small W_c does not.
         for W_c, factor in ((10.0, 1.0), (0.5, scale / 10.0)):
             layers = {"W_QK": np.zeros((L, d, d)), "W_v": stack(np.eye(d, k))}
             layers["W_c"] = stack(W_c * np.eye(k, d))
@@ -265,7 +265,7 @@ def _word_masking(instance: Instance, size: Size) -> Sides:
     step = jnp.max(jnp.linalg.norm(V - Vhat, axis=1))
     plain = terms_corrected(norms, ONES, size["L"], softmax_constant=1.0)
     listed = terms_word_masking(plain, K)
-    # K covers for the rows, the others as they are.
+    # w has K covers, one for each row; the other matrices keep their covers.
     count = jnp.sum(listed.C) - jnp.sum(plain.C)
     return Sides.pairs(
         {

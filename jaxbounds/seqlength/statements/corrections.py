@@ -28,7 +28,7 @@ FINE = 1.1
 def _cases(size: Size) -> Instance:
     """Return the maps that need the most corrections.
 
-    Their errors on orthonormal points are slightly above the size that needs a correction.
+    The maps' errors on orthonormal points are slightly above the size that needs a correction.
     """
     k, d, N = size["k"], size["d"], size["N"]
     rows = []

@@ -57,7 +57,7 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 
 
 def _least(a: Any, b: Any, B: Any) -> Any:
-    """Compute the minimum of the objective over 0 < delta <= B by search; traced, in closed form.
+    """Compute the minimum of the objective over 0 < delta <= B by search, or by a traced formula.
 
     The claim is an equality, and the value at an arbitrary delta is only an upper bound. The traced
     form uses the zero of the derivative 1 - a - b / delta, or B if B is less. For b >= 0 the

@@ -1,7 +1,7 @@
 """The samplers of instances, and settings that many statements share.
 
 Samplers return scales, points of norm balls, and extreme points of norm balls. NumPy builds the
-extremal instances; they are cases and need no compiled sampler.
+extremal instances, which are cases and need no compiled sampler.
 """
 
 import functools
@@ -20,7 +20,7 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""Search budget for statements that draws and extremal instances decide."""
+"""Budget without a search, for statements that draws and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """Search budget for statements with no known extremal instance."""

@@ -40,7 +40,7 @@ def _lemma_3_2(instance: Instance, size: Size) -> Sides:
 
     *many, half = counts(basis)
     *on_all, half_on_all = counts(xp.concatenate([basis, x]))
-    # Of the class {0, W_1} one map covers if every column of W_1 is shorter than epsilon.
+    # One map covers the class {0, W_1} if every column of W_1 is shorter than epsilon.
     columns = [xp.max(xp.linalg.norm(W[1], ord=q, axis=0)) for q in ORDERS]
     values = xp.einsum("fkd,nd->fnk", W[:2], xp.concatenate([basis, x]))
     two = [covering_number(sup_distances(values, q), epsilon) for q in ORDERS]

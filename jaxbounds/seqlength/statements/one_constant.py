@@ -27,7 +27,7 @@ def _one_constant(instance: Instance, size: Size) -> Sides:
     xp = array_module(d, k, eps)
     one, own = lemma_3_3(1.0 / eps, k=k, d=d), constants_F_0_1_corrected(1.0 / eps, d, k)
     W_c, W_QK = _packing(k, d, eps), _packing(d, d, eps)
-    # Rows of the map bounded instead: the images of e_1 fill a cube in R^d.
+    # If the map's rows are bounded instead, the images of e_1 fill a cube in R^d.
     x = 4.0 / xp.sqrt(d)
     cube = volumetric_lower_cube(x, k=d)
     return Sides.pairs(

@@ -14,14 +14,14 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The bound over the trivial value at m* and at 0.5% less, and m*."""
+    """The ratio of bound and trivial value at m* and at 0.5% fewer samples, and m* itself."""
 
     there: float
     before: float
     samples: float
 
 
-@functools.lru_cache(maxsize=64)  # a search comes back to where it starts, for every form
+@functools.lru_cache(maxsize=64)  # every form's search starts at the same instances
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
     """Return the onset of one theorem, as printed and sharpened."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]

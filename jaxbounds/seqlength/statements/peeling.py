@@ -70,7 +70,7 @@ def _aligned(size: Size) -> Instance:
     """Return instances with positive entries, so that nothing cancels."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
     W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
-    # Columns of one l_1 norm, so that the largest is every one.
+    # All columns have one l_1 norm, so every column is a longest one.
     W_c, W_v = (W / W.sum(axis=1, keepdims=True) for W in (W_c, W_v))
     w, z = np.zeros((4, d)), np.ones((4, d))
     w[:, 0] = 1.0

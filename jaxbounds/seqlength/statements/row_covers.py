@@ -119,7 +119,7 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
     explicit = lemma_3_4_explicit(x, k=k, d=d)
     packing, leading = volumetric_lower_column(x, k=k), lemma_3_4_leading(x, k=k, d=d)
-    # Balls of radius eps tell points at distance 2 eps apart.
+    # No open ball of radius eps holds two points at distance 2 eps.
     xp = array_module(x, k, d)
     points = xp.where(x >= 2, xp.log(2 * k * d), 0.0)
     return Sides.pairs(

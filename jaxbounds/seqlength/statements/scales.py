@@ -93,7 +93,7 @@ def _minimiser(instance: Instance, size: Size) -> Sides:
     budget = divide_scale(C, beta, 0.5)
     least = jnp.sum(jnp.cbrt(C * beta**2)) ** 3 / 0.25
     value = lambda scales: [beta @ scales, jnp.sum(C / scales**2)]
-    # What divide_scale says of itself: the log size and each term's share of epsilon.
+    # `divide_scale` also returns the log size and each term's share of epsilon.
     found = jnp.stack([*value(budget.scales), budget.log_covering, jnp.sum(budget.shares)])
     swapped = jnp.cbrt(beta / C)
     wrong = value(0.5 * swapped / (beta @ swapped))

@@ -74,7 +74,7 @@ def _maurey(instance: Instance, size: Size) -> Sides:
     vectors, weights, k = instance["vectors"], instance["weights"], size["k"]
     f, gamma = weights @ vectors, jnp.sum(weights)
     b = jnp.max(jnp.linalg.norm(vectors, axis=1))
-    # The best of all choices, by enumeration: what "there exist" means.
+    # The claim says "there exist", so an enumeration finds the best of all choices.
     best, s = best_squared_error(vectors, weights, k), shrinkage(k)
     shrunk = best_squared_error(vectors, weights, k, scale=s)
     rescaled = best_squared_error(vectors, weights, k, use_all=True)

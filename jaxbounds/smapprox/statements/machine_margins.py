@@ -30,7 +30,7 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The kinds of weights; "inputs" are embedding and start, and the head."""
+"""The kinds of weights; "inputs" stands for the embedding, the start state and the head."""
 
 
 def _one_kind(size: Size) -> Instance:
@@ -48,7 +48,7 @@ def _kinds(T: int) -> np.ndarray:
     return np.repeat(*np.array(of_leaf).T)
 
 
-# It runs for hundreds of directions: optimised, whatever the command says of what runs once.
+# The programs run for hundreds of directions, so they are optimised at any setting of a command.
 _optimised = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 2})
 
 
@@ -205,7 +205,7 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return the distances of the keys below one below the best, and their values.
+    """Return `extra` (a key scores 1 + extra below the best key) and the keys' values.
 
     Keys at equal distance have one value.
     """

@@ -69,7 +69,7 @@ L1_COVER = Statement(
     evaluate=_l1_cover,
     judges=(general.l1_log_covering, general.shrinkage, samples.log_covering_number),
     host=True,
-    # The dimension is for what is compared in formulas alone.
+    # Comparisons that need formulas alone read `dimension`; others have p = 3.
     over={"theta": Ball(1, "p", 1), "scale": Box(1, 3.2), "dimension": Box(3, 20)},
     search="random",
     budget=Budget(samples=32, restarts=4, steps=50),

@@ -28,7 +28,7 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """All parameters; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The least share eta at which the derived form's sides differ enough; smaller is harder."""
+"""The least share eta at which the derived form's sides differ; smaller shares are harder."""
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
 """G_1 and G_2 on three points, of mass 1/2 - eta, 2 eta and 1/2 - eta."""
 
@@ -38,7 +38,7 @@ def _law(eta: Any) -> Any:
 
 
 def _losses(target: np.ndarray) -> Array:
-    """Compute l-bar_gamma at gamma = 1 of every theta.
+    """Compute the ramp loss l-bar_gamma of (2.2) at gamma = 1 for every theta.
 
     The margin (2.1) of a right prediction is |theta_1|. The margin of a wrong prediction is 0. The
     loss is therefore 0 or 1.
