@@ -98,17 +98,17 @@ for paper in papers:
 # ## One statement: how loose is Corollary 1 (3)?
 #
 # The training loss of a multi-head attention model is *self-bounded weakly convex*: the least
-# eigenvalue of its Hessian is at least $-\beta_3 \hat L / \sqrt H$. The paper prints one
-# $\beta_3$; a sharper one follows from a bound on third cumulants.
+# eigenvalue of its Hessian is at least $-\beta_3 \hat L / \sqrt H$. The paper prints one value of
+# $\beta_3$. A bound on third cumulants gives a smaller value.
 
 # %%
 corollary = jb.find_statement("multihead.cor1.3")
 console.print(report.describe(corollary))
 
 # %% [markdown]
-# `falsify` draws instances, follows real training runs, searches for the worst case by gradient
-# ascent on left side / right side, and checks that a deliberately false variant (the *control*) is
-# rejected by the same code.
+# `falsify` draws instances, follows real training runs, and searches for the worst case by gradient
+# ascent on left side / right side. It also checks that the same code rejects a deliberately false
+# variant (the *control*).
 
 # %%
 budget = Budget(samples=16, restarts=2, steps=30) if FAST else corollary.budget
@@ -116,7 +116,8 @@ verdicts = jb.falsify("multihead.cor1.3", budget=budget)
 console.print(report.verdict_table(verdicts))
 
 # %% [markdown]
-# The distribution of left / right, for each form: where a curve touches 1, the bound is attained.
+# The plot shows the distribution of left / right for each form. A curve that touches 1 shows that
+# the bound is attained.
 
 # %%
 with plotting.style():

@@ -92,8 +92,9 @@ console = Console(width=100)
 # %% [markdown]
 # ## 1. A closed form beside autograd
 #
-# One attention head is $\Phi(X; W, U) = \langle U, \varphi(X W X^\top) X\rangle$, a sum of
-# derivatives of log-sum-exp; Lemma 1 gives its gradient. `jax.grad` agrees to rounding error.
+# One attention head is $\Phi(X; W, U) = \langle U, \varphi(X W X^\top) X\rangle$. It is a sum of
+# derivatives of log-sum-exp, and Lemma 1 gives its gradient. `jax.grad` agrees with Lemma 1 to
+# rounding error.
 
 # %%
 key = jax.random.key(0)
@@ -110,8 +111,9 @@ with jb.float64_on_cpu():
 # %% [markdown]
 # ## 2. The least eigenvalue of the loss Hessian, with a certificate
 #
-# Densely with `jax.hessian` it costs $(H(Td+d^2))^3$. The Hessian is block-diagonal plus rank $n$,
-# so its extreme eigenvalues can be bracketed by counting signs of an $n \times n$ matrix.
+# The least eigenvalue costs $(H(Td+d^2))^3$ with the dense matrix of `jax.hessian`. The Hessian is
+# block-diagonal plus a matrix of rank $n$. So the signs of the eigenvalues of an $n \times n$
+# matrix give an interval that contains the extreme eigenvalue.
 
 # %%
 heads = 4 if FAST else 16
@@ -127,7 +129,8 @@ with jb.float64_on_cpu():
     print(f"structured, certified = {bool(ends.certified)}: {ends.bracket_minimum}")
 
 # %% [markdown]
-# For a loss of your own there is Lanczos, with residuals and a `converged` flag:
+# For a loss of your own, Lanczos gives the extreme eigenvalues, with residuals and a `converged`
+# flag:
 
 # %%
 with jb.float64_on_cpu():
@@ -146,8 +149,9 @@ with plotting.style():
 # %% [markdown]
 # ## 3. How loose is the printed constant?
 #
-# Corollary 1 (3): $\lambda_{\min} \ge -\beta_3 \hat L/\sqrt H$. The sharpened $\beta_3$ drops a
-# factor $2\sqrt d$ and another $7.8 d$ (a bound on third cumulants that is attained).
+# Corollary 1 (3) says $\lambda_{\min} \ge -\beta_3 \hat L/\sqrt H$. The sharpened $\beta_3$ has
+# neither the factor $2\sqrt d$ nor the factor $7.8 d$ of the printed one. It uses a bound on third
+# cumulants that is attained.
 
 # %%
 with jb.float64_on_cpu():
@@ -209,10 +213,10 @@ verdicts = jb.falsify(LIPSCHITZ, budget=budget)
 console.print(report.verdict_table(verdicts))
 
 # %% [markdown]
-# Half is refuted: `reason` says by what, and the instance is shrunk until a person can check it
-# (`falsify(..., store=FOLDER)` keeps it as a file that `jaxbounds replay` measures again). The
-# constant 1 is attained in the limit, which the form must name as its equality case: a ratio of
-# one is otherwise `inconclusive`, never rounded to `holds`.
+# The constant 1/2 is refuted: `reason` names the instance, which the library shrinks until a person
+# can check it. `falsify(..., store=FOLDER)` keeps the instance as a file that `jaxbounds replay`
+# measures again. The constant 1 is attained in the limit. The form must name this limit as its
+# equality case. Without it a ratio of one is `inconclusive`, never rounded to `holds`.
 
 # %%
 for verdict in verdicts:

@@ -91,11 +91,12 @@ print("jax", jax.__version__, "on", jax.devices())
 # %% [markdown]
 # ## One run is a lane
 #
-# A lane is whatever distinguishes one run from another: a key, a number of heads, a step size. A
-# run is three pure functions of its lane: how it starts, one step, and what is measured.
+# A lane holds what distinguishes one run from another: a key, a number of heads, a step size. A run
+# is three pure functions of its lane. They say how the run starts, what one step does, and what is
+# measured.
 #
-# Heads that start equal stay equal, so $H$ heads are one head with $H$ copies: $H$ is a number in
-# the lane, not a shape. One compiled program serves every $H$, step size and seed.
+# Heads that start equal stay equal, so $H$ equal heads are one head with $H$ copies. So $H$ is a
+# number in the lane, and not a shape. One compiled program serves every $H$, step size and seed.
 
 # %%
 model = SparseContext(tokens=10, dimension=4, relevant=1, distractors=2)
@@ -133,7 +134,8 @@ def measure(lane, state):
 # %% [markdown]
 # ## Seeds x grid
 #
-# `lanes_of` makes the product; the sweep spreads it over all devices and runs it in chunks.
+# `lanes_of` makes the product of seeds and grid. The sweep spreads the lanes over all devices and
+# runs in chunks.
 
 # %%
 seeds, steps = (2, 60) if FAST else (8, 1000)
@@ -163,10 +165,10 @@ with plotting.style():
 # %% [markdown]
 # ## Interrupted and resumed
 #
-# With a folder the sweep keeps a checkpoint after every chunk: written whole or not at all, no
-# pickle. Here the first half is computed, "the machine dies", and the second half continues, on
-# however many devices there are by then: the bits are those of the undisturbed
-# run. Other lanes, or another step, would be refused: the folder belongs to this program.
+# With a folder the sweep keeps a checkpoint after every chunk. A checkpoint is written whole or not
+# at all, and holds no pickle. Here the first half runs, "the machine dies", and the second half
+# continues on any number of devices. The bits are the bits of an uninterrupted run. The folder
+# belongs to this program: it refuses other lanes and another step.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -178,7 +180,8 @@ print("same bits:", np.array_equal(resumed.metrics["loss"], swept.metrics["loss"
 # %% [markdown]
 # ## What it costs
 #
-# The price of a point does not depend on H, and seeds are nearly free until the device is full.
+# The price of a point does not depend on $H$. More seeds cost nearly nothing until the device is
+# full.
 
 # %%
 
@@ -201,5 +204,5 @@ for count, head_count in ((1, 1), (1, 1_000_000), (8, 1), (16 if FAST else 64, 1
     print(f"{count:>3} seeds, H = {head_count:>9,}: {1e3 * each:.3f} ms a step")
 
 # %% [markdown]
-# On several hosts, call `jax.distributed.initialize()` in each process first; the sweep is then
-# spread over all their devices and every process gets all results.
+# On several hosts, call `jax.distributed.initialize()` in each process first. The sweep then runs
+# on all their devices, and every process gets all results.

@@ -88,8 +88,8 @@ print("jax", jax.__version__, "on", jax.devices())
 # %% [markdown]
 # ## A block as one writes it
 #
-# Multi-head attention read at the first token, a ReLU layer, two logits. The task: is there a token
-# that points in a hidden direction?
+# The network is multi-head attention read at the first token, a ReLU layer, and two logits. The
+# task is to say whether a token points in a hidden direction.
 
 # %%
 TOKENS, DIMENSION = 12, 8
@@ -157,11 +157,12 @@ with plotting.style():
 # %% [markdown]
 # ## Its norms
 #
-# `extract_network` folds the parameters into the class that the bounds speak about: heads become
-# matrices, biases constant coordinates, $1/\sqrt{d_k}$ part of the attention map. Anything it
-# cannot map (a layer normalisation, a second attention layer) is refused by name. It sees
-# parameters, not what `__call__` does with them: a residual connection or another pooling shows
-# only in the comparison below, and then the bounds would be about another network.
+# `extract_network` maps the parameters to the class of networks that the bounds are about. Heads
+# become matrices, biases become constant coordinates, and $1/\sqrt{d_k}$ becomes part of the
+# attention map. The function refuses a layer that it cannot map (a layer normalisation, a second
+# attention layer), and names the layer. The function sees the parameters, and not the operations of
+# `__call__`. A residual connection or another pooling shows only in the comparison below; then the
+# bounds would be about another network.
 
 # %%
 network = extract_network(
@@ -178,9 +179,9 @@ for name, norms in extract_norms(network).items():
 # %% [markdown]
 # ## What the bound says
 #
-# The norms of a trained network depend on its data. A *certificate* therefore rounds them up to a
-# grid and pays for the union; without that, the same number is only a *diagnostic*. $m^*$ is the
-# sample size from which the bound would be below the trivial value.
+# The norms of a trained network depend on its data. A *certificate* therefore rounds the norms up
+# to a grid and pays for the grid by a union bound. Without these steps the same number is only a
+# *diagnostic*. $m^*$ is the sample size from which on the bound would be below the trivial value.
 
 # %%
 for union in (True, False):
@@ -201,17 +202,17 @@ gap = bounded_loss(params, unseen) - bounded_loss(params, data)
 print(f"measured gap of the clipped loss on 2000 unseen sequences: {gap:.4f}")
 
 # %% [markdown]
-# Norm-based bounds of this kind are vacuous at this size, by the factor printed above; that is the
-# honest state of the theory, and why $m^*$ is shown.
+# Norm-based bounds of this kind are vacuous at this size, by the factor printed above. This is the
+# honest state of the theory, and the reason why the notebook shows $m^*$.
 #
 # ## The curvature of its loss
 #
-# Residuals and flags, for any loss and any parameters: is the minimum flat? Is the loss convex
-# there? Small networks get the whole matrix. Beyond 1000 parameters it is Lanczos, whose `minimum`
-# is an upper estimate of $\lambda_{\min}$: a negative one shows a direction along which the loss is
-# not convex, a positive one proves nothing. $\lambda_{\min}$ is of these data alone; the multi-head
-# paper bounds it by $-\kappa L / \sqrt H$ for its model, and notebook 07 asks for the ratio
-# $-\lambda_{\min} / L$ of any network.
+# `Curvature` gives residuals and flags for any loss and any parameters. Is the minimum flat? Is the
+# loss convex there? Small networks get the whole matrix. Beyond 1000 parameters the method is
+# Lanczos, whose `minimum` is an upper estimate of $\lambda_{\min}$. A negative `minimum` shows a
+# direction along which the loss is not convex; a positive one proves nothing. $\lambda_{\min}$ is
+# about these data alone. The multi-head paper bounds it by $-\kappa L / \sqrt H$ for its model.
+# Notebook 07 asks for the ratio $-\lambda_{\min} / L$ of any network.
 
 # %%
 with enable_x64(True):

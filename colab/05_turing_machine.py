@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Compile a Turing machine to a Transformer and look inside
 #
-# This notebook compiles a Turing machine of yours to an encoder-decoder Transformer, as Wei, Chen
-# and Ma construct it: they show that Transformers approximate Turing machines *statistically
-# meaningfully*, with weights that a learner could find. Choose *Run all*: the first code cell
-# installs the library where it is missing. You get each layer by name, the network beside the
-# simulator step by step, and the answers on all short inputs.
+# This notebook compiles a Turing machine of yours to an encoder-decoder Transformer, by the
+# construction of Wei, Chen and Ma. They show that Transformers approximate Turing machines
+# *statistically meaningfully*, with weights that a learner could find. Choose *Run all*: the first
+# code cell installs the library where it is missing. You get each layer by name, the network beside
+# the simulator step by step, and the answers on all short inputs.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that
@@ -110,8 +110,8 @@ print(f"{len(machine.states)} states -> width {compiled.layout.width}, depth {co
 # %% [markdown]
 # ## Every layer, by name
 #
-# The coordinates come in named groups (state, symbol, position in binary, ...), so the compiled
-# network can be printed as what its layers do.
+# The coordinates have named groups (state, symbol, position in binary, ...), so the library can
+# print the purpose of each layer.
 
 # %%
 print(show(compiled))
@@ -119,7 +119,7 @@ print(show(compiled))
 # %% [markdown]
 # ## Beside the simulator
 #
-# State, head position and symbol at every step, read off the network's activations.
+# The table shows state, head position and symbol at every step, read off the network's activations.
 
 # %%
 word = "1101"
@@ -127,7 +127,7 @@ network = decode(compiled, execute(compiled, [word]))
 print(side_by_side(compiled, word, network, 0))
 
 # %% [markdown]
-# On *all* inputs up to a length, in one batch:
+# The network also answers on *all* inputs up to a length, in one batch:
 
 # %%
 every = words(machine, 3 if FAST else 5)
@@ -141,9 +141,9 @@ for name in ("states", "heads", "symbols"):
 # %% [markdown]
 # ## Inside: attention as memory
 #
-# The machine's tape is nowhere stored. At each step the network searches its own past, bit by bit
-# of the position, for the last time it stood on this cell. The attention maps narrow from layer to
-# layer, and the tape can be recovered from them.
+# The network stores the machine's tape nowhere. At each step it searches its own past for the last
+# time that the head stood on this cell, bit by bit of the position. The attention maps narrow from
+# layer to layer, and the maps show the tape.
 
 # %%
 result = run(Machine(machine="equal_blocks", input="ab" if FAST else "aabb"), jax.random.key(0))
@@ -152,6 +152,6 @@ with plotting.style():
 picture  # noqa: B018 - the notebook shows it
 
 # %% [markdown]
-# On the command line: `jaxbounds run smapprox.machine --machine FILE --input STRING`. How wide the
-# margins of such networks are, and that correction layers keep them from decaying with depth, is
-# the experiment `smapprox.margins`.
+# The command is `jaxbounds run smapprox.machine --machine FILE --input
+# STRING`. The experiment `smapprox.margins` measures the margins of such networks. It shows that
+# correction layers keep the margins from decaying with depth.

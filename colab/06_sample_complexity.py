@@ -92,8 +92,8 @@ console = Console(width=100)
 # %% [markdown]
 # ## The data
 #
-# A prompt holds $N$ tokens $x_i$, each with the positions $t_i$ it depends on; the label at $i$ is
-# a link function of the tokens at those positions.
+# A prompt holds $N$ tokens $x_i$, and with each token the positions $t_i$ on which its label
+# depends. The label at $i$ is a link function of the tokens at these positions.
 
 # %%
 key = jax.random.key(0)
@@ -109,8 +109,8 @@ print("labels", np.round(np.asarray(prompts.y[0]), 2).tolist())
 # %% [markdown]
 # ## Samples until the test risk is low
 #
-# Online training on fresh prompts, several seeds at once in one compiled program. A run that has
-# not learned by the end of its budget is *censored*, never dropped.
+# Each network trains online on fresh prompts, several seeds at once in one compiled program. A run
+# that has not learned by the end of its budget counts as *censored* and is never dropped.
 
 # %%
 most = 3_000 if FAST else 150_000
@@ -133,8 +133,9 @@ for claim in claims(dataset):
 # %% [markdown]
 # ## What the theory proves
 #
-# Proposition 3: a Transformer with too few heads cannot do it, whatever its weights. The printed
-# bound and a sharper one, on the exact risk of random and trained heads:
+# Proposition 3 says that a Transformer with too few heads cannot learn the task, whatever its
+# weights. The cell compares the printed bound and a sharper one with the exact risk of random and
+# trained heads:
 
 # %%
 proposition = jb.find_statement("qstr.prop3")

@@ -2,8 +2,8 @@
 # # Is *your* network self-bounded weakly convex?
 #
 # This notebook asks of any network what Deora, Ghaderi, Taheri and Thrampoulidis prove for their
-# attention model: $\lambda_{\min}(\nabla^2 L) \ge -\kappa\, L / \sqrt{H}$, so the loss is as
-# non-convex as it is large, and less so with more heads $H$. Choose *Run all*: the first code cell
+# attention model: $\lambda_{\min}(\nabla^2 L) \ge -\kappa\, L / \sqrt{H}$. So a small loss is
+# nearly convex, and more heads $H$ make it more convex. Choose *Run all*: the first code cell
 # installs the library where it is missing. You get the ratio of a Flax Transformer at one point, a
 # training run that is killed and resumes, and a picture of its curvature.
 
@@ -86,7 +86,8 @@ print("jax", jax.__version__, "on", jax.devices())
 # %% [markdown]
 # ## A network and data: put yours here
 #
-# Anything works that can be written as `loss(params, batch)`: linen, nnx, Equinox, plain functions.
+# Every network works whose loss is a function `loss(params, batch)`: linen, nnx, Equinox, plain
+# functions.
 
 # %%
 HEADS, DIMENSION, TOKENS, SAMPLES = 4, 16, 8, 32 if FAST else 128
@@ -121,9 +122,9 @@ params = model.init(init_key, x)["params"]
 # %% [markdown]
 # ## One point
 #
-# Lanczos gives upper estimates of $\lambda_{\min}$, so the ratio is a *lower* estimate: a $\kappa$
-# below it is refuted, and "no direction found" is no proof. `head_axes` finds the heads in Flax's
-# attention.
+# Lanczos gives upper estimates of $\lambda_{\min}$, so the ratio $-\lambda_{\min} / L$ is a *lower*
+# estimate. It refutes each $\kappa$ below it, and "no direction found" is no proof. `head_axes`
+# finds the heads in Flax's attention.
 
 # %%
 heads = curvature.head_axes(params)
@@ -139,12 +140,13 @@ print("  by head:", found.by_head)
 # ## Along training, in two lines, through a kill
 #
 # Two lines of the loop record the curvature: the monitor, and its call. Gradient descent is
-# unstable where the greatest eigenvalue is above 2 / learning rate, so the monitor gets the rate.
-# Its file keeps the records. A kill ends the run below at step 230. The second call knows only the
-# files: it goes on from the last checkpoint, and each step stands in the records once.
+# unstable where the greatest eigenvalue is above 2 / learning rate, so the monitor gets the rate. A
+# file keeps the records of the monitor. A kill ends the run below at step 230. The second call
+# knows only the files. It continues from the last checkpoint, and each step stands in the records
+# once.
 #
-# The monitor measures on all the data: the least eigenvalue of a minibatch is a biased one, as a
-# rule several times too negative.
+# The monitor measures on all the data. The least eigenvalue of a minibatch is biased: it is usually
+# several times too negative.
 
 # %%
 import pathlib
@@ -194,8 +196,8 @@ print("recorded steps:", records.step.values.tolist())
 print(records.attrs["note"])
 
 # %% [markdown]
-# One picture: both ends of the spectrum along the steps, and the density of all eigenvalues at the
-# end, with the ends and the line 2 / learning rate in both.
+# The picture shows both ends of the spectrum along the steps, and the density of all eigenvalues at
+# the end. Both parts show the ends and the line 2 / learning rate.
 
 # %%
 H = jb.Curvature(loss, params, data)
@@ -224,7 +226,7 @@ with plotting.style():
     plt.show()
 
 # %% [markdown]
-# The ratio of the paper, along the loss:
+# The next picture shows the ratio of the paper along the loss:
 
 # %%
 with plotting.style():
@@ -241,8 +243,8 @@ with plotting.style():
 # A curve that stays level while the loss falls by decades is what self-bounded weak convexity
 # predicts. A bound of this form, with *some* constant, holds for every network with the logistic
 # loss, since $|\ell'| \le \ell$: $-\lambda_{\min} \le \frac1n \sum_i |\ell'_i|\,\|\nabla^2 f_i\|
-# \le L \max_i \|\nabla^2 f_i\|$. The norms below are
-# found by Lanczos, from below: the number is an estimate of that bound, not a proof.
+# \le L \max_i \|\nabla^2 f_i\|$. Lanczos finds the norms below, from below. So the number is an
+# estimate of this bound, and not a proof.
 
 # %%
 whole = jb.Composite(
@@ -257,5 +259,5 @@ print(
 )
 
 # %% [markdown]
-# What the paper adds is the constant and its $1/\sqrt H$. Does that show on a real network?
+# The paper adds the constant and its $1/\sqrt H$. Does a real network show this dependence on $H$?
 # `jaxbounds run multihead.weakconvexity` measures it for H = 1 ... 64 in two arms.

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # A paper from outside: how smooth is attention?
 #
-# This notebook goes from a blank folder to an audit, on claims about how much the output of self-
-# attention moves when its tokens do. Choose *Run all*: the first code cell installs the library
-# where it is missing. You get a verdict on each claim, a counterexample for each false claim, and
-# the text of an audit for the authors.
+# This notebook goes from a blank folder to an audit. Its claims are about attention: how much does
+# the output of self-attention move when the tokens move? Choose *Run all*: the first code cell
+# installs the library where it is missing. You get a verdict on each claim, a counterexample for
+# each false claim, and the text of an audit for the authors.
 #
-# Castin, Ablin and Peyré, and before them Kim, Papamakarios and Mnih, ask that question. The claims
-# are in our own words: some are theirs, some are what one would guess first. The library is not
-# told which are true, nor any constant.
+# Castin, Ablin and Peyré, and before them Kim, Papamakarios and Mnih, ask this question. The claims
+# are in our own words. Some are theirs, and some are natural first guesses. The library does not
+# know which claims are true, nor any constant.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that
@@ -88,8 +88,8 @@ SMALL = jb.Budget(samples=64, restarts=4, steps=60)
 # %% [markdown]
 # ## First guesses, in a line each
 #
-# The Jacobian of softmax is a covariance matrix: how large can its norm be? No statement, no label,
-# no control: two functions and the sets of their arguments.
+# The Jacobian of softmax is a covariance matrix. How large can its norm be? The question needs no
+# statement, no label and no control: it takes two functions and the sets of their arguments.
 
 
 # %%
@@ -105,7 +105,8 @@ print(softmax)
 
 
 # %% [markdown]
-# A half: nobody had to say so. Is one head smooth? Tokens are numbers, the logits $a x_i x_j$.
+# The search finds 1/2 by itself. Is one head Lipschitz? Here tokens are numbers, and the logits are
+# $a x_i x_j$.
 
 
 # %%
@@ -123,9 +124,9 @@ everywhere = {"x": jb.Reals("n"), "a": jb.Box(-1, 1)}
 print(jb.find_violation(steepness, 10.0, over=everywhere, sizes={"n": 3}, budget=SMALL))
 
 # %% [markdown]
-# It is not, as Kim et al. proved: dot-product attention has no Lipschitz constant on all of space.
-# On a box it has one. Does it grow with the number of tokens? "2" is a guess, and what breaks it
-# can be read.
+# The head is not Lipschitz, as Kim et al. proved: dot-product attention has no Lipschitz constant
+# on all of space. On a box it has one. Does this constant grow with the number of tokens? "2" is a
+# guess, and the instance that violates it is small enough to read.
 
 # %%
 box = {"x": jb.Box(-1, 1, "n"), "a": jb.Box(-1, 1)}
@@ -136,13 +137,13 @@ print("largest at each size:", {size: round(ratio * 2, 3) for size, ratio in fou
 # %% [markdown]
 # ## The paper: formulas once, claims that call them
 #
-# * **softmax**: its Jacobian has norm at most 1/2;
-# * **head**: tokens in a ball of radius $R$, $|A| \\le 1$: Castin et al. bound the Jacobian by
-#   $\\sqrt{3 (R^4 (4 n + 1) + n)}$, which grows like $\\sqrt n$;
-# * **guess**: it does not depend on $n$: at most $1 + R^2$;
+# * **softmax**: the Jacobian of softmax has norm at most 1/2;
+# * **head**: for tokens in a ball of radius $R$ and $|A| \le 1$, Castin et al. bound the Jacobian
+#   by $\sqrt{3 (R^4 (4 n + 1) + n)}$, which grows like $\sqrt n$;
+# * **guess**: the bound $1 + R^2$ does not depend on $n$;
 # * **mask**: a causal mask never makes a head steeper;
 # * **distance**: with logits $-(x_i - x_j)^2$ Kim et al. bound the largest row sum of the Jacobian
-#   by $4 W((n - 1) / e) + 1$ on all of space, $W$ being Lambert's function;
+#   by $4 W((n - 1) / e) + 1$ on all of space, where $W$ is Lambert's function;
 # * **shift**: for each $X$ there is a direction in which the head moves as far as its input.
 
 # %%
@@ -269,8 +270,8 @@ print(verdicts)
 # %% [markdown]
 # ## What is not so, and the audit
 #
-# What fails is an erratum to be: `jaxbounds verify smooth.py --accept` writes it down, for review.
-# A counterexample speaks for itself: here by plain NumPy.
+# A claim that fails may become an erratum: `jaxbounds verify smooth.py --accept` writes it down,
+# for review. The next cell checks a counterexample by plain NumPy.
 
 # %%
 import numpy as np

@@ -13,8 +13,8 @@ CODES = {
     "S5": "The largest entry of the tokens takes the place of one factor B_x in Theorem 4.1.",
     "S6": "The least of three bounds takes the place of Dudley's integral: two-term chaining, one "
     "cover with Massart's lemma, and the integral.",
-    "S7": "Uniform attention is subtracted first, so the range in Dudley's integral is small where "
-    "the attention weights are.",
+    "S7": "Uniform attention is subtracted first, so the range in Dudley's integral is small if "
+    "the attention weights are small.",
     "S9": "The loss on two words is logistic in the difference of the outputs. Theorem 5.1 then "
     "needs no sqrt(K), no factor 2 and no logarithms.",
     "S10": "McDiarmid's inequality, used three times, gives a smaller tail than Section 2.3 "
