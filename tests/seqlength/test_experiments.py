@@ -1,7 +1,6 @@
 """The experiments: a tiny run, resuming it, the trends, the claims, and the comparison."""
 
 from dataclasses import asdict, replace
-from functools import partial
 
 import jax
 import numpy as np
@@ -97,27 +96,21 @@ def test_a_killed_run_resumes_to_the_same_bits(tiny, tmp_path, monkeypatch):
     assert resumed.identical(tiny)
 
 
-def test_fewer_validations_leave_the_numbers_of_the_epochs_that_stay():
-    """A validation after each epoch, and after each fifth: two programs, the same training."""
+@pytest.mark.parametrize("stop, epochs", [(False, 50), (False, 100), (True, 100)])
+def test_fewer_validations_leave_the_numbers_of_the_epochs_that_stay(stop, epochs):
+    """`every` is data of one program: each epoch that stays has the same bits."""
     found = {}
-    for every in (1, 5):
-        config = replace(TINY, every=every, epochs=20, stop=False)
-        lane = jax.tree.map(lambda leaf: leaf[0], training.lanes(config, jax.random.key(0), 5))
-        run = training.start(config, lane)
-        advance = jax.jit(partial(training.round_, config, lane))
-        for _ in range(20 // every):
-            run = advance(run)
-            numbers = (
-                run.validation_loss,
-                run.train_accuracy,
-                training.total_l1(run.training.params),
-            )
-            found[every, int(run.epoch)] = [float(number) for number in numbers]
-    stay = [epoch for every, epoch in found if every == 5]
-    assert stay == [5, 10, 15, 20]
-    for epoch in stay:
-        np.testing.assert_allclose(found[5, epoch], found[1, epoch], rtol=1e-5)
-    assert len({tuple(found[1, epoch]) for epoch in stay}) == 4
+    for every in (1, 50):
+        config = replace(TINY, every=every, epochs=epochs, stop=stop, chunk=1)
+        found[every] = training.train_length(config, jax.random.key(0), 5).runs
+    each, few = found[1], found[50]
+    jax.tree.map(np.testing.assert_array_equal, few._replace(best=()), each._replace(best=()))
+    assert (few.epoch < epochs).any() == stop and (few.validation_loss > 0).all()
+    assert ((few.best.epoch % 50 == 0) | (few.best.epoch == few.epoch)).all()
+    assert (each.best.validation_loss <= few.best.validation_loss).all()
+
+
+def test_the_published_preset_validates_every_fiftieth_epoch():
     # 93 to 95% of an epoch of the published sizes went into its validation.
     assert PUBLISHED.every == 50 and PUBLISHED.epochs % PUBLISHED.every == 0
     assert deviations(asdict(replace(PUBLISHED, every=1))) == ()

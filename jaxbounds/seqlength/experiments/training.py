@@ -178,15 +178,18 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
     return run._replace(validation_loss=held_out, best=best)
 
 
-def round_(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """Run `config.every` epochs, but none after the last one, and a validation."""
+def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
+    """Run `every` epochs, but none after the last one, and a validation.
 
-    def live(run: Run, _: None) -> tuple[Run, None]:
+    The number of epochs is data. One program therefore serves every number, and an epoch gives the
+    same bits at each.
+    """
+
+    def live(_: Array, run: Run) -> Run:
         after = epoch(config, lane, run)
-        return jax.tree.map(lambda a, b: jnp.where(run.done, a, b), run, after), None
+        return jax.tree.map(lambda a, b: jnp.where(run.done, a, b), run, after)
 
-    run, _ = jax.lax.scan(live, run, length=config.every)
-    return validate(config, lane, run)
+    return validate(config, lane, jax.lax.fori_loop(0, every, live, run))
 
 
 def train_length(
@@ -216,14 +219,15 @@ def train_length(
     # Neither the other lengths nor the chunks change what is computed.
     mark = fingerprint(replace(config, lengths=(T,), chunk=1), key)
     swept = sweep(
-        lambda lane: start(config, lane),
-        lambda lane, run: round_(config, lane, run),
-        lambda lane, run: {shown: run.validation_loss},
+        lambda lane, every: start(config, lane),
+        lambda lane, run, every: round_(config, lane, run, every),
+        lambda lane, run, every: {shown: run.validation_loss},
         own,
         -(-config.epochs // config.every),
         chunk=config.chunk,
         group=config.group,
         finished=lambda run: run.done,
+        shared=jnp.int32(config.every),
         folder=folder,
         fingerprint=mark,
         resume=resume,
