@@ -157,6 +157,7 @@ def _verdict(
             found.searched,
             column,
             along=found.along[index],
+            sharp=found.sharp[index],
         ),
         starts=agreeing(found.searched, index),
         accepted=accepted,
@@ -262,7 +263,9 @@ def _with_worst(
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
     if np.any(column.measured.counted):
-        row = column.worst(np.arange(len(column.sizes)))
+        every = np.arange(len(column.sizes))
+        numbers = np.flatnonzero(column.measured.counted & ~np.isnan(column.measured.value))
+        row = column.worst(numbers if verdict.status == "fails" and len(numbers) else every)
         size = Size(statement.sizes[column.sizes[row]])
         instance, ratio = pool.instance(row), float(column.measured.value[row])
         looked = column.scale is not None and not np.isnan(column.scale[row])
