@@ -53,6 +53,7 @@ from jaxbounds.falsification.second_opinion import (
     remembering,
     stands,
 )
+from jaxbounds.falsification.small_sides import are_rounding
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
@@ -186,6 +187,7 @@ class Findings(NamedTuple):
         near: for each form whether its near-control was rejected.
         along: for each form the way along which its ratio comes to one, and reaches it nowhere.
         sharp: for each form whether it has an equality case, named or found.
+        steep: for each form whether its violations are rounding of small sides.
         late: whether the time was over before everything was tried.
     """
 
@@ -199,6 +201,7 @@ class Findings(NamedTuple):
     near: list[bool]
     along: tuple[str, ...] = ()
     sharp: tuple[bool, ...] = ()
+    steep: tuple[bool, ...] = ()
     late: bool = False
 
 
@@ -439,6 +442,7 @@ def _decided(
     near = [near_control(statement, column) for column in columns[:-1]]
     wrapped = as_coded(bench, pool, columns)
     along, sharp = [""] * len(statement.forms), [bool(f.equality) for f in statement.forms]
+    steep = [False] * len(statement.forms)
     decided: dict[int, tuple[Decision, float | None]] = {}
     refuted = False  # whether a false twin fails: then the same code rejects a false claim
     forms = statement.forms
@@ -468,6 +472,8 @@ def _decided(
         if decision.status == "fails" and statement.kind not in ON_AVERAGE:
             decision, column = _looked_again(bench, pool, column, form, decision, referee)
             columns[index] = column
+            if decision.status == "inconclusive":
+                steep[index] = are_rounding(bench, pool, column, form, referee)
         decision = _beside_zero(bench, pool, column, form, decision, referee)
         unnamed = decision.reason == UNNAMED
         if unnamed or (form.equality and decision.status == "holds"):
@@ -500,4 +506,4 @@ def _decided(
         decided[index] = decision, stored_ratio
     decisions = [decided[index] for index in range(len(decided))]
     return Findings(bench, pool, columns, decisions, controls, left_out, searched, near,
-                    tuple(along), tuple(sharp), late)  # fmt: skip
+                    tuple(along), tuple(sharp), tuple(steep), late)  # fmt: skip
