@@ -4,6 +4,7 @@ Each truth is a line of school mathematics; nothing of the engine says what it s
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -553,6 +554,28 @@ def test_attained_is_said_where_it_is_shown_only():
     assert "over" in closeness(missed) and "x1.00 " not in closeness(missed)
     there = judged(DOT, NORMS, sample=VECTORS, control=lambda i: 0.5 * NORMS(i))
     assert (closeness(there), there.evidence) == ("attained", "attained")
+
+
+@pytest.mark.parametrize("status, ratio, words", [
+    ("holds", 1.0, "equal at worst"), ("holds", 1 + 4e-16, "equal to 4e-16"),
+    ("inconclusive", 1.0, "equal at worst"), ("inconclusive", 1 - 1e-12, "equal to 1e-12"),
+    ("inconclusive", 2.0, "x2 undecided"), ("inconclusive", 2090.0, "x2e+03 undecided"),
+    ("inconclusive", 1.0003, "3e-04 undecided"), ("fails", 1.0003, "over by 3e-04"),
+    ("fails", 2.0, "x2 over"), ("holds", 0.9997, "loose by 3e-04"), ("holds", 0.25, "x4 loose"),
+])  # fmt: skip
+def test_how_close_is_said_in_words(status, ratio, words):
+    found = judged(DOT, NORMS, sample=VECTORS, control=lambda i: 0.5 * NORMS(i))
+    made = replace(found, status=status, worst_ratio=ratio, evidence="searched", near=True)
+    assert closeness(made) == words and len(words) <= 16
+
+
+def test_a_form_that_fails_beside_instances_without_numbers_stores_one_that_fails(tmp_path):
+    statement = claim(
+        lambda i: jnp.where(X(i) > 0.9, jnp.nan, X(i)), lambda i: X(i) / 2,
+        sample=lambda key, size: {"x": jax.random.uniform(key)},
+    )  # fmt: skip
+    (found,) = falsify(statement, store=tmp_path)  # the worst number, no NaN
+    assert found.status == "fails" and found.worst_ratio == pytest.approx(2)
 
 
 def test_a_stored_counterexample_has_the_types_that_are_drawn():

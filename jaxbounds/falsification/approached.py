@@ -155,8 +155,8 @@ def _is_plain(instance: Instance) -> bool:
     return bool(np.all((sizes >= 1 / PLAIN) & (sizes <= PLAIN)))
 
 
-def _plain_equalities(
-    bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray
+def plain_equalities(
+    bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray, /
 ) -> Iterator[tuple[Instance, Size]]:
     """Yield a few plain instances at which floats give equal sides: they may be equality cases.
 
@@ -205,7 +205,7 @@ def approached(
     near = np.flatnonzero((value >= 1 - CLOSE) & ((m.lhs != 0) | (m.rhs != 0)))
     if not len(near):
         return ""
-    for instance, size in _plain_equalities(bench, pool, column, index, value):
+    for instance, size in plain_equalities(bench, pool, column, index, value):
         found = referee(statement, form, instance, size)
         if found.equal or not (found.strict or found.meeting):
             return ""

@@ -36,6 +36,7 @@ from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.shrink import shrink
+from jaxbounds.falsification.small_sides import LEAST, without_small_sides
 from jaxbounds.falsification.storage import StoredInstance, save_instance
 from jaxbounds.falsification.verdict import Verdict
 from jaxbounds.ground.exceptions import Refused
@@ -109,6 +110,10 @@ def verdicts_on(
             statement, budget=budget, seed=seed, programs=programs, examples=examples,
             referee=referee, timeout=timeout,
         )  # fmt: skip
+        if any(found.steep) and not found.late:
+            left = timeout and timeout - (time.perf_counter() - started)
+            found = _without_small_sides(found, budget=budget, seed=seed, referee=referee,
+                                         timeout=left)  # fmt: skip
     except OutOfTime:
         seconds = time.perf_counter() - started
         words = f"{OUT_OF_TIME} before anything could be decided"
@@ -122,6 +127,27 @@ def verdicts_on(
         ]
     seconds = time.perf_counter() - started
     return tuple(replace(verdict, seconds=seconds) for verdict in verdicts)
+
+
+def _without_small_sides(
+    found: Findings, *, budget: Budget, seed: int, referee: Asked, timeout: float | None
+) -> Findings:
+    """Judge a statement once more where small sides are rounding; keep what that decides."""
+    statement = without_small_sides(found.bench.statement)
+    try:
+        again = judge(statement, budget=budget, seed=seed, programs=UNKEPT, referee=referee,
+                      timeout=timeout)  # fmt: skip
+    except OutOfTime:
+        return found
+    pairs = zip(found.decisions, again.decisions, strict=True)
+    decided = all(new.status == old.status or old.status == "inconclusive"
+                  for (old, _), (new, _) in pairs)  # fmt: skip
+    words = f"; floats violate it where both sides are below {LEAST:g}, which is rounding"
+    decisions = [
+        (one._replace(reason=f"{one.reason}{words if steep else ''}"), ratio)
+        for (one, ratio), steep in zip(again.decisions, found.steep, strict=True)
+    ]
+    return again._replace(decisions=decisions) if decided else found
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
@@ -157,6 +183,7 @@ def _verdict(
             found.searched,
             column,
             along=found.along[index],
+            sharp=found.sharp[index],
         ),
         starts=agreeing(found.searched, index),
         accepted=accepted,
@@ -262,7 +289,9 @@ def _with_worst(
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
     if np.any(column.measured.counted):
-        row = column.worst(np.arange(len(column.sizes)))
+        every = np.arange(len(column.sizes))
+        numbers = np.flatnonzero(column.measured.counted & ~np.isnan(column.measured.value))
+        row = column.worst(numbers if verdict.status == "fails" and len(numbers) else every)
         size = Size(statement.sizes[column.sizes[row]])
         instance, ratio = pool.instance(row), float(column.measured.value[row])
         looked = column.scale is not None and not np.isnan(column.scale[row])

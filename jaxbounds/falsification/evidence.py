@@ -78,10 +78,12 @@ def evidence(
     /,
     *,
     along: str = "",
+    sharp: bool = False,
 ) -> Evidence:
     """Return the strongest kind of evidence for the verdict on a form.
 
-    A form whose ratio only comes to one `along` a scale has no equality case. A search's end counts
+    A form whose ratio only comes to one `along` a scale has no equality case. A form is `sharp` if
+    ball arithmetic found an equality case that the form does not name. A search's end counts
     as attained only if starts of `KINDS` kinds ended there, because starts of one kind show one
     basin. A case, or a draw, that is an equality counts by itself.
     """
@@ -94,7 +96,8 @@ def evidence(
     if along and decision.status == "holds":
         return "approached"
     reached = near and statement.is_bound and decision.ratio >= 1 - CLOSE
-    if statement.forms[index].equality and reached and _by_many(searched, index, column):
+    known = sharp or bool(statement.forms[index].equality)
+    if known and reached and _by_many(searched, index, column):
         return "attained"
     if statement.enumerates:
         return "enumerated"

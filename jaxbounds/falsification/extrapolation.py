@@ -17,7 +17,7 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.second_opinion import Asked
+from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
@@ -148,7 +148,8 @@ def without_rounding(
         if certain and (gap > NOISE or (scale is not None and gap > CLEAR * scale[row])):
             continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
-        if not said.is_true:
+        asked = form, pool.instance(row), size
+        if not said.clears and not clears_at_the_set(statement, *asked, referee):
             # A certain violation of these floats does not suffice: they may meet the hypotheses
             # only up to rounding.
             words = "is certain of these floats only" if certain else (

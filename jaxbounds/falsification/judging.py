@@ -37,6 +37,7 @@ from jaxbounds.falsification.extrapolation import (
     extrapolate,
     without_rounding,
 )
+from jaxbounds.falsification.found_equality import cleared
 from jaxbounds.falsification.measure import Measured, float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -52,6 +53,7 @@ from jaxbounds.falsification.second_opinion import (
     remembering,
     stands,
 )
+from jaxbounds.falsification.small_sides import are_rounding
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
@@ -75,6 +77,8 @@ SLOW = 1.0
 notices more functions that change at every other call, and takes longer.
 """
 ASKED = 2
+"""Instances about which the engine asks the referee once more; more take seconds each."""
+FAR = 8
 """Instances with overflowing sides about which the engine asks the referee; more take seconds each.
 """
 
@@ -109,20 +113,33 @@ def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
 
 
 def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
-    """Count a violation where both sides overflow, if ball arithmetic confirms it."""
+    """Decide by ball arithmetic where a side overflows, and floats give NaN or a violation.
+
+    A violation with two infinite sides counts if the referee confirms it. Instances do not count if
+    the referee finds the claim true at each one that it is asked about.
+    """
     m, statement = column.measured, bench.statement
+    far = np.isinf(m.lhs) | np.isinf(m.rhs)
     with np.errstate(all="ignore"):
         lost = m.counted & np.isnan(m.value) & np.isinf(m.lhs) & np.isinf(m.rhs)
-    if np.any(violation(statement, m) > 0) or not np.any(lost):
+        above = violation(statement, m) > 0
+    if not np.any(lost) and not np.any(above & far):
         return column
-    for row in np.flatnonzero(lost)[:ASKED]:
+    rows = np.flatnonzero(lost | (above & far))
+    clear = True
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, FAR).astype(int))]:
         instance, size, _ = _at_row(bench, pool, column, int(row))
-        if referee(statement, form, instance, size).word.startswith("disproved"):
+        said = referee(statement, form, instance, size)
+        clear = clear and said.is_true
+        if said.word.startswith("disproved") and not np.any(above):
             fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high")}
             for field in fields.values():
                 field[row] = np.inf
             return column._replace(measured=m._replace(**fields))
-    return column
+        if not clear and (said.word == "absent" or np.any(above)):
+            return column
+    left = m.counted & ~lost & ~(above & far)
+    return column._replace(measured=m._replace(counted=left)) if clear and left.any() else column
 
 
 def _with_stored(
@@ -169,6 +186,8 @@ class Findings(NamedTuple):
         searched: the result of the searches.
         near: for each form whether its near-control was rejected.
         along: for each form the way along which its ratio comes to one, and reaches it nowhere.
+        sharp: for each form whether it has an equality case, named or found.
+        steep: for each form whether its violations are rounding of small sides.
         late: whether the time was over before everything was tried.
     """
 
@@ -181,6 +200,8 @@ class Findings(NamedTuple):
     searched: Searched
     near: list[bool]
     along: tuple[str, ...] = ()
+    sharp: tuple[bool, ...] = ()
+    steep: tuple[bool, ...] = ()
     late: bool = False
 
 
@@ -420,7 +441,8 @@ def _decided(
     ill = "; ".join([*ailments(statement, pool, columns, searched), *unfit(bench.watch)])
     near = [near_control(statement, column) for column in columns[:-1]]
     wrapped = as_coded(bench, pool, columns)
-    along = [""] * len(statement.forms)
+    along, sharp = [""] * len(statement.forms), [bool(f.equality) for f in statement.forms]
+    steep = [False] * len(statement.forms)
     decided: dict[int, tuple[Decision, float | None]] = {}
     refuted = False  # whether a false twin fails: then the same code rejects a false claim
     forms = statement.forms
@@ -450,6 +472,8 @@ def _decided(
         if decision.status == "fails" and statement.kind not in ON_AVERAGE:
             decision, column = _looked_again(bench, pool, column, form, decision, referee)
             columns[index] = column
+            if decision.status == "inconclusive":
+                steep[index] = are_rounding(bench, pool, column, form, referee)
         decision = _beside_zero(bench, pool, column, form, decision, referee)
         unnamed = decision.reason == UNNAMED
         if unnamed or (form.equality and decision.status == "holds"):
@@ -460,14 +484,19 @@ def _decided(
         elif along[index]:
             words = f"the ratio comes to one ({form.equality}), and no instance reaches it"
             decision = decision._replace(reason=words)
+        elif unnamed:
+            said = cleared(bench, pool, column, index, form, referee)
+            sharp[index] = said.attained
+            if said.reason:
+                decision = Decision("holds", decision.ratio, said.reason)
         rejected = control.status in REJECTED or refuted
         if decision.status in ("holds", "consistent") and not rejected:
             reason = f"the control was not rejected ({control.status}: {control.reason})"
             decision = Decision("inconclusive", decision.ratio, reason)
         if decision.status in ("holds", "consistent"):
-            sharp = form.equality and statement.kind not in ON_AVERAGE
+            named = form.equality and statement.kind not in ON_AVERAGE
             missed = f"the equality case was not found: {form.equality}"
-            missed = missed if sharp and not near[index] else ""
+            missed = missed if named and not near[index] else ""
             if reason := ill or doubts.get(form.name, "") or missed:
                 decision = Decision("inconclusive", decision.ratio, reason)
         if late and decision.status not in REJECTED:
@@ -477,4 +506,4 @@ def _decided(
         decided[index] = decision, stored_ratio
     decisions = [decided[index] for index in range(len(decided))]
     return Findings(bench, pool, columns, decisions, controls, left_out, searched, near,
-                    tuple(along), late)  # fmt: skip
+                    tuple(along), tuple(sharp), tuple(steep), late)  # fmt: skip

@@ -79,13 +79,16 @@ def float64_on_cpu() -> Iterator[None]:
 def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     """Return a number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
 
-    For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero.
+    For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero. An infinite side
+    beside another side is larger or smaller than it; two equal infinities give NaN.
     """
     positive = rhs > 0
     spread = xp.abs(lhs) + xp.abs(rhs)
     quotient = lhs / xp.where(positive, rhs, 1.0)
     shifted = 1.0 + (lhs - rhs) / xp.where(spread > 0, spread, 1.0)
-    return xp.where(positive, quotient, xp.where(spread > 0, shifted, 0.0 * spread))
+    found = xp.where(positive, quotient, xp.where(spread > 0, shifted, 0.0 * spread))
+    ordered = xp.isnan(found) & xp.isinf(spread) & (lhs != rhs)
+    return xp.where(ordered, 1.0 + xp.sign(lhs - rhs), found)
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]

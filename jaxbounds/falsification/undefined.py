@@ -1,6 +1,6 @@
 """A zero, or an edge of a set, at which the sides of a claim are no numbers; in words."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -39,15 +39,30 @@ def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
         yield f"an entry of {name} is 0{edge}"
 
 
-def left_out(name: str, sign: str, /) -> str:
-    """Return the argument `hypotheses`, as one pastes it, that leaves out zeros of an array.
+def left_out(signs: Mapping[str, str], /) -> str:
+    """Return the argument `hypotheses`, as one pastes it, that leaves out zeros of arrays.
 
     Args:
-        name: the array; a dot leads into a nested dict.
-        sign: "> 0" or "!= 0".
+        signs: "> 0" or "!= 0" by the array; a dot leads into a nested dict.
     """
-    entry = "i" + "".join(f'["{part}"]' for part in name.split("."))
-    return f'hypotheses=lambda i, size: {{"{name} {sign}": jnp.all({entry} {sign})}}'
+
+    def condition(name: str, sign: str) -> str:
+        entry = "i" + "".join(f'["{part}"]' for part in name.split("."))
+        return f'"{name} {sign}": jnp.all({entry} {sign})'
+
+    return f"hypotheses=lambda i, size: {{{', '.join(map(condition, signs, signs.values()))}}}"
+
+
+def _covering(zeros: Mapping[str, np.ndarray], lost: np.ndarray) -> list[str]:
+    """Return few arrays of which one has a zero at each lost instance; an empty list without."""
+    chosen, left = list[str](), lost
+    while np.any(left):
+        name = max(zeros, key=lambda name: int(np.sum(zeros[name] & left)), default="")
+        if not name or not np.any(zeros[name] & left):
+            return []
+        chosen.append(name)
+        left = left & ~zeros[name]
+    return chosen
 
 
 def _ends_at_zero(one: Any) -> bool:
@@ -73,16 +88,16 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         return ""
     some = f"{int(np.sum(lost))} of {int(np.sum(m.counted))} instances that count"
     floats = _at_zero(pool)
-    zeros = [name for name, zero in floats.items() if np.all(zero[lost])]
-    if zeros:
-        one: Any = (statement.over or {}).get(zeros[0])
-        shown = left_out(zeros[0], "> 0" if _ends_at_zero(one) else "!= 0")
-        there = " and ".join(_places(statement, zeros))
+    if zeros := _covering(floats, lost):
+        sets: Any = statement.over or {}
+        signs = {name: "> 0" if _ends_at_zero(sets.get(name)) else "!= 0" for name in zeros}
+        shown = left_out(signs)
+        there = " or ".join(_places(statement, zeros))
         cure = f"{AT_ZERO} these points out by {shown}"
         return f"evaluate is not finite at {some}: there {there}. {cure}"
     if statement.host or not floats:
         return ""
     return (
         f"{some} gave NaN: floats give NaN there. Try to leave them out by a condition of your "
-        f"own, such as {left_out(next(iter(floats)), '> 0')}"
+        f"own, such as {left_out({next(iter(floats)): '> 0'})}"
     )

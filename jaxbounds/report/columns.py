@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.evidence import CLOSE
 
+ROUNDED = 1e-9
+"""Difference of a ratio to one that rounding explains; a larger value calls more sides equal."""
+
 
 def number(value: float, /) -> str:
     """Return a ratio in at most eight characters; only the ratio 1 is written as 1."""
@@ -40,13 +43,27 @@ def closeness(verdict: Verdict, /) -> str:
         smaller = "right" if verdict.relation == ">=" else "left"
         return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
-        return "approached" if verdict.evidence == "approached" else "attained"
+        if verdict.evidence in ("approached", "attained"):
+            return verdict.evidence
+        return _equal(ratio)
+    return _equal(ratio) if abs(ratio - 1) <= ROUNDED else _apart(verdict, ratio)
+
+
+def _equal(ratio: float) -> str:
+    """Return the words of a worst ratio that is one, or one up to its last digits."""
+    return "equal at worst" if ratio == 1 else f"equal to {abs(ratio - 1):.0e}"
+
+
+def _apart(verdict: Verdict, ratio: float) -> str:
+    """Return the factor between the sides; only a form that fails is over, or short."""
     factor = ratio if ratio > 1 else 1 / ratio
-    words = f"{factor:.3g}" if factor < 1e4 else f"1e{math.log10(factor):.0f}"
-    if factor < 1.005:
-        words = f"(1{factor - 1:+.0e})"
+    words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"
+    if ratio > 1 and verdict.status != "fails":
+        few = f"x{factor:.2g}" if factor < 1e3 else f"x{factor:.0e}"
+        return f"{few if factor >= 1.005 else f'{ratio - 1:.0e}'} undecided"
     beyond = "short" if verdict.relation == ">=" else "over"
-    return f"x{words} {beyond if ratio > 1 else 'loose'}"
+    beyond = beyond if ratio > 1 else "loose"
+    return f"{words} {beyond}" if factor >= 1.005 else f"{beyond} by {factor - 1:.0e}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,76 @@
+"""Roots of differences that cancel: small sides are rounding, and the claim is judged without them.
+
+A root turns a rounding of 1e-16 into 1e-8. Floats then violate a true bound where both sides are
+small, and a search follows that noise. Ball arithmetic tells whether such violations are rounding.
+If they are, the engine draws and searches once more among instances with a larger side.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.claims.statements.instance import Hypotheses
+from jaxbounds.falsification.bench import Bench, Column, Pool
+from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
+
+LEAST = 1e-3
+"""The larger side from which on an instance counts in the second run. The root of a rounding has an
+error of 1e-13 relative to it. A larger value leaves out more instances.
+"""
+ASKED = 12
+"""Violating instances about which the engine asks the referee; more take tenths of seconds each."""
+NAME = f"a side is at least {LEAST:g}"
+"""The name of the hypothesis of the second run, which the verdict lists."""
+
+
+def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
+    """Tell whether all violations have small sides, and the referee clears those it is asked about.
+
+    Args:
+        bench: the bench that measures.
+        pool: the pool of instances.
+        column: the form's column.
+        form: a form that floats violate.
+        referee: the referee, asked about violations from the largest to the smallest.
+    """
+    statement, m = bench.statement, column.measured
+    if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:
+        return False
+    if statement.unrefutable or statement.there_is is not None:
+        return False
+    amount = violation(statement, m)
+    rows = np.argsort(-amount, kind="stable")[: int(np.sum(amount > 0))]
+    sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))
+    if not len(rows) or not np.all(sides[rows] < LEAST):
+        return False
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, ASKED).astype(int))]:
+        asked = form, pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
+        if not referee(statement, *asked).clears and not clears_at_the_set(
+            statement, *asked, referee
+        ):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class _LargeSides:
+    """The hypotheses of a statement, and that a side of its first form is not small."""
+
+    statement: Statement
+    own: Hypotheses | None
+
+    def __call__(self, instance: Instance, size: Size) -> Mapping[str, Any]:
+        sides, name = self.statement.evaluate(instance, size), self.statement.forms[0].name
+        left = sides.lhs[name] if isinstance(sides.lhs, Mapping) else sides.lhs
+        larger = jnp.maximum(jnp.abs(jnp.asarray(left)), jnp.abs(jnp.asarray(sides.rhs[name])))
+        return {**(self.own(instance, size) if self.own else {}), NAME: larger >= LEAST}
+
+
+def without_small_sides(statement: Statement, /) -> Statement:
+    """Return the statement about instances of which a side is at least `LEAST`."""
+    return replace(statement, hypotheses=_LargeSides(statement, statement.hypotheses))

@@ -1,0 +1,71 @@
+"""Bounds that reach one without a named equality case: ball arithmetic decides at the worst."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbounds as jb
+from jaxbounds.falsification.found_equality import in_words
+
+pytest.importorskip("flint")
+FEW = jb.Budget(samples=64, restarts=2, steps=20)
+POSITIVE = {"x": jb.Box(0.1, 9, "d")}
+
+
+@pytest.fixture(autouse=True)
+def as_a_user():
+    """Types and ranks are promoted as in a session of a user."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def _judged(lhs, relation, rhs, over, **given):
+    claim = jb.claim("mine.one", lhs, relation, rhs, over=over, budget=FEW, **given)
+    return jb.falsify(claim)[0]
+
+
+def _geometric(x):
+    return jnp.exp(jnp.mean(jnp.log(x)))
+
+
+@pytest.mark.parametrize("lhs, relation, rhs, over", [
+    (_geometric, "<=", jnp.mean, POSITIVE),
+    (lambda x: jnp.abs(jnp.sum(x)), "<=", lambda x: jnp.sum(jnp.abs(x)), {"x": jb.Reals("d")}),
+    (lambda x: jnp.cosh(x[0]), "<=", lambda x: jnp.exp(x[0] ** 2 / 2), {"x": jb.Reals("d")}),
+], ids=["means", "triangle", "overflow"])  # fmt: skip
+def test_an_equality_case_that_ball_arithmetic_finds_needs_no_name(lhs, relation, rhs, over):
+    named = lambda x: lhs(x)
+    found = _judged(named, relation, lambda x: rhs(x), over, sizes={"d": 2})
+    assert (found.status, found.evidence) == ("holds", "attained"), found.reason
+    assert "both sides equal at x = " in found.reason
+
+
+def test_sides_that_come_ever_closer_hold_and_are_not_said_to_be_equal():
+    log_sum_exp = lambda x: jnp.log(jnp.sum(jnp.exp(x)))
+    found = _judged(log_sum_exp, ">=", lambda x: jnp.max(x), {"x": jb.Reals("d")}, sizes={"d": 2})
+    assert found.status == "holds" and found.evidence != "attained", found.reason
+    assert "equal at" not in found.reason
+
+
+@pytest.mark.parametrize("excess", [1e-10, 1e-13])
+def test_a_violation_below_the_tolerance_never_holds(excess):
+    larger = lambda x: (1 + excess) * jnp.mean(x)
+    found = _judged(larger, "<=", lambda x: jnp.mean(x), POSITIVE, sizes={"d": 2})
+    assert found.status in ("inconclusive", "fails"), found.reason
+
+
+def test_a_false_twin_that_is_true_is_not_refuted():
+    twin = {"the bound itself": lambda x: jnp.mean(x)}
+    claim = jb.claim(
+        "mine.means", _geometric, "<=", lambda x: 2 * jnp.mean(x), over=POSITIVE, sizes={"d": 2},
+        false=twin, budget=FEW,
+    )  # fmt: skip
+    assert [row.status for row in jb.falsify(claim)] == ["holds", "holds"]
+
+
+def test_an_instance_is_named_in_few_words():
+    one = {"p": np.array([0.5, 0.5]), "q": np.array([0.5, 0.5]), "x": np.arange(3.0)}
+    assert in_words(one) == "p = 0.5, q = p, x = (0, 1, 2)"
+    assert in_words({"x": np.arange(6.0)}) == "x = an array of shape (6,)"
+    assert in_words({"n": np.int64(3)}) == "n = 3"
