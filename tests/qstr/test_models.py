@@ -129,7 +129,7 @@ class _Odd(nn.Module):
 @pytest.mark.parametrize(
     "factory, words",
     [
-        (lambda N, d: _Odd("shape"), r"output=\(2, 4, 1\)"),
+        (lambda N, d: _Odd("shape"), r"shape=\(2, 4, 1\)"),
         (lambda N, d: _Odd("dropout"), "Rng"),
         (lambda N, d: _Odd("statistics"), "variables=batch_stats"),
         (lambda N: _Odd(""), "factory of architecture='odd' fails"),
