@@ -240,12 +240,33 @@ def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:
     )
 
 
-def decide(compiled: Compiled, words: Sequence[Sequence[str]], /, **options: Any) -> list[str]:
+def decide(
+    compiled: Compiled,
+    words: Sequence[Sequence[str]],
+    /,
+    *,
+    precision: str = "float32",
+    attention: Attention = HARD,
+    inverse_temperature: float = 1.0,
+    params: Any = None,
+    length: int | None = None,
+    memory_limit: float = LIMIT,
+) -> list[str]:
     """Decide each word by the network: "accept", "reject" or "undecided".
 
-    An undecided word did not halt within T steps; a warning names such words.
+    An undecided word did not halt within T steps; a warning names these words. `execute` explains
+    the arguments and raises the errors.
     """
-    outputs = execute(compiled, words, **options).output
+    outputs = execute(
+        compiled,
+        words,
+        precision=precision,
+        attention=attention,
+        inverse_temperature=inverse_temperature,
+        params=params,
+        length=length,
+        memory_limit=memory_limit,
+    ).output
     verdicts = ["undecided" if abs(F) < 0.5 else "accept" if F > 0 else "reject" for F in outputs]
     late = ["".join(word) for word, verdict in zip(words, verdicts) if verdict == "undecided"]
     if late:

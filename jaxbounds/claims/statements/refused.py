@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,6 +32,13 @@ class Careful(type):
     Each class defines `refused_as(problem, given)`, which makes the placeholder. Outside of
     `collecting`, the constructor raises.
     """
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The arguments of the class, which `__call__` would hide from `help` and editors."""
+        init = cls.__init__  # type: ignore[misc]
+        _, *arguments = inspect.signature(init).parameters.values()
+        return inspect.Signature(arguments)
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
         """Construct the object, or its placeholder while a file is loaded."""

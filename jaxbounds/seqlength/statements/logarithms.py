@@ -237,10 +237,7 @@ def _orders(instance: Instance, size: Size) -> Sides:
     )
 
 
-def _rate(name: str, low: float, high: float, **options: Any) -> Form:
-    return Form(name=name, sense="at most", exponent=(low, high), **options)
-
-
+_rate = functools.partial(Form, sense="at most")
 SHOWN = "Section 4.3, 'ignoring polylog terms and constants'"
 
 ORDERS = Statement(
@@ -258,12 +255,22 @@ ORDERS = Statement(
     assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm is"
     " the first power of ln(2dk + 1); orders of the two formulas, no network",
     forms=(
-        _rate("printed, B", 0.99, 1.001, cites=SHOWN),
-        _rate("printed, B_x", 0.95, 1.001, cites=SHOWN, note="of the printed Theorem 4.2"),
-        _rate("printed, B_w", 0.95, 1.001, cites=SHOWN),
-        _rate("printed, B_c2", 0.95, 1.001, cites=SHOWN, note="O(L) = 2L; so for L_sigma, B_v2"),
-        _rate("printed, B_QK2", 0.95, 1.001, cites=SHOWN, note="O(L) = 2L - 2"),
-        _rate("printed, d k", 0.9, 1.001, cites=SHOWN, note="ln(dk)"),
+        _rate(name="printed, B", exponent=(0.99, 1.001), cites=SHOWN),
+        _rate(
+            name="printed, B_x",
+            exponent=(0.95, 1.001),
+            cites=SHOWN,
+            note="of the printed Theorem 4.2",
+        ),
+        _rate(name="printed, B_w", exponent=(0.95, 1.001), cites=SHOWN),
+        _rate(
+            name="printed, B_c2",
+            exponent=(0.95, 1.001),
+            cites=SHOWN,
+            note="O(L) = 2L; so for L_sigma, B_v2",
+        ),
+        _rate(name="printed, B_QK2", exponent=(0.95, 1.001), cites=SHOWN, note="O(L) = 2L - 2"),
+        _rate(name="printed, d k", exponent=(0.9, 1.001), cites=SHOWN, note="ln(dk)"),
         Form(
             name="printed, B_c2 below one",
             sense="at least",
@@ -275,15 +282,14 @@ ORDERS = Statement(
             note="the cover of w does not shrink with B_c2: its term stays, the display tends to 0",
         ),
         _rate(
-            "derived, B_x",
-            2.8,
-            3.001,
+            name="derived, B_x",
+            exponent=(2.8, 3.001),
             expected="inconsistent",
             erratum="E9",
             note="of what is proved: B_x^6",
         ),
-        _rate("corrected, B_x", 0.95, 1.001, note="B_x^6"),
-        _rate("corrected, d k", 0.9, 1.001, note="ln(dk)"),
+        _rate(name="corrected, B_x", exponent=(0.95, 1.001), note="B_x^6"),
+        _rate(name="corrected, d k", exponent=(0.9, 1.001), note="ln(dk)"),
     ),
     control="of order B",
     source="Section 4.3, the last display",
