@@ -336,7 +336,9 @@ def test_a_module_that_is_not_there_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pytest.ini").write_text("[pytest]\njaxbounds_statements = nothing.here\n")
     status, printed = _pytest()
-    assert status == 4 and "names 'nothing.here': no file, folder or module" in printed
+    assert (
+        status == 4 and "names where='nothing.here', which is no file, folder or module" in printed
+    )
 
 
 @pytest.mark.slow
