@@ -5,8 +5,8 @@ a counterexample where a claim fails. Try it on a claim of yours:
 
     import jaxbounds as jb
 
-    ball = {"x": jb.Ball(1, "d")} print(jb.find_violation(lambda x: abs(x).sum(), 1.9, over=ball,
-    sizes={"d": (2, 4)}))
+    ball = {"x": jb.Ball(1, "d")}
+    print(jb.find_violation(lambda x: abs(x).sum(), 1.9, over=ball, sizes={"d": (2, 4)}))
 
 The code prints a violation: the ratio of the two sides, the instance, and its size. Next type
 `print(jb.verify("multihead.cor1.3"))` for a verdict on a claim of a paper, or `jaxbounds guide` in

@@ -1,6 +1,7 @@
 """Statements as tests: pytest judges the statements of the modules in `jaxbounds_statements`.
 
-    [tool.pytest.ini_options] jaxbounds_statements = ["mypaper", "claims.py", "mypackage.claims"]
+    [tool.pytest.ini_options]
+    jaxbounds_statements = ["mypaper", "claims.py", "mypackage.claims"]
 
 Each entry is an argument of `--import` or the name of a shipped paper. Paths are relative to the
 folder of the settings file. A statement is a test with the id `claims.py::mine.cauchy-schwarz` and

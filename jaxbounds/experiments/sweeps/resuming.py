@@ -89,9 +89,9 @@ def opened(
         fresh: whether to rename the files of an earlier sweep and start again.
 
     Raises:
-        Refused: if another process works in the folder, or files are damaged; if the folder holds
-            another sweep, an unfinished sweep while `resume` is False, more steps than `steps`, or
-            files of the user with a sweep's names.
+        Refused: if another process works in the folder, or files are damaged. Also if the folder
+            holds another sweep, an unfinished sweep while `resume` is False, more steps than
+            `steps`, or files of the user with a sweep's names.
     """
     kept = Kept(Checkpoints(folder, digest_of(identity), part))
     checkpoints, place = kept.checkpoints, kept.checkpoints.folder

@@ -190,7 +190,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return each group's number of records, on its device; reuse the array of the last call."""
+        """Return each group's number of records, on its device; reuse the last array."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)
