@@ -30,7 +30,7 @@ class Stream:
         source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
             raise Refused(
-                f"the function of batches gives a {type(source).__name__}, expected an iterator. Try "
+                f"the function of batches gives a {type(source).__name__}, no iterator. Try "
                 "lambda: iter(batches)"
             )
         for batch in source:
