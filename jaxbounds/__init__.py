@@ -8,7 +8,7 @@ a counterexample where a claim fails. Try it on a claim of yours:
     ball = {"x": jb.Ball(1, "d")}
     print(jb.find_violation(lambda x: abs(x).sum(), 1.9, over=ball, sizes={"d": (2, 4)}))
 
-A violation comes out: the ratio of the two sides, the instance, and its size. Next type
+The code prints a violation: the ratio of the two sides, the instance, and its size. Next type
 `print(jb.verify("multihead.cor1.3"))` for a verdict on a claim of a paper, or `jaxbounds guide` in
 a shell for pages to read.
 
@@ -33,4 +33,4 @@ def __getattr__(name: str) -> Any:
         return _listed(name)
     from jaxbounds.experiments import experiment
 
-    return experiment.Claim  # which warns: the name goes with the next release
+    return experiment.Claim  # warns that the next release drops the name

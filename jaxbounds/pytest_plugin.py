@@ -3,10 +3,10 @@
     [tool.pytest.ini_options]
     jaxbounds_statements = ["mypaper", "claims.py", "mypackage.claims"]
 
-Each name is an argument of `--import`, also a shipped paper; paths start at that file. A
-statement is a test with the id `claims.py::mine.cauchy-schwarz` and the marker `jaxbounds`. It
-passes when every form is as recorded, errata included. If pytest gets files or ids, only the
-statements among them are judged.
+Each entry is an argument of `--import` or the name of a shipped paper. Paths are relative to the
+folder of the settings file. A statement is a test with the id `claims.py::mine.cauchy-schwarz` and
+the marker `jaxbounds`. It passes if every form is as recorded, errata included. If pytest gets
+files or ids, it judges only the statements among them.
 """
 
 import fnmatch
@@ -33,7 +33,7 @@ class NotAsRecorded(Exception):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the setting, and the seed of all draws."""
+    """Add the setting `jaxbounds_statements` and the option for the seed of all draws."""
     about = "modules, files or folders that hold a PAPER, whose statements are tests"
     parser.addini(OPTION, about, type="args", default=[])
     group = parser.getgroup("jaxbounds")
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find the files of the modules; collect them as well where pytest gets no files."""
+    """Find the files of the modules; pytest also collects them if it gets no files."""
     config.addinivalue_line("markers", "jaxbounds: a statement, judged by jaxbounds")
     root = config.inipath.parent if config.inipath else config.rootpath
     modules = dict(_found(where, root) for where in config.getini(OPTION))
@@ -52,9 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _found(where: str, root: Path) -> tuple[Path, str]:
-    """Return the file of a module's statements, and the argument of `--import`.
+    """Return the file of a module's statements, and the argument of `--import` for it.
 
-    Import no module.
+    The function imports no module.
     """
     paths = [root / where, root / where.replace(".", "/"), root / f"{where.replace('.', '/')}.py"]
     path = next((path.resolve() for path in paths if path.exists()), None)
@@ -62,7 +62,7 @@ def _found(where: str, root: Path) -> tuple[Path, str]:
         found = _spec(f"jaxbounds.{where}.statements") or _spec(where)
         if found is None or not found.origin:
             raise pytest.UsageError(
-                f"{OPTION} names {where!r}: no file, folder or module, got {where=}. Try its path"
+                f"{OPTION} names {where=}, which is no file, folder or module. Try its path"
             )
         path = Path(found.origin)
         path = path.parent if path.name == "__init__.py" else path
@@ -85,7 +85,7 @@ def _spec(name: str) -> ModuleSpec | None:
 def pytest_collect_file(
     file_path: Path, parent: pytest.Collector
 ) -> Generator[None, list[Any], list[Any]]:
-    """Collect the statements of a file; its tests only if its name is that of a test file."""
+    """Collect the statements of a file, and its tests if pytest would collect them itself."""
     found = yield
     where = parent.config.stash[_MODULES].get(file_path.resolve())
     if where is None:
@@ -106,7 +106,7 @@ class StatementFile(pytest.File):
         """Yield the rules of the paper, then one test for each statement.
 
         Raises:
-            CollectError: if the module cannot be loaded or defines no PAPER.
+            CollectError: if the module cannot be loaded, or defines no PAPER.
         """
         from jaxbounds.ground.exceptions import Refused
         from jaxbounds.papers import load_paper
@@ -131,10 +131,10 @@ class RulesItem(pytest.Item):
         self.add_marker("jaxbounds")
 
     def runtest(self) -> None:
-        """Look for faults in the paper's declarations.
+        """Check the paper's declarations for faults.
 
         Raises:
-            NotAsRecorded: if there are faults.
+            NotAsRecorded: if a declaration has a fault.
         """
         from jaxbounds.falsification import problems_of
 
@@ -142,7 +142,7 @@ class RulesItem(pytest.Item):
             raise NotAsRecorded("\n".join(problems))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
-        """Return the faults, a line each."""
+        """Return the faults, each on a line."""
         if isinstance(excinfo.value, NotAsRecorded):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *given)
@@ -158,7 +158,7 @@ class StatementItem(pytest.Item):
         self.extra_keyword_matches |= {statement.kind, statement.label, *statement.judged}
 
     def runtest(self) -> None:
-        """Judge the statement; violations of earlier runs are tried first.
+        """Judge the statement, after a try of the violations that earlier runs found.
 
         Raises:
             NotAsRecorded: if a form has another verdict than recorded.
@@ -182,7 +182,7 @@ class StatementItem(pytest.Item):
         raise NotAsRecorded("\n".join([f"{self.name}: {self.statement.formula}", *lines]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
-        """Return the verdicts that differ, with a counterexample and a command that repeats."""
+        """Return the differing verdicts, with a counterexample and a command that repeats them."""
         if not isinstance(excinfo.value, NotAsRecorded):
             return super().repr_failure(excinfo, *given)
         own = [] if self.path.is_relative_to(Path(__file__).parent) else ["--import", self.where]

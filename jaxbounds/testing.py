@@ -1,4 +1,4 @@
-"""A claim for a test: two sides, and a plain value for every other field of a `Statement`."""
+"""Make a claim for a test from two sides, with simple defaults for other fields of `Statement`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from jaxbounds.claims.statements import (
 from jaxbounds.claims.statements.sides import CONTROL
 
 Side = Callable[[Any], ArrayLike] | float
-"""A function of the instance, or of one of its entries; or a number."""
+"""A side of a claim: a number, or a function of the instance or of one of its entries."""
 
 
 def claim(
@@ -39,7 +39,7 @@ def claim(
     budget: Budget | None = None,
     id: str = "mine.claim",
 ) -> Statement:
-    """Return the statement lhs <= rhs, or another relation.
+    """Return the statement lhs <= rhs, or a statement with another relation.
 
     ```python
     from jaxbounds.testing import claim
@@ -51,22 +51,23 @@ def claim(
     Args:
         lhs: the left side.
         rhs: the right side of the form.
-        entry: the name of the entry that the sides take; they take the instance itself unless
-            given.
+        entry: the name of the entry that the sides take as their argument; unless given, the sides
+            take the whole instance.
         sample: `sample(key, size) -> instance`; the claim needs it or `over`.
-        over: sets by the name of an entry.
+        over: the set of each entry, by the entry's name.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`.
-        error: the bound on the rounding of both sides.
-        control: the right side of the control; a right side that no instance meets unless given.
+        error: a bound on the numerical error of both sides.
+        control: the right side of the control, a false variant of the claim; unless given, a right
+            side that no instance meets.
         kind: the kind of the statement.
         relation: "<=", ">=" or "="; the relation of the kind unless given.
         form: the form of the right side; `Form(name="printed")` unless given.
-        sizes: static parts to try.
-        budget: draws and searches; the budget of every statement unless given.
+        sizes: the sizes to try, each a mapping from names to numbers.
+        budget: the numbers of draws and searches; the default budget unless given.
         id: the id of the statement; the part before the first dot is its paper.
 
     Raises:
-        Refused: as `Statement`.
+        Refused: if `Statement` refuses a field.
     """
     chosen = Form(name="printed") if form is None else form
 

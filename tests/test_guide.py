@@ -51,9 +51,9 @@ def test_a_new_folder_passes_as_it_is(place, capsys):
         ("there", "exists already"),
         ("file", "exists already"),
         ("My-Paper", "lower-case letters"),
-        ("json", "already, got name="),
-        ("multihead", "already, got name="),
-        ("numpy", "already, got name="),
+        ("json", "another module or paper"),
+        ("multihead", "another module or paper"),
+        ("numpy", "another module or paper"),
     ],
 )
 def test_a_folder_that_cannot_be_started_is_one_sentence(name, message, place, capsys):

@@ -97,7 +97,7 @@ def test_last_failed_is_what_was_not_as_recorded_when_judged_last(claims, capsys
     assert ids() == ["mine.square"]
     assert _verify("mended.py", "--last-failed", "--json") == 0
     printed = capsys.readouterr()
-    assert "nothing failed" in printed.err and len(json.loads(printed.out)) == 2
+    assert "no statement failed" in printed.err and len(json.loads(printed.out)) == 2
 
 
 def test_some_kinds_and_what_took_long(claims, capsys):
@@ -336,7 +336,9 @@ def test_a_module_that_is_not_there_is_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("pytest.ini").write_text("[pytest]\njaxbounds_statements = nothing.here\n")
     status, printed = _pytest()
-    assert status == 4 and "names 'nothing.here': no file, folder or module" in printed
+    assert (
+        status == 4 and "names where='nothing.here', which is no file, folder or module" in printed
+    )
 
 
 @pytest.mark.slow

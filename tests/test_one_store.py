@@ -103,6 +103,6 @@ def test_a_constant_above_one_ends_as_verify_does(tmp_path, monkeypatch, capsys)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "claim.py").write_text(CLAIM)
     assert main(["constant", "claim.py", "--seconds", "2", "--out", "out"]) == 1
-    assert "fails, where it should hold" in capsys.readouterr().err
+    assert "fails, although it is declared to hold" in capsys.readouterr().err
     (kept,) = (tmp_path / "cache" / "jaxbounds-examples").glob("*/*.npz")
     assert np.isclose(float(load_instance(kept).meta["ratio"]), 2 / 1.9, rtol=1e-9)

@@ -92,7 +92,7 @@ def test_a_result_that_names_more_than_it_holds(tmp_path):
         file.create_dataset("x", (500_000_000,), dtype="f8", chunks=(100_000,))
     assert path.stat().st_size < 10_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(ValueError, match=r"result\.nc is no result or is damaged"):
+    with pytest.raises(ValueError, match=r"result\.nc' is no result or is damaged"):
         results.load(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**18  # KiB
 

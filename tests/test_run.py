@@ -135,7 +135,7 @@ def test_a_damaged_result_is_refused(done, capsys):
         (["smapprox.machine", "--preset", "huge"], "no preset='huge'. Try one of: default"),
         (["smapprox.machine", "--resume"], "cannot be resumed"),
         (["smapprox.machine", "--seed", "-1"], "whole number from 0"),
-        (["smapprox.machine", "--precision", "bfloat16"], "in bfloat16 a step below 1/256"),
+        (["smapprox.machine", "--precision", "bfloat16"], "In bfloat16 a step below 1/256"),
         (["smapprox.machine", "--deadline", "0"], "positive number of seconds"),
         (["smapprox.machine", "--machine", "FILE", "--input", "01"], "not total"),
         (["smapprox.machine", "--input", "abc"], "outside the input alphabet"),

@@ -187,7 +187,7 @@ def test_at_the_deadline_a_process_ends_even_inside_of_a_call():
     )
     assert ended.returncode == 130
     assert ended.stderr.splitlines()[-1] == (
-        "jaxbounds: no checkpoint within 1 s of SIGTERM; --resume goes on from what was kept before"
+        "jaxbounds: no checkpoint within 1 s of SIGTERM; --resume continues from the one before"
     )
 
 

@@ -101,7 +101,7 @@ def constant(
             best = one.largest
             say(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}")
             if one.fails and what in claimed:
-                say(f"{one.id} ({one.form}): fails, although it is recorded to hold")
+                say(f"{one.id} ({one.form}): fails, although it is declared to hold")
                 broken += 1
             if record:
                 put_on_record([one], papers[one.id])

@@ -1,1 +1,1 @@
-"""Experiments: their definition, sweeps, labelled results, provenance, and the style of figures."""
+"""Experiments: their definition, sweeps, labelled results, provenance, and figures' style."""

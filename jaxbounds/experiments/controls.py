@@ -19,7 +19,7 @@ class Controlled(NamedTuple):
     Attributes:
         finding: the claim on the data set.
         control: the name of its control; "" if the claim has no control.
-        after: the claim on the control's data set; None if the claims of that data set lack it.
+        after: the claim on the control's data set; None if that data set has no such claim.
     """
 
     finding: Finding
@@ -28,7 +28,7 @@ class Controlled(NamedTuple):
 
     @property
     def rejected(self) -> bool:
-        """Whether the claim says no to its control."""
+        """Return whether the claim says no to its control."""
         return self.after is not None and self.after.reproduced is False
 
 
@@ -48,7 +48,7 @@ def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Contro
             spoiled[name] = experiment.claims(experiment.controls[name](dataset))
         others = spoiled.get(name, ())
         after = next((one for one in others if one.text == finding.text), None)
-        if after is None and index < len(others):  # a text may hold a number of the data
+        if after is None and index < len(others):  # a claim's text may hold a number of the data
             after = others[index]
         found.append(Controlled(finding, name, after))
     return tuple(found)
@@ -70,7 +70,7 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
 
 
 def shifted(change: float, /, *names: str, **where: Any) -> Control:
-    """Return a control that adds a number to variables; `scaled` explains the arguments."""
+    """Return a control that adds a number to variables; the arguments are as for `scaled`."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values + change)
@@ -79,7 +79,7 @@ def shifted(change: float, /, *names: str, **where: Any) -> Control:
 
 
 def valued(value: Any, /, *names: str, **where: Any) -> Control:
-    """Return a control that gives variables one value; `scaled` explains the arguments."""
+    """Return a control that sets variables to one value; the arguments are as for `scaled`."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values * 0 + value)

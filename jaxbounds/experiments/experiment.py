@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jaxbounds.ground.exceptions import Refused
 
-if TYPE_CHECKING:  # slow to import, and no command that lists things needs it
+if TYPE_CHECKING:  # slow to import, and commands that list experiments do not need it
     import xarray as xr
 
 
@@ -36,8 +36,8 @@ def __getattr__(name: str) -> Any:
     if name != "Claim":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(
-        "Claim of a figure is called Finding. Try jb.Finding: the old name goes with the next "
-        "release, and jb.claim declares a claim of a paper",
+        "jb.Claim, a figure's claim, is now called jb.Finding. Try jb.Finding, since the next "
+        "release drops the old name. jb.claim declares a claim of a paper",
         DeprecationWarning,
         stacklevel=3,
     )
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 Control = Callable[["xr.Dataset"], "xr.Dataset"]
-"""A map from a data set to one on which a claim must say no."""
+"""A map from a data set to a data set on which a claim must say no."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +55,16 @@ class Experiment:
     Attributes:
         id: "<paper>.<name>", for example "multihead.fig2".
         label: the label in the paper, for example "Figure 2".
-        title: one line.
-        config: the default configuration, a frozen dataclass; every field is a flag of `jaxbounds
-            run`.
+        title: the purpose of the experiment, in one line.
+        config: the default configuration, a frozen dataclass; every field is an option of
+            `jaxbounds run`.
         presets: other configurations by name ("faithful").
         run: `run(config, key) -> xarray.Dataset`. A `resumable` run also takes `folder` and
             `resume`. It keeps its progress in the folder, and `resume=True` continues from there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
-        controls: for words of a claim's text, a map from a data set to one on which the claim must
-            say no. The longest words that occur in a text count.
+        controls: the control of each claim, by words from the claim's text. The longest words
+            that occur in the text count.
         resumable: whether `run` takes `folder` and `resume`.
     """
 
@@ -84,7 +84,7 @@ def refuse_unless_increasing(config: Any, /, *names: str) -> None:
     """Refuse grids of a configuration that are empty, not positive, or not strictly increasing.
 
     Raises:
-        Refused: naming the first such field and its values.
+        Refused: if a grid is so; the message names the first such field and its values.
     """
     for name in names:
         values = list(getattr(config, name))
@@ -98,7 +98,7 @@ def refuse_unless_positive(config: Any, /, *names: str) -> None:
     """Refuse numbers of a configuration that are not positive.
 
     Raises:
-        Refused: naming the first such field and its number.
+        Refused: if a number is not positive; the message names the first such field.
     """
     for name in names:
         value = getattr(config, name)

@@ -1,15 +1,15 @@
-"""One style for all figures: colours that colour-blind readers distinguish, plain axes, vectors."""
+"""One style for all figures: colours for colour-blind readers, plain axes, vector graphics."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette, without its yellow, which vanishes on white."""
+"""The colours of Okabe and Ito's palette, without the yellow, which vanishes on white."""
 
 
 def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
-    """Set ticks of a matplotlib axis (`axes.xaxis`) at the values of a grid, as written."""
+    """Set ticks of a matplotlib axis (`axes.xaxis`) at a grid's values, as plain numbers."""
     values = [float(value) for value in values]
     axis.set_ticks(values, [f"{value:.12g}" for value in values])
     axis.set_ticks([], minor=True)

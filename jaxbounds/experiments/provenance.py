@@ -35,7 +35,7 @@ def versions() -> dict[str, str]:
 
 
 def _git_state() -> str:
-    """Return the commit of the package's checkout, "-dirty" if changed; "" without a checkout."""
+    """Return the commit of the package's git checkout, with "-dirty" if changed; "" without git."""
     folder = Path(__file__).parents[1]
     try:
         ask = ("git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40")
@@ -57,10 +57,10 @@ _asked: ContextVar[str] = ContextVar("precision", default="")
 
 @contextlib.contextmanager
 def products_in(usual: str, /) -> Iterator[None]:
-    """Use the precision of products that the run asked for, inside a `with` block.
+    """Use the run's precision of matrix products inside a `with` block.
 
     Args:
-        usual: the precision if the run asked for none.
+        usual: the precision if the run names no precision.
     """
     with jax.default_matmul_precision(_asked.get() or usual):
         yield
@@ -82,7 +82,7 @@ def asked_for(precision: str, /) -> Iterator[None]:
 
 
 def products_used() -> str:
-    """Return the precision of products in force."""
+    """Return the precision of matrix products that JAX uses now."""
     return str(cast(Any, jax.config).jax_default_matmul_precision or "default")
 
 

@@ -13,7 +13,7 @@ from jaxbounds.ground.readers import check_netcdf
 
 require("xarray", "h5netcdf", "h5py", why="results")
 
-import xarray as xr  # noqa: E402 - only now is it known to be there
+import xarray as xr  # noqa: E402 - after the check that xarray is installed
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 LIMIT = 2**34
@@ -24,8 +24,8 @@ A larger limit lets a file fill more memory.
 
 
 def _digest(dataset: xr.Dataset) -> str:
-    """Digest values, types, dimensions and attributes: everything except the digest itself."""
-    # A file gives strings any width.
+    """Return the digest of values, types, dimensions and attributes, without a stored digest."""
+    # A file may change the width of strings.
     text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
     arrays = {str(name): text(dataset[name].values) for name in dataset.variables}
     plain = lambda value: np.asarray(value).tolist()
@@ -62,14 +62,14 @@ def load(path: str | Place, /) -> xr.Dataset:
     """
     path = locate(path)
     if not is_there(path):
-        raise Refused(f"no result {path}, got path={str(path)!r}. Try to run the experiment first")
+        raise Refused(f"path={str(path)!r} holds no result. Try to run the experiment first")
     try:
-        # Some damage makes the library of the format look for ever for what is not there.
+        # At some kinds of damage the reader of the format never ends.
         Marked(path.parent).refuse_changed(path.name)
         with here(path) as file:
             with file.open("rb") as raw:
                 before = raw.read(3) == b"CDF"  # netCDF-3, with a checksum of values alone
-            if not before:  # h5netcdf leaves a file open in which something cannot be read
+            if not before:  # h5netcdf leaves a file open if it cannot read a part of it
                 check_netcdf(file, limit=LIMIT)
             with xr.open_dataset(file, engine="scipy" if before else "h5netcdf") as stored:
                 dataset = stored.load()
@@ -82,19 +82,19 @@ def load(path: str | Place, /) -> xr.Dataset:
         }
     except Unreachable:
         raise
-    except Exception as problem:  # the readers raise whatever they stumble over
+    except Exception as problem:  # the readers raise many classes of exceptions
         raise Refused(
-            f"{path} is no result or is damaged ({type(problem).__name__}), got "
-            f"path={str(path)!r}. Try to run it again"
+            f"path={str(path)!r} is no result or is damaged ({type(problem).__name__}). Try to "
+            "run the experiment again"
         ) from problem
     if form != (EARLIER if before else FORMAT):
         raise Refused(
-            f"{path} was not written by this library: expected {FORMAT}, got "
-            f"format={form!r:.60}. Try to run it again"
+            f"path={str(path)!r} was not written by this library: expected {FORMAT}, got "
+            f"format={form!r:.60}. Try to run the experiment again"
         )
     if damaged:
         raise Refused(
-            f"{path} is damaged (its checksum does not match), got path={str(path)!r}. "
-            "Try to run it again"
+            f"path={str(path)!r} is damaged (its checksum does not match). Try to run the "
+            "experiment again"
         )
     return dataset

@@ -18,11 +18,11 @@ class Settings:
     The path of a field in the configuration names it ("n", "protocol.d").
 
     Attributes:
-        exact: the value that a run must have in each field.
-        least: the least value of each field; a grid counts by its largest value.
-        others: the reason why every other field may differ.
-        whose: the owner of the settings, in words.
-        decides: the flags of a run that decides, in words.
+        exact: the value that each of these fields must have.
+        least: the least value of each of these fields; for a grid, the least largest value.
+        others: the reason why all other fields may differ.
+        whose: the origin of the settings, in words ("the paper's").
+        decides: the options of a run that decides the claims ("--preset published").
     """
 
     exact: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings, left open if the data set's settings differ.
+        """Return the findings, each left open if the data set's settings differ.
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
@@ -66,7 +66,7 @@ class Settings:
 def default_settings(
     *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of an experiment that is in no paper: the default's settings decide.
+    """Return the settings of an experiment outside of papers: its default decides the claims.
 
     Args:
         others: see `Settings`.
@@ -79,12 +79,12 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding; if settings differ, leave it open and say what would decide it.
+    """Return a finding; if settings differ, leave it open and name the run that would decide it.
 
     Args:
         finding: the finding at the present settings.
-        changed: the differences, in words.
-        decides: the flags of a run that decides.
+        changed: the differences of the settings, in words.
+        decides: the options of a run that decides the claim.
     """
     why = "; ".join(changed)
     if not why or finding.reproduced is None:
@@ -95,7 +95,7 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return "yes" or "no", the answer that `opened` left open, or "" for every other finding."""
+    """Return the answer "yes" or "no" that `opened` withheld; "" for every other finding."""
     found = re.search(r"; here (yes|no): ", finding.number)
     return found.group(1) if found and finding.reproduced is None else ""
 

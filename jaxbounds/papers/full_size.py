@@ -1,4 +1,4 @@
-"""Which figures ran at the paper's full size: their records, and where their numbers stand.
+"""Records of the figures that ran at the paper's full size.
 
 Each paper keeps its records in `records/full_size.json`, by figure. `.github/full_size.py` writes
 a record from the folder of a run.
@@ -15,15 +15,16 @@ from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.papers.loading import PAPERS
 
 PRESET = "published"
-"""The preset that has the paper's settings."""
+"""The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"
-"""The place of the numbers."""
+"""The command that prints the numbers of these runs."""
 EARLIER: Mapping[str, str] = {"qstr.fig1a": f"2026-11-21, version 0.1, seed 0: {WHERE}"}
-"""Figures that ran before runs were put on record; the guide alone has their numbers."""
+"""Runs at full size that have no record, because they are older than records; the guide has their
+numbers."""
 
 
 class Answer(NamedTuple):
-    """A claim of a figure, as a run at full size answered it.
+    """The answer of a run at full size to a claim of a figure.
 
     Attributes:
         claim: the text of the claim.
@@ -42,14 +43,14 @@ class FullSize:
 
     Attributes:
         date: the day of the run ("2026-11-27").
-        version: of the library.
+        version: the version of the library.
         jax: the version of JAX.
-        seed: of the run.
-        machine: in words ("2 CPU cores").
-        cpu_seconds: of processor time, for the whole command.
+        seed: the seed of the run.
+        machine: the machine in words ("2 CPU cores").
+        cpu_seconds: the seconds of processor time of the whole command.
         settings: the data and the sizes in a line.
         config: the whole configuration.
-        claims: the answers, in the order of the figure's claims.
+        claims: the answers to the figure's claims, in their order.
     """
 
     date: str
@@ -63,12 +64,12 @@ class FullSize:
     claims: tuple[Answer, ...]
 
     def line(self) -> str:
-        """Say in a line which run it was, and where its numbers stand."""
+        """Return a line with the run's date, version and seed, and the place of its numbers."""
         return f"{self.date}, version {self.version}, seed {self.seed}: {WHERE}"
 
 
 def answered(finding: Finding, /) -> Answer:
-    """Return a finding as a record keeps it."""
+    """Return a finding as a record stores it."""
     words = {True: "yes", False: "NO", None: "open"}
     return Answer(finding.text, words[finding.reproduced], finding.number)
 
@@ -91,7 +92,7 @@ def records() -> Mapping[str, FullSize]:
 
 
 def full_size(experiment: Experiment, /) -> str:
-    """Say whether a figure ran at the paper's settings; "" where the paper has no such settings."""
+    """Return a line on whether a figure ran at the paper's settings; "" without such settings."""
     if PRESET not in experiment.presets:
         return ""
     lines = {**EARLIER, **{name: one.line() for name, one in records().items()}}

@@ -1,4 +1,4 @@
-"""Papers from modules: the shipped ones and a user's own files, executed."""
+"""Load papers from modules: the shipped papers, and a user's own files, which are executed."""
 
 import dataclasses
 import difflib
@@ -16,7 +16,7 @@ from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.exceptions import Refused
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
-"""The papers shipped with the library: subpackages with `statements.PAPER` and `experiments`."""
+"""The papers in the library: subpackages with `statements.PAPER` and `experiments`."""
 
 
 def _from_file(file: Path) -> ModuleType:
@@ -26,7 +26,7 @@ def _from_file(file: Path) -> ModuleType:
     known = getattr(sys.modules.get(name), "__file__", None)
     if known != str(file):
         found = importlib.util.find_spec(name) if name not in sys.modules else None
-        if name in sys.modules or (found and found.origin != str(file)):  # as json.py
+        if name in sys.modules or (found and found.origin != str(file)):  # for example json.py
             name = f"{name}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -49,7 +49,7 @@ def _from_file(file: Path) -> ModuleType:
 
 
 def _import(where: str) -> ModuleType:
-    """Import a module by name, file or folder; a file can import its neighbours."""
+    """Import a module by name, file or folder; a file can import modules beside it."""
     path = Path(where)
     if not (path.is_dir() or where.endswith(".py")):
         if "" not in sys.path:
@@ -60,7 +60,7 @@ def _import(where: str) -> ModuleType:
         path = next((file for file in inside if file.is_file()), path / "__init__.py")
     if not path.is_file():
         raise Refused(
-            f"no file {path} for where={where!r}. Try a Python file, a folder or a module"
+            f"where={where!r} names no file {path}. Try a Python file, a folder or a module"
         )
     path = path.resolve()
     inner = () if path.name == "__init__.py" else (path.stem,)
@@ -76,7 +76,7 @@ def _import(where: str) -> ModuleType:
 
 
 def _by_name(name: str, where: str) -> ModuleType:
-    """Import a module by name; for a package without PAPER its `statements`, if it has one."""
+    """Import a module by name; of a package without PAPER import its module `statements`."""
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
@@ -93,7 +93,7 @@ def _by_name(name: str, where: str) -> ModuleType:
 
 
 _loaded_in: dict[str, str] = {}
-"""The surroundings in which the users' modules of this process were executed."""
+"""The environment and settings with which this process executed the user's modules."""
 
 
 def _now() -> dict[str, str]:
@@ -101,9 +101,9 @@ def _now() -> dict[str, str]:
 
 
 def _refresh() -> None:
-    """Forget the users' executed modules, if a file or setting behind them has changed since.
+    """Forget the user's executed modules if a file or setting that they depend on has changed.
 
-    The engine then judges the code of today's digest, in a notebook too.
+    So a run judges the present code, in a notebook too.
     """
     names = recording.outdated()
     if not names and _loaded_in and _now() != _loaded_in:
@@ -114,14 +114,14 @@ def _refresh() -> None:
 
 
 def load_module(where: str, /) -> ModuleType:
-    """Execute a user's module; again if its files have changed since.
+    """Execute a user's module, and execute it again if its files have changed.
 
     Args:
         where: a module name ("mypackage.claims"), a Python file ("claims.py"), or a folder that is
             a package. A package stands for its module `statements`, if it has one.
 
     Raises:
-        Refused: if there is no such module, or it cannot be executed.
+        Refused: if the module is missing, or cannot be executed.
     """
     try:
         return _import(where) if where.startswith("jaxbounds.") else _load_own(where)
@@ -130,13 +130,13 @@ def load_module(where: str, /) -> ModuleType:
         raise Refused(str(problem) if named else f"{where}: {problem}") from problem
     except (TypeError, NameError, AttributeError, ImportError, SyntaxError, KeyError) as problem:
         raise Refused(
-            f"{where} cannot be loaded: {origin(problem)}, in where={str(where)!r}. Try "
-            "to run the file with Python"
+            f"where={str(where)!r} cannot be loaded: {origin(problem)}. Try to run the file with "
+            "Python"
         ) from problem
 
 
 def _load_own(where: str) -> ModuleType:
-    """Import a user's module, with a record of the files that it reads."""
+    """Import a user's module, and record the files that it reads."""
     _refresh()
     with collecting(), recording.watching(_load_own.__code__, loading=True):
         module = _import(where)
@@ -145,7 +145,7 @@ def _load_own(where: str) -> ModuleType:
 
 
 def _folder_of(module: ModuleType) -> Path | None:
-    """Return the folder of a paper's records, or the one beside a paper in a single file."""
+    """Return the folder of a paper's records, which lies beside a paper in a single file."""
     if not getattr(module, "__file__", None):
         return None
     file = Path(str(module.__file__)).resolve()
@@ -160,10 +160,10 @@ def load_paper(where: str) -> Paper:
     """Load the `PAPER` of a module.
 
     Args:
-        where: a shipped paper ("multihead"), or a module as `load_module` takes it.
+        where: a shipped paper ("multihead"), or a module as for `load_module`.
 
     Raises:
-        Refused: if there is no such module, it cannot be executed, or it defines no `PAPER`.
+        Refused: if the module is missing, cannot be executed, or defines no `PAPER`.
     """
     module = load_module(f"jaxbounds.{where}.statements" if where in PAPERS else where)
     paper = getattr(module, "PAPER", None)
@@ -176,7 +176,7 @@ def load_paper(where: str) -> Paper:
 
 
 def origin(problem: BaseException, /) -> str:
-    """Return an exception in one line: its type, message, and the user's line behind it."""
+    """Return an exception in one line: its type, its message, and the user's line."""
     library = Path(__file__).parents[1]
     frames = [
         frame
@@ -190,7 +190,7 @@ def origin(problem: BaseException, /) -> str:
     if frames:
         text += f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})"
     if "Tracer" in type(problem).__name__ or "Concretization" in type(problem).__name__:
-        text += "; samplers and evaluate are traced by JAX: use jnp, and jnp.where for if"
+        text += "; JAX traces samplers and evaluate. Try jnp, and jnp.where for if"
     if "RESOURCE_EXHAUSTED" in text:
-        text += "; a batch of its instances does not fit: choose smaller sizes, or a smaller budget"
+        text += "; a batch of instances exceeds the memory. Try smaller sizes, or a smaller budget"
     return text

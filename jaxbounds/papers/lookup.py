@@ -1,4 +1,4 @@
-"""The lookup of statements and experiments by their ids, by patterns, and by a paper's numbers."""
+"""Look up statements and experiments by ids, by patterns, and by a paper's own numbers."""
 
 import difflib
 import fnmatch
@@ -21,8 +21,8 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
 
     Args:
         extra: modules or files of the user.
-        patterns: the patterns to be looked up. If each begins with a paper's name, only these
-            shipped papers are loaded.
+        patterns: the patterns to look up. If each begins with a paper's name, the function loads
+            only these shipped papers.
 
     Raises:
         Refused: if two papers share an id, or a module in `extra` cannot be loaded.
@@ -43,7 +43,7 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
 
 
 def _distinct(names: Iterable[str]) -> list[Paper]:
-    """Load the papers of modules or files, each once, whichever paths name it."""
+    """Load the papers of modules or files, each once even if several paths name it."""
     papers, seen = list[Paper](), set[str]()
     for where in names:
         file = str(Path(where).resolve()) if Path(where).exists() else where
@@ -58,12 +58,12 @@ def _distinct(names: Iterable[str]) -> list[Paper]:
 
 
 def _now(name: str, known: Container[str]) -> str:
-    """Return the name itself where it is known; else the id that took its place, with a warning."""
+    """Return a known name; for an old id return the new id, with a warning."""
     now = current_id(name)
     if name in known or now == name:
         return name
     warnings.warn(
-        f"{name} is called {now} now; the old id goes with the next release",
+        f"{name} is now called {now}; the next release drops the old id",
         DeprecationWarning,
         stacklevel=3,
     )
@@ -71,14 +71,14 @@ def _now(name: str, known: Container[str]) -> str:
 
 
 def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
-    """Find the statement of exactly that id; import only its own shipped paper.
+    """Find the statement with this id; import only its own shipped paper.
 
     Args:
-        name: its id, as "multihead.cor1.3".
+        name: the id of the statement, as "multihead.cor1.3".
         imports: modules or files of the user that hold a `PAPER`.
 
     Raises:
-        Refused: if there is no such statement; the message names the nearest ids.
+        Refused: if no statement has this id; the message names the nearest ids.
     """
     paper = name.split(".")[0]
     known = [load_paper(where) for where in imports]
@@ -101,7 +101,8 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
         name: the function's full name, or its end ("linear_bounds.lemma_3_4_explicit").
 
     Raises:
-        Refused: if no statement judges it; the message names the nearest judged functions.
+        Refused: if no statement judges the function; the message names the nearest judged
+            functions.
     """
     statements = tuple(statements)
     meant = lambda judged: judged == name or judged.endswith(f".{name}")
@@ -116,14 +117,13 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
 
 
 def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tuple[Statement, ...]:
-    """Return the statements whose id equals, starts with or matches one pattern.
+    """Return the statements whose id matches a pattern.
 
-    A shell pattern matches as in a shell.
+    A pattern may be an id, the beginning of an id up to a dot or a dash, or a shell pattern.
 
-    A pattern is the beginning of an id if the id goes on with a dot or a dash after it.
 
     Raises:
-        Refused: if a pattern matches nothing; the message names the nearest ids.
+        Refused: if a pattern matches no id; the message names the nearest ids.
     """
     statements, patterns = tuple(statements), tuple(patterns)
     if not patterns:
@@ -147,14 +147,14 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:
-    """Return the ids of the statements about an item, as a shipped paper numbers it; else the name.
+    """Return the ids of the statements about a paper's numbered item; else the name itself.
 
     Args:
         name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
             of a statement, "Corollary 1 (3)".
 
     Raises:
-        Refused: if no statement is about that item; the message names the items there are.
+        Refused: if no statement is about the item; the message names the nearest items.
     """
     first, _, rest = name.partition(" ")
     item, where = (rest, (first,)) if first in PAPERS else (name, PAPERS)
@@ -192,16 +192,17 @@ def experiments() -> dict[str, Experiment]:
 
 
 def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
-    """Find the experiment of that id; import only its own shipped paper.
+    """Find the experiment with this id; import only its own shipped paper.
 
     Args:
-        name: its id.
-        imports: modules or files of the user, executed first. Their experiments are in their
-            `EXPERIMENTS`. They may also register objects that experiments name (an architecture).
+        name: the id of the experiment.
+        imports: modules or files of the user, which are executed first. Their `EXPERIMENTS` are
+            found too. They may also register objects that experiments name, such as an
+            architecture.
 
     Raises:
-        Refused: if there is no such experiment, with the names of all, or a module cannot be
-            loaded.
+        Refused: if no experiment has this id, or a module cannot be loaded; the message names all
+            experiments.
     """
     modules = [load_module(where) for where in imports]
     own = {e.id: e for module in modules for e in getattr(module, "EXPERIMENTS", ())}

@@ -1,6 +1,6 @@
-"""The selection of statements: by ids and patterns, files, papers and objects.
+"""Select statements by ids and patterns, by files, by papers and as objects.
 
-Found again by id.
+Another process finds the selected statements again by their ids.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
 
 Named = str | Path | Paper | Statement
-"""An id, the beginning of ids or a shell pattern; a paper or a statement itself; or a file or
-folder that holds a PAPER. A file stands for its whole paper, unless ids of that paper stand beside
-it.
+"""The user's name for statements: an id, the beginning of ids or a shell pattern; a paper or a
+statement itself; or a file or folder that holds a PAPER. A file stands for its whole paper, unless
+ids of the paper are given, too.
 """
 
 
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
-    """Return the one named statement: itself, by its id, or from a file that holds a single one.
+    """Return the single statement that is named by itself, by its id, or by its file.
 
-    A whole id names its own statement, although other ids may begin with it.
+    A whole id names only its own statement, even if other ids begin with it.
 
     Raises:
         Refused: if no statement is named, or more than one.
@@ -34,14 +34,14 @@ def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
     if len(found) != 1:
         ids = ", ".join(s.id for s in found[:5])
         raise Refused(
-            f"{what} names {len(found)} statements ({ids}, ...): name one, got "
-            f"count={len(found)}. Try {found[0].id if found else 'an id'}"
+            f"{what} names count={len(found)} statements ({ids}, ...), expected one. Try "
+            f"{found[0].id if found else 'an id'}"
         )
     return found[0]
 
 
 class Catalogue(NamedTuple):
-    """The place where ids are looked up, here or in another process.
+    """The papers in which a process looks up ids.
 
     Attributes:
         imports: modules or files of the user that hold a PAPER.
@@ -52,35 +52,35 @@ class Catalogue(NamedTuple):
     own: tuple[Paper, ...] = ()
 
     def paper(self, name: str, /) -> Paper:
-        """Return the paper of that id."""
+        """Return the paper with this id."""
         known = {paper.id: paper for paper in self.own}
         return known.get(name) or next(
             paper for paper in load_papers(self.imports, patterns=[name]) if paper.id == name
         )
 
     def statement(self, name: str, /) -> Statement:
-        """Return the statement of that id.
+        """Return the statement with this id.
 
         Raises:
-            Refused: if there is no such statement.
+            Refused: if no statement has this id.
         """
         known = {s.id: s for paper in self.own for s in paper.statements}
         return known.get(name) or find_statement(name, imports=self.imports)
 
     def absolute(self) -> "Catalogue":
-        """Return the catalogue with absolute paths, as another process may have another folder."""
+        """Return the catalogue with absolute paths, for a process in another working directory."""
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return self._replace(imports=tuple(map(whole, self.imports)))
 
 
 class Selection(NamedTuple):
-    """Statements, with all that is needed to find them.
+    """Selected statements, with their papers and the catalogue that finds them.
 
     Attributes:
-        papers: the papers, at least those of the statements.
+        papers: the papers of the statements, and perhaps others.
         statements: the statements in the order of the papers.
         catalogue: the catalogue that finds them again.
-        parts: the patterns and kinds that chose them; empty where all statements are chosen.
+        parts: the patterns and kinds that chose the statements; empty if all are chosen.
     """
 
     papers: tuple[Paper, ...]
@@ -94,7 +94,7 @@ def _is_file(name: str | Path) -> bool:
 
 
 def _at_hand(statements: Sequence[Statement]) -> list[Paper]:
-    """Make papers for statements that came without one."""
+    """Make papers for statements that the user gave without a paper."""
     ids = dict.fromkeys(s.paper for s in statements)
     of = lambda name: tuple(s for s in statements if s.paper == name)
     return [Paper(id=name, title=name, statements=of(name)) for name in ids]
@@ -120,17 +120,17 @@ def selected(
     imports: Iterable[str] = (),
     kinds: Sequence[str] = (),
 ) -> Selection:
-    """Return the named statements; without names, all of the shipped and imported papers.
+    """Return the named statements; without names, all statements of shipped and imported papers.
 
     Args:
-        what: any number of `Named`.
+        what: one or several names, see `Named`.
         imports: modules or files of the user that hold a PAPER.
-        kinds: only statements of these kinds; all unless given.
+        kinds: keep only statements of these kinds; all unless given.
 
     Raises:
-        Refused: if a pattern matches nothing, a file holds no paper, two papers share an id, or
-            there is no statement of these kinds.
-        TypeError: if an object other than a `Named` comes.
+        Refused: if a pattern matches no statement, a file holds no paper, two papers share an id,
+            or no statement has one of the kinds.
+        TypeError: if a name is an object of another type than `Named`.
     """
     named = [what] if isinstance(what, Named) else list(what)
     patterns, files, papers, loose = list[str](), list[str](), list[Paper](), list[Statement]()
@@ -153,7 +153,7 @@ def selected(
             of_files.add(patterns[-1])
         else:
             patterns.append(str(one))
-    # Beside ids of its own, a file only gives their place.
+    # If ids of its paper are given, too, a file only says where to find them.
     within = lambda paper: any(p.startswith(f"{paper}.") for p in patterns)
     patterns = [p for p in patterns if not (p in of_files and within(p))]
     papers = [paper for paper in papers if paper.id not in PAPERS] + _at_hand(loose)
@@ -169,7 +169,7 @@ def selected(
             f"more than one paper is called {', '.join(sorted(repeated))}, got "
             f"id={min(repeated)!r}. Try to rename yours"
         )
-    empty = {paper.id for paper in known if not paper.statements}  # its source may be listed
+    empty = {paper.id for paper in known if not paper.statements}  # a paper may have items alone
     left = [pattern for pattern in patterns if pattern not in empty]
     every = [s for paper in known for s in paper.statements]
     chosen = select(every, left) if left or not patterns else ()

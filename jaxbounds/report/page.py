@@ -150,8 +150,8 @@ def html_page(
 ) -> str:
     """Return the page: a table whose rows open to formulas, proofs, histograms and instances.
 
-    The page is readable without JavaScript. With JavaScript the table sorts and filters, also by
-    the part of the address behind the "#" ("#paper=multihead&verdict=fails").
+    The page is readable without JavaScript. JavaScript sorts and filters the table, also by the
+    part of the address behind the "#" ("#paper=multihead&verdict=fails").
 
     Args:
         verdicts: the verdicts on the page.

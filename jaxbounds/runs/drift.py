@@ -1,8 +1,8 @@
 """Records of the ratios of a paper's statements, and the differences of a run from the records.
 
 A changed formula or sampler may move the ratios of a form and leave its verdict. So
-`records/ratios.json` of a paper holds for each form the worst ratio, the worst ratio at each size,
-and a mean over the draws alone (`Verdict.drawn`), which any change of a formula moves.
+`records/ratios.json` of a paper holds ratios of each form: the worst ratio, the worst ratio at each
+size, and a mean over the draws alone (`Verdict.drawn`). Any change of a formula moves the mean.
 `jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
 person reads the differences.
 """

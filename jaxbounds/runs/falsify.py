@@ -66,7 +66,7 @@ def falsify(
             unless given.
 
     Raises:
-        Refused: if the statement is unknown, or cannot be measured as it is declared; if the
+        Refused: if the statement is unknown, or cannot be measured as it is declared. Also if the
             timeout is no positive number, or the seed no integer from 0 to 2^32 - 1.
     """
     refuse_other_limits(timeout)

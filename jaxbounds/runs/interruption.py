@@ -25,7 +25,7 @@ DEADLINE = 10.0
 A larger number gives more time for a checkpoint, and loses it if the machine goes earlier."""
 JOINED = 1.0
 """Seconds that the end of a command waits for the thread of `_Clock`, which needs far less on a
-free core. With a larger number, a stuck thread delays the end longer."""
+free core. A larger number lets a stuck thread delay the end for longer."""
 EARLIER = 0.8, 0.95
 """Fractions of the time to the deadline: at the first the work is interrupted, at the second the
 process ends. Larger fractions leave more time to work and less to stop."""

@@ -1,6 +1,6 @@
 """Environment variables of a process that judges statements, set before it imports JAX.
 
-With one thread for sums, results have equal bits on any number of cores and by any engine.
+One thread computes sums, so that results have equal bits on any number of cores and by any engine.
 """
 
 import gc

@@ -27,9 +27,9 @@ class Verdicts(tuple[Verdict, ...]):
 
     The tuple also takes an id: `verdicts["multihead.cor1.3"]` are the verdicts on one statement. In
     its table the column "how close" gives the worst ratio in words. "x1.39 loose" means that the
-    left side reached at most 1/1.39 of the right side, "x1.5 over" that it reached 1.5 times the
-    right side, and "attained" that the sides were equal. "(recorded: holds)" stands beside a
-    verdict that differs from the recorded verdict.
+    left side reached at most 1/1.39 of the right side. "x1.5 over" means that it reached 1.5 times
+    the right side, and "attained" means that the sides were equal. "(recorded: holds)" stands
+    beside a verdict that differs from the recorded verdict.
 
     Attributes:
         folder: the folder that holds the instances.

@@ -31,7 +31,7 @@ def attend(scores: jax.Array, values: jax.Array) -> jax.Array:
 
 
 def largest_norm(values: jax.Array) -> jax.Array:
-    """max_t |v_t|_2, the bound of Lemma 2.
+    """The bound of Lemma 2: max_t |v_t|_2, the largest norm of a value.
 
     Args:
         values: shape (T, d).

@@ -224,7 +224,7 @@ def test_a_mask_of_a_module_and_of_a_part_of_a_tree(x64):
         ({"b": False}, "mask with the leaves 'b'"), ({"a": True}, "the parameters have the leaves"),
         ({"a": False, "b": False}, "the mask takes no parameter"), (3, "names no parameter"),
         ({"a": True, "b": "x"}, "a mask holds booleans alone"),
-        ({"a": np.ones((3, 2), bool), "b": True}, "masks single numbers"),
+        ({"a": np.ones((3, 2), bool), "b": True}, "one boolean for each"),
         (lambda leaf: False, "a function gets the path"),
     ],
 )  # fmt: skip

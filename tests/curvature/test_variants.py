@@ -106,7 +106,7 @@ def test_the_sharpness_that_an_adaptive_optimiser_sees(name):
     [
         (optax.sgd(0.1).init(W), "holds 0 second moments"),
         ((optax.adam(0.1).init(W), optax.adam(0.1).init(W)), "holds 2 second moments"),
-        (optax.adam(0.1).init(W), "counted 0 steps"),
+        (optax.adam(0.1).init(W), "state.count=0"),
         (optax.adam(0.1).init({"w": W["w"]}), "other leaves than params"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_state_goes_to_orbax_and_comes_back(tmp_path):
     assert list(map(_bits, jax.tree.leaves(found))) == list(map(_bits, jax.tree.leaves(state)))
     with ocp.StandardCheckpointer() as other:  # as another tool reads it
         np.testing.assert_array_equal(other.restore(place)[0]["w"], state[0]["w"])
-    with pytest.raises(ValueError, match="exists, and orbax makes it"):
+    with pytest.raises(ValueError, match="exists, but orbax must make the folder"):
         write_state(place, state)
 
 
@@ -61,9 +61,9 @@ def test_a_checkpoint_of_another_tool(tmp_path):
     [
         (
             {"w": np.zeros((3, 2)), "n": np.zeros(2, np.int32)},
-            r"leaves that like= has not: float64 of shape \(2, 3\)",
+            r"leaves that like= lacks: float64 of shape \(2, 3\)",
         ),
-        ({"w": np.zeros((2, 3), np.float32), "n": np.zeros(2, np.int32)}, "like= has not: float64"),
+        ({"w": np.zeros((2, 3), np.float32), "n": np.zeros(2, np.int32)}, "like= lacks: float64"),
         ({"w": np.zeros((2, 3))}, "no checkpoint of this state"),
         ({"v": np.zeros((2, 3)), "n": np.zeros(2, np.int32)}, "no checkpoint of this state"),
     ],

@@ -26,12 +26,12 @@ NAMES = re.compile(r"state\.npz|chunk-\d{9,}\.npz|sweep\.json")
 
 
 def plain(leaf: Any) -> Any:
-    """Return the data of typed keys; return any other array unchanged."""
+    """Return the raw data of an array of typed keys; return other arrays unchanged."""
     return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
 
 def leaves_of(state: Any, /) -> list[np.ndarray]:
-    """Return the leaves of a pytree in their stored form: on the host, keys as their data."""
+    """Return the leaves of a pytree as stored: NumPy arrays, with keys as their raw data."""
     return [np.asarray(plain(leaf)) for leaf in jax.tree.leaves(state)]
 
 
@@ -48,7 +48,7 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
 
 
 class Checkpoints:
-    """The folder of one sweep: `state.npz` (the latest) and `chunk-<first step>.npz` (metrics).
+    """The checkpoints of one sweep: the latest `state.npz`, and metrics in `chunk-<step>.npz`.
 
     The sweep writes a chunk's metrics before the state that follows it. It writes each file under a
     temporary name and then renames it. A process killed at any moment therefore leaves a folder
@@ -58,7 +58,7 @@ class Checkpoints:
         folder: the folder; the first write makes it.
         fingerprint: a hash of all dependencies of the numbers; the class refuses a folder with
             another hash.
-        part: (first lane, end, lanes of the sweep) if the folder holds only these lanes.
+        part: (first lane, end, number of all lanes) if the folder holds only a share of the lanes.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Checkpoints:
         """Refuse a folder in which the user has files with the names of a sweep's files.
 
         Raises:
-            Refused: naming the user's files.
+            Refused: if the folder has such files; the message names them.
         """
         if strangers := self.marked.foreign(self._there()):
             raise Refused(
@@ -119,7 +119,7 @@ class Checkpoints:
             return
         self.refuse_foreign()
         for name in self._there():
-            set_aside(self.marked.place(name), "is of an earlier sweep")
+            set_aside(self.marked.place(name), "belongs to an earlier sweep")
 
     def save(
         self,
@@ -135,11 +135,11 @@ class Checkpoints:
         Only the first of several processes stores them.
 
         Args:
-            step: the step that was reached.
+            step: the step of the state.
             state: the leaves of the state.
-            first: the step that was reached before.
+            first: the step of the checkpoint before.
             metrics: the metrics by name.
-            ended: whether no work was left.
+            ended: whether all lanes are finished.
         """
         if jax.process_index() > 0:
             return
@@ -151,7 +151,7 @@ class Checkpoints:
         self._write(STATE, leaves | part | ends)
 
     def reached(self) -> tuple[int, bool] | None:
-        """Return the step of the latest state, and whether no work was left; None without a state.
+        """Return the step of the latest state, and whether all lanes are finished; None without it.
 
         Raises:
             Refused: if a file is damaged (see `load`).
@@ -208,14 +208,14 @@ def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
         folder: the folder of the sweep.
 
     Returns:
-        The step that was reached, and the metrics by name, (lanes, records, ...).
+        The step of the latest state, and the metrics by name, (lanes, records, ...).
 
     Raises:
         Refused: if there is no sweep, or a file is damaged.
     """
     place = locate(folder)
     if not is_there(place / STATE):
-        raise Refused(f"folder={place} holds no sweep. Try the folder that was given to sweep")
+        raise Refused(f"folder={place} holds no sweep. Try the folder= of the call of sweep")
     arrays, mark = load_arrays(place / STATE, form=FORMAT)
     part = arrays.get("part")
     lanes = None if part is None else tuple(part.tolist())

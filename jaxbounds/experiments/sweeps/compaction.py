@@ -1,4 +1,4 @@
-"""The compaction of unfinished lanes, so that whole groups of finished lanes can be skipped."""
+"""Move unfinished lanes together, so that a sweep can skip whole groups of finished lanes."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ import numpy as np
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
     """Choose the lane for each position, so that the fewest groups have work left.
 
-    A lane keeps its slot within a group, because the compiled program gives it certainly equal bits
-    only there. Groups with work come first, so they are distributed evenly over the devices.
+    A lane keeps its slot within a group, because the compiled program is certain to give equal bits
+    only in an equal slot. Groups with work come first, so that all devices get equally many.
 
     Args:
         over: (positions,) whether the lane at each position is finished. Positions lie in groups of
@@ -16,7 +16,8 @@ def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | No
         devices: the number of devices.
 
     Returns:
-        (positions,) old positions, or None if no device would have less to do.
+        The old position of the lane at each position, (positions,), or None if the move would save
+        no device any work.
     """
     table = over.reshape(-1, group)
     busy = np.flatnonzero(~table.all(axis=1)) % devices

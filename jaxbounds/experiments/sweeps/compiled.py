@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 MOST = 32
-"""The largest number of programs, shapes and group sizes that `kept` stores: four per sweep.
+"""The largest number of programs, shapes and group sizes that `kept` stores; a sweep needs four.
 
 `kept` drops the entry that was unused for longest. A larger number takes more memory.
 """

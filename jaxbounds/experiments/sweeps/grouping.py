@@ -24,7 +24,7 @@ SHARE = 0.8
 A larger share makes larger groups and leaves less memory for other programs.
 """
 LIMIT = 8 * 2**30
-"""The bytes for one program if a device does not report its memory.
+"""The bytes that `available` gives one program if a device does not report its memory.
 
 A larger limit makes larger groups.
 """
@@ -38,20 +38,20 @@ def available(device: Any, /) -> float:
 
 
 def needed(program: Any, /) -> int:
-    """Return the bytes of a compiled program on a device: arguments, results and temporaries."""
+    """Return the bytes that a compiled program takes: arguments, results and temporaries."""
     size = program.memory_analysis()
     kept = size.argument_size_in_bytes + size.output_size_in_bytes - size.alias_size_in_bytes
     return kept + size.temp_size_in_bytes
 
 
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
-    """Return the group size of a sweep of `count` lanes if the caller names none.
+    """Return the default number of lanes in a group, for a sweep of `count` lanes.
 
     The result does not depend on the number of devices, so the bits do not depend on it either.
 
     Args:
         count: the number of all lanes.
-        limit: the bytes on one device.
+        limit: the bytes that the program may take on one device.
         device: one of the devices of the sweep.
         need: a function from a number of lanes to the bytes of their group; called only for
             accelerators.
@@ -64,6 +64,6 @@ def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /
         return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))
     group = 1 << (min(count, AT_MOST).bit_length() - 1)
     while group > 1 and (bytes_ := need(group)) > limit:
-        # Memory is taken to be proportional to the lanes; at least one halving.
+        # This assumes memory proportional to the lanes, and halves the group at least once.
         group = min(group // 2, 1 << (max(1, int(group * limit / bytes_)).bit_length() - 1))
     return group

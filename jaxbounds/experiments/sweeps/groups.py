@@ -1,8 +1,8 @@
-"""Lanes in groups of a fixed size: one program, which gives each device one group at a time.
+"""Lanes in groups of a fixed size, and the program that each device runs for one group at a time.
 
-The program does not depend on other groups, shares or processes, and each device runs it alone.
-They only decide who calls the program for which lanes. The program is compiled once for all
-devices.
+The program does not depend on the numbers of groups, shares or processes, which only decide which
+process calls the program for which lanes. Each device runs the program alone. It is compiled once
+for all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
 from jaxbounds.ground.jax_internals import process_allgather
 
 Rounds = list[Any]
-"""Values for the groups of this process, round by round; an axis holds the groups of a round."""
+"""Values for the groups of this process by round; the first axis counts the groups of a round."""
 AXIS = "jaxbounds_lanes"
 """The name of the axis of the mesh of devices."""
 
 
 class Groups:
-    """Groups distributed over devices in turn: group i is on device i modulo their number.
+    """Groups of lanes on devices: group i is on device i modulo the number of devices.
 
     Each process has the groups of its own devices.
 
@@ -41,7 +41,7 @@ class Groups:
             for process in range(jax.process_count())
         ]
         self.mine = self._of[jax.process_index()]
-        # No more devices than groups: a program for an idle device would be compiled twice.
+        # Devices beyond the number of groups are left out: their program would be compiled again.
         here = [
             index
             for index, device in enumerate(self.devices[:count])
@@ -90,21 +90,21 @@ class Groups:
         return lowered.compile()
 
     def share(self, tree: Any, /) -> Any:
-        """Put host arrays that all groups share on the devices."""
+        """Copy host arrays that all groups share to the devices."""
         sharding = NamedSharding(self._sharding.mesh, PartitionSpec()) if self.local else None
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """Put a whole number for each group on its device; 0 if there is no group."""
+        """Put an integer for each group on the group's device; 0 for a missing group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]
 
     def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
-        """Put the given lane of host arrays at each position, on the devices."""
+        """Put host arrays on the devices, with lane `lane[i]` at position i."""
         found = []
         for row in self.rounds:
-            # A missing group has some lane, and no steps to do.
+            # A missing group gets any lane, and does no steps.
             at = lambda i: (
                 lane[i * self.group : (i + 1) * self.group]
                 if i < self.count
@@ -117,7 +117,7 @@ class Groups:
         return found
 
     def gather(self, rounds: Rounds, like: Any, /) -> Any:
-        """Collect the parts of all groups in order on every host; keys become their data.
+        """Collect the values of all groups, in order, on every host; keys become their raw data.
 
         Args:
             rounds: values of the groups of this process.
@@ -137,7 +137,7 @@ class Groups:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
     def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
-        """Add the parts that other processes hold."""
+        """Add the values that other processes hold."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))
@@ -151,14 +151,14 @@ class Groups:
 
 
 def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> jax.Array:
-    """Put rows of a host array, or all of it, on devices; keys stay keys."""
+    """Put some rows of a host array, or the whole array, on devices; keys stay typed keys."""
     host = np.asarray(plain(leaf))
     array = jax.device_put(host if rows is None else host[rows], sharding)
     return jax.random.wrap_key_data(array, impl=impl_of(leaf)) if is_key(leaf) else array
 
 
 def largest(*numbers: float) -> list[float]:
-    """Return each number's largest value over all processes."""
+    """Return the largest value of each number over all processes."""
     if jax.process_count() == 1:
         return list(numbers)
     every = process_allgather(np.asarray(numbers, np.float32))

@@ -1,7 +1,7 @@
-"""The identity of a sweep: one program on one set of lanes. A folder belongs to one identity.
+"""The identity of a sweep: its program and its lanes. A folder belongs to one identity.
 
 The module traces and hashes programs, with the values of the arrays that they close over. It cannot
-trace a function that a program calls on the host. `fingerprint` represents such functions.
+trace a function that a program calls on the host: the user's `fingerprint` stands for it.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ from jaxbounds.ground.readers import Damaged, fits, parsed
 from jaxbounds.programs.traces import bytes_of, equations, program_text
 
 Identity = dict[str, str]
-"""A digest or a text for each part of a sweep, by name: "lanes['rate'], values"."""
+"""A digest or a text for each part of a sweep, by its name, such as "lanes['rate'], values"."""
 SETTINGS = ("jax_threefry_partitionable", "jax_default_prng_impl", "jax_random_seed_offset")
-"""Settings of JAX that change random draws but appear in no trace."""
+"""The settings of JAX that change random draws but do not appear in a trace."""
 PACKAGES = ("jaxbounds", "jax", "jaxlib", "numpy", "machine")
-"""Entries of `versions` that decide the bits of a program."""
+"""The entries of `versions` that decide the bits of a program."""
 
 
 def _sha(*parts: bytes) -> str:
@@ -48,7 +48,7 @@ def _values(name: str, tree: Any) -> Identity:
 
 
 def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
-    """Digest a function's program and the values that it closes over; return result shapes too."""
+    """Digest a function's program and the values that it closes over; also return its shapes."""
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
@@ -84,8 +84,8 @@ def identity_of(
         measure: the measurement of one lane, with metrics by name.
         lanes: the lanes of the whole sweep.
         shared: the data that all lanes share, in a tuple.
-        deciding: further functions by name: of a state ("finished"), of a record ("enough").
-        about: further words and numbers.
+        deciding: further functions by name: "finished" takes a state, "enough" takes a record.
+        about: further settings of the sweep, by name.
         device: one of the devices that compute.
     """
     one = lambda tree: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), tree)
@@ -128,7 +128,7 @@ def write_identity(marked: Marked, identity: Identity, group: int, /) -> None:
 
 
 def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
-    """Read the identity in a folder, and its number of lanes in a group; None if there is none.
+    """Read the identity in a folder, and the number of lanes in a group; None without a sweep.
 
     Raises:
         Damaged: if the file is damaged.
@@ -139,7 +139,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
     try:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
-            raise Refused(f"keys={sorted(stored)} have other types. Try another folder")
+            raise Refused(f"keys={sorted(stored)} have wrong types. Try another folder")
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:
         raise Damaged(
@@ -149,7 +149,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
 
 
 def differences(there: Identity, here: Identity, /) -> list[str]:
-    """Describe each difference in a few words."""
+    """Describe each difference between two identities in a few words."""
     short = lambda text: text if len(text) < 40 else f"{text[:8]}..."
     return [
         f"{name} ({short(there.get(name, 'nothing'))} there, {short(here.get(name, 'nothing'))})"

@@ -1,4 +1,4 @@
-"""Checks of a sweep's arguments, made before anything is compiled."""
+"""Checks of a sweep's arguments, before any program is compiled."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +24,7 @@ def is_key(leaf: Any, /) -> bool:
 
 
 def impl_of(leaf: Any, /) -> Any:
-    """Return the random generator of an array of typed keys, or of its shape alone."""
+    """Return the random generator of an array of typed keys, or of a `ShapeDtypeStruct`."""
     found: list[Any] = []
 
     def look(keys: Any) -> Any:
@@ -41,7 +41,7 @@ def is_one_old_key(leaf: Any, /) -> bool:
 
 
 def by_path(tree: Any, /) -> dict[str, Any]:
-    """Return the leaves of a pytree by their paths: "['rate']"."""
+    """Return the leaves of a pytree by path, such as "['rate']"."""
     return {
         jax.tree_util.keystr(path) or "the value": leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
@@ -64,8 +64,8 @@ def count_of(lanes: Any, /) -> int:
             )
         if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
             raise Refused(
-                f"lanes{path} has shape={leaf.shape}: a single old-style key, or that many seeds? "
-                "Try jax.random.split(jax.random.key(0), lanes)"
+                f"lanes{path} has shape={leaf.shape}, which may be a single old-style key or "
+                f"{leaf.shape[0]} seeds. Try jax.random.split(jax.random.key(0), lanes)"
             )
     lengths = {path: leaf.shape[0] for path, leaf in found.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
@@ -78,7 +78,7 @@ def count_of(lanes: Any, /) -> int:
 
 
 def bits_of(dtype: Any, /) -> int:
-    """Return the bits of a number of a type; typed keys count as 8 bits."""
+    """Return the number of bits of a dtype; a typed key counts as 8 bits."""
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return 8
     if jnp.issubdtype(dtype, jnp.integer):
@@ -95,7 +95,7 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
         stored: whether the leaves go into files.
 
     Raises:
-        Refused: naming the first such leaf.
+        Refused: if a leaf has such a type; the message names the first such leaf.
     """
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:
@@ -104,14 +104,16 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
                 "the next. Try int8, and convert inside the step"
             )
         if stored and not is_key(leaf) and not can_be_stored(np.dtype(leaf.dtype)):
-            raise Refused(f"{what}{path} has type={leaf.dtype}, which no file holds. Try no folder")
+            raise Refused(
+                f"{what}{path} has type={leaf.dtype}, which no file can store. Try folder=None"
+            )
 
 
 def refuse_numbers(**numbers: int | None) -> None:
     """Refuse counts that are not positive whole numbers.
 
     Raises:
-        Refused: naming the first such count.
+        Refused: if a count is so; the message names the first such count.
     """
     for name, value in numbers.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Loggers of a sweep's records: any function, or a CSV file by its name."""
+"""Loggers of a sweep's records: any function, or the name of a CSV file."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
 OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
-"""A function of (step, metrics by name, (lanes, ...)), called once for each record, in order."""
+"""A function of (step, metrics), called once for each record; metrics by name, (lanes, ...)."""
 
 
 class Csv:
@@ -23,7 +23,7 @@ class Csv:
     An array becomes one column for each of its entries, "w[0]", "w[1]", ...
 
     Args:
-        path: the path of a file on this machine; a file that no sweep wrote is set aside.
+        path: the path of a file on this machine. An existing file that no sweep wrote is renamed.
 
     Raises:
         Refused: if the name does not end in .csv, or is an address.

@@ -1,4 +1,4 @@
-"""The merge of the checkpoints of a run's shares into the checkpoints of the whole run."""
+"""Merge the checkpoints of a run's shares into the checkpoints of the whole run."""
 
 import shutil
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Metrics = dict[str, np.ndarray]
 
 
 class _Part(NamedTuple):
-    """Lanes `first` to `end` of a sweep of `lanes` lanes, at their last step."""
+    """A share of a sweep at its last step: lanes `first` to before `end` of `lanes` lanes."""
 
     first: int
     end: int
@@ -27,7 +27,7 @@ class _Part(NamedTuple):
 
 
 def _read(folder: Place) -> _Part | None:
-    """Read a share; return None if one share computed the whole state."""
+    """Read a share of a sweep; return None if the folder holds all lanes."""
     arrays, mark = load_arrays(folder / "state.npz", form=FORMAT)
     if "part" not in arrays:
         return None
@@ -39,19 +39,19 @@ def _read(folder: Place) -> _Part | None:
 
 
 def _as_long_as(metrics: Metrics, records: int) -> Metrics:
-    """Repeat the last record of finished lanes, whose measurements no longer change."""
+    """Extend the metrics of finished lanes to `records` records by repeating the last one."""
     last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 
 
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
-    """Join the lanes of one sweep, from the folders that were found."""
+    """Join the lanes of one sweep from the folders of its shares."""
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
         runs = sorted({part.mark for part in parts})
         raise Refused(
-            f"{said}the shards are of different runs, marks={runs}. Try the shards of one run"
+            f"{said}the shards belong to different runs, marks={runs}. Try the shards of one run"
         )
     reached, count = 0, parts[0].lanes
     for first, end in [*((part.first, part.end) for part in parts), (count, count)]:
@@ -76,7 +76,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """Copy a piece that one share computed whole: a folder of checkpoints, or a file."""
+    """Copy a piece that one share computed alone: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise Refused(
             f"piece={name} is in two shards: {found[0]} and {found[1]}. Try the folder of each "
@@ -98,9 +98,9 @@ def _copy_files(files: Sequence[Place], into: Place) -> None:
 
 
 def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
-    """Join the shares of one `sweep(..., share="I/N", folder=...)` in a folder.
+    """Join the shares of one sweep, made by `sweep(..., share="I/N", folder=...)`, in a folder.
 
-    A later call of `sweep` with `resume=True`, that folder and no `share` returns all lanes.
+    A later call of `sweep` with `resume=True`, this folder and no `share` returns all lanes.
 
     Args:
         folders: the folder of each share.
@@ -121,8 +121,8 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
         part = _read(folder) if is_there(folder / STATE) else None
         if part is None:
             raise Refused(
-                f"folder={folder} holds no share of a sweep. Try the folders that "
-                "sweep(..., share=) got"
+                f"folder={folder} holds no share of a sweep. Try the folders of "
+                "sweep(..., share=..., folder=...)"
             )
         parts.append(part)
     _join("", parts, found, place)
@@ -130,7 +130,7 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
 
 
 def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
-    """Join the checkpoints of all shares of a run, so that the run can be resumed there.
+    """Join the checkpoints of all shares of a run, so that `into` can resume the run.
 
     Args:
         shares: the folder of checkpoints of each share.

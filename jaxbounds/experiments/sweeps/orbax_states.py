@@ -1,6 +1,7 @@
 """States of a sweep as orbax checkpoints, which Flax and other tools read and write.
 
-orbax comes with Flax. Typed keys are stored as their data, which every version of orbax takes.
+orbax comes with Flax. A checkpoint stores typed keys as their raw data, which every version of
+orbax can store.
 """
 
 import importlib
@@ -30,7 +31,7 @@ def write_state(folder: str | Path, state: Any, /) -> Path:
     """
     place = Path(folder).absolute()
     if place.exists():
-        raise Refused(f"folder={place} exists, and orbax makes it. Try another name")
+        raise Refused(f"folder={place} exists, but orbax must make the folder. Try another name")
     with _checkpointer() as checkpointer:
         checkpointer.save(place, _plain(state))
     return place
@@ -41,7 +42,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
     Args:
         folder: the folder of the checkpoint.
-        like: a state of the structure, shapes and types that the checkpoint must have.
+        like: a state with the structure, shapes and types that the checkpoint must have.
 
     Returns:
         The state on the host; keys have the types of `like`.
@@ -59,28 +60,27 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
             found = checkpointer.restore(place, wanted)  # casts to the types that are wanted
         except (OSError, KeyError, TypeError, ValueError) as problem:
             raise Refused(
-                f"folder={place} holds no checkpoint of this state. Try like= of the structure "
-                f"that was written ({' '.join(str(problem).split())[:300]})"
+                f"folder={place} holds no checkpoint of this state "
+                f"({' '.join(str(problem).split())[:300]}). Try like= with the stored structure"
             ) from problem
     if more := written - _kinds(wanted):
         held = ", ".join(f"{dtype} of shape {shape}" for dtype, shape in sorted(more))
         raise Refused(
-            f"folder={place} holds leaves that like= has not: {held}. Try the state that was "
-            "written as like="
+            f"folder={place} holds leaves that like= lacks: {held}. Try the stored state as like="
         )
     return with_leaves(like, jax.tree.leaves(found))
 
 
 def _checkpointer() -> Any:
-    """Load orbax's writer and reader; the import is late because it takes a second."""
+    """Return orbax's writer and reader; the import is late because it takes a second."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 
 def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
-    """Count the type and shape of each leaf; orbax returns other containers than were written."""
+    """Count leaves by type and shape, because orbax may return containers of other classes."""
     return Counter((str(leaf.dtype), tuple(leaf.shape)) for leaf in jax.tree.leaves(tree))
 
 
 def _plain(state: Any) -> Any:
-    """Return the state with host arrays as leaves, keys as their data."""
+    """Return the state with NumPy arrays as leaves, and keys as their raw data."""
     return jax.tree.unflatten(jax.tree.structure(state), map(np.asarray, leaves_of(state)))

@@ -1,8 +1,8 @@
 """The two programs of a sweep, for one group of lanes: the start, and the steps.
 
-The programs carry `(states, over)`. After a step they decide once whether each lane is finished,
-and keep the answer with the state. `over` is () in a sweep whose lanes never finish. The data that
-all lanes share are a tuple of one value or of no value.
+The programs carry `(states, over)`, where `over` says whether each lane is finished. They decide it
+once after each step. `over` is () in a sweep whose lanes never finish. The data that all lanes
+share are a tuple of one value or of no value.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from jaxbounds.ground.exceptions import Refused
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name under which a record stores which lanes are over; no metric of a user begins with it."""
+"""The name of the entry of a record that says which lanes are finished; no metric may have it."""
 
 
 def starting(
     start: Callable, finished: Callable | None, enough: Callable | None = None, /
 ) -> Callable[..., Carry]:
-    """Return the program from lanes and shared data to the carry before the first step."""
+    """Return the program that maps lanes and shared data to the carry before the first step."""
 
     def one(lane: Any, shared: tuple) -> Carry:
         state = start(lane, *shared)
@@ -41,19 +41,20 @@ def advancing(
     /,
     enough: Callable | None = None,
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
-    """Return the program of steps: (lanes, carry, records, shared) -> (carry, metrics).
+    """Return the program of the steps: (lanes, carry, records, shared) -> (carry, metrics).
 
-    The number of records is data, so one program serves any number of remaining records and any
-    chunk.
+    The number of records is an argument, so that one program serves chunks of any length.
 
     Args:
         step: the step of one lane.
         measure: the measurement of one lane.
-        finished: a function of one state; a finished lane is frozen.
+        finished: a function of one state that says whether the lane is finished; the program then
+            freezes the lane.
         every: the number of steps before each record.
         most: the largest number of records in one call; the second axis of the metrics has this
             length.
-        enough: a function of one record; a lane is frozen from its first good record on.
+        enough: a function of one record that says whether the record is good enough; the program
+            then freezes the lane.
     """
     freezes = finished is not None or enough is not None
 
@@ -100,7 +101,7 @@ def advancing(
 
 
 def named(metrics: Any, /) -> dict[str, jax.Array]:
-    """Return metrics by name; nested dicts become names with "/" between.
+    """Return metrics by name; a nested dict becomes names such as "outer/inner".
 
     Raises:
         Refused: if the metrics are not a dict, or hold anything but numbers and arrays.
@@ -113,7 +114,7 @@ def named(metrics: Any, /) -> dict[str, jax.Array]:
     found: dict[str, jax.Array] = {}
     for name, value in metrics.items():
         if not isinstance(name, str) or name == OVER:
-            raise Refused(f"measure returns name={name!r}, expected a word. Try another")
+            raise Refused(f"measure returns name={name!r}, expected a word. Try another name")
         if hasattr(value, "items"):
             inner = {f"{name}/{part}": one for part, one in named(value).items()}
         elif isinstance(value, list | tuple | str) or value is None:

@@ -1,6 +1,6 @@
-"""Progress of a long computation on standard error: a bar on a terminal, else a line a minute.
+"""Progress of a long computation on standard error: a bar on a terminal, else a line per minute.
 
-After the first chunk, a run reports its cost: the time that is left, at the pace of this machine.
+After the first chunk, a run reports the remaining time, at the pace of this machine.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ from jaxbounds.ground.text import printable
 
 Part = TypeVar("Part")
 Report = Callable[[float, str], None]
-"""A function of (done, words): the amount done so far, and words about it."""
+"""A function report(done, words): `done` is the amount of work so far, `words` describe it."""
 
 BETWEEN_LINES = 60.0
 """Seconds between two lines without a terminal; a larger number writes fewer lines."""
 WORTH_TELLING = 20.0
-"""The least remaining time, in seconds, that is reported after the first chunk.
+"""The least remaining time, in seconds, that a run reports after the first chunk.
 
 A larger number reports fewer runs.
 """
@@ -35,7 +35,7 @@ _later: ContextVar[float] = ContextVar("later", default=0.0)
 def each_part(
     parts: Iterable[Part], /, cost: Callable[[Part], float] = lambda part: 1.0
 ) -> Iterator[Part]:
-    """Yield the parts of a run, so that progress within a part reports the time of the whole run.
+    """Yield the parts of a run, so that progress in a part reports the remaining time of the run.
 
     Args:
         parts: the parts of the run, in their order; a part may have parts of its own.
@@ -53,7 +53,7 @@ def each_part(
 
 
 class Pace:
-    """The time that is left, measured after compilation.
+    """The remaining time of a run, estimated from its pace after compilation.
 
     Args:
         total: the amount to do in this part.
@@ -65,9 +65,9 @@ class Pace:
         self.done, self.since, self.compiled = begun, time.monotonic(), False
 
     def left(self, done: float, /) -> float | None:
-        """Return the seconds left in all parts; None before a chunk was measured."""
+        """Return the remaining seconds of all parts; None before the first measured chunk."""
         now = time.monotonic()
-        if done <= self.done or not self.compiled:  # a first chunk may hold the compiling
+        if done <= self.done or not self.compiled:  # the first chunk includes the compilation
             self.done, self.since, self.compiled = done, now, True
             return None
         each = (now - self.since) / (done - self.done)
@@ -114,7 +114,7 @@ def progress(
     Args:
         total: the amount to do.
         unit: the unit of the amount, in the plural ("steps").
-        begun: the amount done before, if a run is continued.
+        begun: the amount that an earlier process did, if a run is resumed.
         at_most: whether the work may end before the total is done.
         show: whether to print at all.
     """

@@ -1,4 +1,4 @@
-"""The decision whether a sweep may begin or continue in a folder, and the state in that folder."""
+"""Decide whether a sweep may begin or continue in a folder, and read its state there."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +33,8 @@ class Kept:
     Attributes:
         checkpoints: the writer of the folder.
         done: the step that the sweep reached.
-        ended: whether no work was left.
-        state: the leaves of the lanes' carry at that step; None at the beginning.
+        ended: whether all lanes are finished.
+        state: the leaves of the lanes' carry at that step; None before the first step.
         records: the metrics before that step.
         held: the lock on the folder; None on an object store, which has no lock.
     """
@@ -47,12 +47,12 @@ class Kept:
     held: Held | None = None
 
     def release(self) -> None:
-        """Release the folder for other sweeps."""
+        """Unlock the folder for other sweeps."""
         if self.held is not None:
             self.held.release()
 
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
-        """Store the lanes' carry at a step, and the metrics since another step."""
+        """Store the lanes' carry at the step `done`, and the metrics since the step `since`."""
         over = OVER in metrics and bool(metrics[OVER][:, -1].all())
         leaves = jax.tree.leaves(carries)
         self.checkpoints.save(done, leaves, since, metrics, done >= steps or over)
@@ -84,18 +84,18 @@ def opened(
         identity: the identity of the sweep.
         part: the lanes of the sweep, if it computes a share.
         group: the number of lanes in a group.
-        steps: the step that the sweep shall reach.
-        resume: whether to continue.
-        fresh: whether to set aside the files of an earlier sweep.
+        steps: the number of all steps of the sweep.
+        resume: whether to continue an earlier sweep.
+        fresh: whether to rename the files of an earlier sweep and start again.
 
     Raises:
-        Refused: if another sweep is at work in the folder, or files are damaged. The function also
-            refuses a folder with another sweep, an unfinished sweep that shall not continue, more
-            steps than `steps`, or files of the user with a sweep's names.
+        Refused: if another process works in the folder, or files are damaged. Also if the folder
+            holds another sweep, an unfinished sweep while `resume` is False, more steps than
+            `steps`, or files of the user with a sweep's names.
     """
     kept = Kept(Checkpoints(folder, digest_of(identity), part))
     checkpoints, place = kept.checkpoints, kept.checkpoints.folder
-    if jax.process_index() > 0 and not resume:  # the first process looks after the folder
+    if jax.process_index() > 0 and not resume:  # the first process manages the folder
         return kept
     checkpoints.refuse_foreign()
     if "://" not in str(place) and jax.process_index() == 0:
@@ -115,11 +115,13 @@ def opened(
         done, ended = checkpoints.reached() or (0, True)
         if not (resume or ended):
             raise Refused(
-                f"{place} holds an unfinished sweep, at step {done}. Try resume=True, which goes "
-                "on, fresh=True, which sets it aside and begins anew, or another folder"
+                f"folder={place} holds an unfinished sweep, at step {done}. Try resume=True, which "
+                "continues it, fresh=True, which sets it aside and begins anew, or another folder"
             )
         if resume and done > steps:
-            raise Refused(f"{place} holds {done} steps, and steps={steps}. Try steps={done}")
+            raise Refused(
+                f"folder={place} holds {done} steps, more than steps={steps}. Try steps={done}"
+            )
         if resume:
             found = checkpoints.load()
             assert found is not None
@@ -128,7 +130,7 @@ def opened(
             return kept
         checkpoints.clear()
     else:
-        checkpoints.clear()  # what a sweep left that was cut before its first state
+        checkpoints.clear()  # files of a sweep that was interrupted before its first state
     if jax.process_index() == 0:
         write_identity(checkpoints.marked, identity, group)
     return kept

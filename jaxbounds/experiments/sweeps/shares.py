@@ -1,7 +1,7 @@
-"""A share of a run: the lanes and other pieces that this process computes.
+"""A share of a run: the lanes and other pieces of work that this process computes.
 
-The run distributes the lanes of its sweeps in the order in which it needs them. The shares of a run
-therefore agree on their lanes without communication.
+Each share counts the lanes of the run's sweeps in the order of the run. So all shares agree on
+their lanes without communication.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class Share:
         """Read a share from "3/16".
 
         Raises:
-            Refused: if the text has another form, or there is no such share.
+            Refused: if the text has another form, or the index exceeds the count.
         """
         index, _, count = text.partition("/")
         if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
@@ -41,7 +41,7 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """The exception that ends a share, whose process lacks the numbers of the other shares."""
+    """Raised at the end of a share, because its process lacks the numbers of the other shares."""
 
 
 @dataclass
@@ -69,18 +69,18 @@ def dealt() -> bool:
 
 
 def own(count: int, /) -> range:
-    """Return the next `count` lanes of the run that are computed here: all, or a share of them."""
+    """Return which of the next `count` lanes of the run this process computes."""
     deal = _deal.get()
     if deal is None:
         return range(count)
-    # Shares without lanes of this sweep come first at the next.
+    # A share without lanes of this sweep comes first in the next sweep.
     turn, shares = (deal.share.index - 1 - deal.seen) % deal.share.count, deal.share.count
     deal.seen += count
     return range(count * turn // shares, count * (turn + 1) // shares)
 
 
 def mine() -> bool:
-    """Tell whether the next piece of the run that is not a lane of a sweep is computed here.
+    """Tell whether this process computes the next piece of the run that is no lane of a sweep.
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.
@@ -94,10 +94,10 @@ def mine() -> bool:
 
 
 def whole() -> None:
-    """End a share after its pieces are done; a run calls this before it reads all numbers.
+    """End a share after its pieces; a run calls this before it needs the numbers of all shares.
 
     Raises:
-        OnlyAShare: if the numbers of other shares are not here.
+        OnlyAShare: if this process computes only a share.
     """
     if dealt():
         raise OnlyAShare

@@ -1,9 +1,9 @@
-"""Many independent runs (lanes) of one pure step: one program, called for each group of lanes.
+"""Sweeps: many independent runs (lanes) of one pure step, in one program for groups of lanes.
 
-The program works on a group of a fixed number of vmapped lanes and for any number of steps. It
-depends on the job alone. It does not depend on the number of lanes, devices, shares or processes,
-or on the steps at which a run was cut. A lane keeps its slot in any group. Its bits are therefore
-equal on all machines of one kind.
+The program advances a group of a fixed number of vmapped lanes by any number of steps. It does not
+depend on the numbers of lanes, devices, shares or processes, or on the steps at which a run was
+interrupted. A lane keeps its slot within its group. So the bits of a lane are equal on all machines
+of one kind.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ State = Any
 Metrics = Mapping[str, jax.Array]
 
 ROUND = 1.0
-"""Seconds between two checks for a request to stop; a larger number reacts later.
+"""Seconds between two checks for a request to stop. A larger number reacts later.
 
 A check comes only between records.
 """
@@ -76,15 +76,15 @@ def sweep(
 ) -> Swept:
     """Run every lane for `steps` steps.
 
-    Inside `shares.only`, the sweep runs only the lanes of that share, and the other lanes are
-    zeros. The guide's page `sweeps` has an example.
+    Inside `shares.only`, the sweep runs only the lanes of the share, and the results of the other
+    lanes are zeros. The guide's page `sweeps` has an example.
 
     Args:
-        start: a function from a lane to its initial state.
-        step: one step of a lane. It must be pure. Put learning rates and other numbers that vary
-            into the lane, so that one program serves all lanes.
-        measure: a function that returns a dict of numbers or small arrays, called every `every`
-            steps.
+        start: `start(lane) -> state`, the initial state of a lane.
+        step: `step(lane, state) -> state`, one step of a lane. It must be pure. Put learning rates
+            and other numbers that vary into the lane, so that one program serves all lanes.
+        measure: `measure(lane, state)`, a dict of numbers or small arrays; the sweep calls it
+            every `every` steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
         steps: the number of all steps, a multiple of `every`.
         every: the number of steps between records.
@@ -95,40 +95,41 @@ def sweep(
             XLA's code for one lane at a time can be ten times slower. Use one if the matrices of a
             lane keep a core busy (`benchmarks/roberta_lanes.py` measures both). The default on an
             accelerator is as many as `memory_limit` allows, up to 256.
-        finished: a function that tells whether a state needs no more steps. The sweep freezes such
-            a state, and ends when all lanes are finished. Between chunks it moves the unfinished
-            lanes together. It measures groups of finished lanes but does not step them.
-        enough: a function that tells whether a record of a lane is good enough; the lane is frozen
-            from this record on.
+        finished: `finished(state)`, whether a state needs no more steps. The sweep freezes a
+            finished state, and ends when all lanes are finished. Between chunks it moves the
+            unfinished lanes together. It measures groups of finished lanes but does not step them.
+        enough: `enough(record)`, whether a record of a lane is good enough; the sweep freezes the
+            lane from this record on.
         shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
-            that these functions close over are built into the program instead, and slow its
+            that these functions close over become part of the program instead, and slow its
             compilation.
         folder: the folder of the checkpoints; None keeps no checkpoints. It belongs to one program
             on one set of lanes, and may hold files of the user.
         fingerprint: a text for dependencies of the numbers that no trace shows: functions on the
             host.
         resume: continue from the folder's checkpoints.
-        fresh: set aside the folder's files of an earlier sweep, and begin again.
+        fresh: rename the folder's files of an earlier sweep, and begin again.
         memory_limit: the bytes that the program may need on one device. The default is 8 GiB on a
             CPU and four fifths of an accelerator's memory.
         devices: the devices of the sweep; by default all.
         show: the metric shown with the progress and the memory need; None shows nothing.
-        on_record: a function, called as on_record(step, metrics) for each record, metrics (lanes,
-            ...) by name; or the name of a CSV file. A resumed sweep calls the function only for new
-            records, and writes the whole CSV file.
+        on_record: a function that the sweep calls as on_record(step, metrics) for each record, with
+            metrics (lanes, ...) by name; or the name of a CSV file. A resumed sweep calls the
+            function only for new records, and writes the whole CSV file.
         share: "I/N" computes the I-th of N shares of the lanes, for machines without a common disk;
             the other lanes are zeros. `jaxbounds merge FOLDERS --out FOLDER` joins the folders of
             all shares.
 
     Raises:
-        Refused: if an argument makes no sense, or the memory is over the limit (before anything
-            runs). The sweep refuses a folder with an unfinished sweep unless `resume` or `fresh` is
-            given. It refuses a folder whose sweep is damaged, or has another program, other lanes,
-            another kind of device or another version; the message names the difference.
-        KeyboardInterrupt: after a checkpoint, if the sweep has a folder and was asked to stop.
+        Refused: if an argument is out of its range, or the program needs more memory than the
+            limit (nothing has been run then). The sweep refuses a folder with an unfinished sweep
+            unless `resume` or `fresh` is given. It refuses a folder whose sweep is damaged, or has
+            another program, other lanes, another kind of device or another version; the message
+            names the difference.
+        KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))
-    # Programs are compiled, and arrays go to devices and back, whatever the caller forbids itself.
+    # The sweep compiles programs and moves arrays even if the caller's settings forbid it.
     with one, jax.disable_jit(False), jax.transfer_guard("allow"):
         return _sweep(
             start, step, measure, lanes, steps, every=every, chunk=chunk, group=group,
@@ -170,8 +171,8 @@ def _sweep(
     refuse_numbers(every=every, chunk=chunk, group=group)
     if shares.dealt() and jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this sweep, expected separate processes for "
-            "share. Try it without jax.distributed.initialize(), or without share"
+            f"processes={jax.process_count()} share this sweep, but share= needs separate "
+            "processes. Try it without jax.distributed.initialize(), or without share"
         )
     if resume and fresh:
         raise Refused("resume=True and fresh=True exclude each other. Try one of them")
@@ -234,7 +235,7 @@ def _sweep(
             report(done, f"a device needs {shown_bytes(need)}")
 
     def carried() -> list[np.ndarray]:
-        """Return the leaves of the lanes' carry, now or at the end."""
+        """Return the leaves of the lanes' carry at the present step."""
         if kept is not None and kept.state is not None and done == kept.done:
             return kept.state
         return jax.tree.leaves(work.carries())
@@ -265,7 +266,7 @@ def _sweep(
             tell(log, new[-1], done, every)
             done += records * every
             each = (time.perf_counter() - began) / records
-            if kept is not None:  # all processes go at the pace of the slowest, and stop together
+            if kept is not None:  # all processes wait for the slowest one, and stop together
                 stop, each = largest(stopping.asked(), each)
                 pace = max(1, min(int(ROUND / each), chunk // every))
             if done == until or stop:
@@ -275,7 +276,7 @@ def _sweep(
                 saved.append(metrics)
                 new, since = [], done
             if stop:
-                largest(0.0)  # the first process has written
+                largest(0.0)  # waits until the first process has written
                 stopping.answer()
             if show is not None:
                 last = (new or saved)[-1][show][:, -1]

@@ -1,4 +1,4 @@
-"""Lanes from seeds and grids, and the results of a sweep of them."""
+"""Lanes from seeds and grids, and the results of a sweep over lanes."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class Swept(NamedTuple):
 
         Args:
             lanes: a dict whose numbers become coordinates, as `lanes_of` returns it.
-            lengths: the axes that replace "lane", as `lanes_of` returns them.
+            lengths: the lengths of the axes that replace "lane", as `lanes_of` returns them.
 
         Raises:
             Refused: if the product of the axes is not the number of lanes.
@@ -54,8 +54,8 @@ class Swept(NamedTuple):
         count, axes = len(self.diverged), dict(lengths or {"lane": len(self.diverged)})
         if math.prod(axes.values()) != count:
             raise Refused(
-                f"lengths={axes} make {math.prod(axes.values())} lanes, expected {count}. Try what "
-                "lanes_of gave"
+                f"lengths={axes} make {math.prod(axes.values())} lanes, expected {count}. Try the "
+                "lengths that lanes_of returned"
             )
         fold = lambda values: values.reshape(*axes.values(), *values.shape[1:])
         wide = lambda values: values.astype(np.float32) if _special(values.dtype) else values
@@ -73,7 +73,7 @@ class Swept(NamedTuple):
             if is_key(leaf) or leaf.ndim != 1:
                 continue
             values = fold(wide(np.asarray(leaf)))
-            if name in axes:  # it varies along its own axis alone
+            if name in axes:  # these values vary along their own axis alone
                 first = [slice(None) if axis == name else 0 for axis in axes]
                 coords[name] = values[tuple(first)]
             elif name not in found:
@@ -82,7 +82,7 @@ class Swept(NamedTuple):
 
 
 def _special(dtype: np.dtype) -> bool:
-    """Tell whether NumPy itself does not know a type."""
+    """Tell whether a type is an extension of NumPy's types, such as bfloat16."""
     return dtype.isbuiltin == 2
 
 
@@ -108,7 +108,7 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         )
     for name, values in grid.items():
         if name in ("key", "seed"):
-            raise Refused(f"the grid has name={name!r}, which lanes_of uses itself. Try {name}_")
+            raise Refused(f"the grid has name={name!r}, which lanes_of needs itself. Try {name}_")
         if np.ndim(values) != 1 or not len(values):
             raise Refused(
                 f"{name}.shape={np.shape(values)}, expected one axis. Try {name}=[{name}]"
@@ -126,7 +126,7 @@ def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
 
 
 def _not_finite(values: np.ndarray) -> np.ndarray:
-    """Tell for (lanes, records) whether some entry is NaN or infinite, in any type."""
+    """Tell for each lane and record whether an entry is NaN or infinite, for any type."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return np.zeros(values.shape[:2], bool)
     wide = values.astype(np.float32) if _special(values.dtype) else values
@@ -134,7 +134,7 @@ def _not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return (lanes,) the first step at which a flag is set, or -1."""
+    """Return for each lane the first step at which its flag is set, or -1."""
     return np.where(flags.any(axis=1), steps[np.argmax(flags, axis=1)] if len(steps) else 0, -1)
 
 
@@ -151,7 +151,7 @@ def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until
 
 
 def among(swept: Swept, own: range, count: int, /) -> Swept:
-    """Put the lanes of a share into arrays of zeros for all lanes."""
+    """Return the result for all lanes, with zeros for lanes outside of the share `own`."""
 
     def one(part: Any) -> Any:
         data = np.asarray(plain(part))
@@ -175,7 +175,7 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """Return the empty results of a share without lanes; both functions take a lane alone."""
+    """Return the results of a share without lanes: zeros. Both functions take one lane."""
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

@@ -18,10 +18,10 @@ ONE = np.int32(1)
 
 
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position of each own lane, and the lane at each position.
+    """Return the position of each lane in `own`, and the lane at each position.
 
-    A lane has the slot within its group that it has in the whole sweep. The last lane fills
-    positions without a lane.
+    A lane has the slot within its group that it has in the whole sweep. Positions without a lane of
+    their own repeat the last lane.
     """
     turn = np.arange(len(own))
     place = turn // group * group + (own.start + turn) % group
@@ -31,7 +31,7 @@ def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
 
 
 def like(lanes: Any, group: int, /) -> Any:
-    """Return the shapes of `group` lanes."""
+    """Return the shapes and types of `group` lanes."""
     one = lambda leaf: jax.ShapeDtypeStruct((group, *leaf.shape[1:]), leaf.dtype)
     return jax.tree.map(one, lanes)
 
@@ -73,7 +73,7 @@ class Work:
             first = jax.eval_shape(begin, some, common)
             return first, jax.eval_shape(advance, some, first, ONE, common)[1]
 
-        # A trace of both programs, which takes as long as hundreds of steps of a small lane.
+        # Tracing both programs takes as long as hundreds of steps of a small lane.
         self._like, self._shapes = kept(None if mark is None else (mark, group), "shapes", shapes)
         self._parts: Rounds = []
         self._carries: Rounds = []
@@ -85,7 +85,7 @@ class Work:
         self._numbers: Rounds = []
 
     def compile(self, limit: float, /) -> int:
-        """Compile the programs of the start and of `advance`, before any data is on a device.
+        """Compile the programs of the start and of `advance`, before any data are on a device.
 
         Returns:
             The bytes that a device needs.
@@ -106,7 +106,7 @@ class Work:
         self._first = kept(
             mark, "begin", lambda: groups.compiled(self._begin, (some,), self._shared)
         )
-        # The carries are donated: the next carries take their memory.
+        # The program donates the carries, so that the next carries reuse their memory.
         self._program = kept(
             mark, "advance",
             lambda: groups.compiled(go_on, (some, self._like, one), self._shared, donate=(1,)),
@@ -123,14 +123,14 @@ class Work:
             self._parts = self._groups.put(self._lanes, self._lane)
 
     def _started(self) -> Rounds:
-        """Return the carries of the lanes; the first call starts the lanes."""
+        """Return the carries of the lanes; the first call computes the initial states."""
         if not self._carries and self._groups.rounds:
             self._place_lanes()
             self._carries = [self._first(part, self._on_devices) for part in self._parts]
         return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
-        """Continue from the result of `carries`, after these records."""
+        """Restore the leaves of `carries`, with the records so far."""
         self._place_lanes()
         self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
@@ -156,7 +156,7 @@ class Work:
             self._carries = groups.put(with_leaves(self._like, leaves_of(every)), order)
             self._place, self._lane = np.argsort(order)[self._place], self._lane[order]
             self._parts, over = groups.put(self._lanes, self._lane), over[order]
-        # A group that was measured in its last state need not be called again.
+        # A finished group whose last state is measured needs no more calls.
         rest = over.reshape(-1, groups.group).all(axis=1)
         self._resting = set(np.flatnonzero(rest).tolist()) if self._last else set()
         return False
@@ -190,7 +190,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return each group's number of records, on its device; reuse the last call's."""
+        """Return each group's number of records, on its device; reuse the last array."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)
@@ -198,7 +198,7 @@ class Work:
         return self._numbers
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
-        """Return room for the metrics of a round that rests."""
+        """Return zeros for the metrics of a round in which all groups rest."""
         room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
         return jax.tree.map(room, self._shapes)
 

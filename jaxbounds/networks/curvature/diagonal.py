@@ -1,8 +1,8 @@
 """The diagonal of a Hessian, and functions of it, from products alone.
 
-The diagonal is the mean of z * (A z) over random signs z (Bekas, Kokiopoulou and Saad, Applied
-Numerical Mathematics 57, 2007). f(A) v is ||v|| Q f(T) e_1 after k steps of Lanczos from v (Saad,
-SIAM J. Numer. Anal. 29, 1992).
+The diagonal of A is the mean of z * (A z) over random signs z. Source: Bekas, Kokiopoulou and Saad,
+Applied Numerical Mathematics 57, 2007. After k steps of Lanczos from v, with the basis Q and the
+tridiagonal matrix T, f(A) v is ||v|| Q f(T) e_1. Source: Saad, SIAM J. Numer. Anal. 29, 1992.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """The product with the Hessian at a point, compiled once and driven from Python by every method.
 
 A network takes long to compile, and a step of Lanczos does not. So the product is a program by
-itself, and each method (extremes, trace, spectrum) is a Python loop around it. With one batch a
+itself, and each method (extremes, trace, spectrum) is a Python loop around it. For one batch a
 first program linearises the gradient, and a second program, the linear map, takes the intermediate
-values and a vector. With several batches each product differentiates anew, in the memory of one
+values and a vector. For several batches each product differentiates anew, in the memory of one
 batch.
 """
 

@@ -3,14 +3,15 @@
 Lanczos started from one vector stops being a three-term recurrence when the Krylov space is
 exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
 are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessians of small data
-sets are rank-deficient, so this is the normal case. Here every new vector is orthogonalised against
-the whole basis, and when what is left is no larger than rounding noise the iteration continues with
-that rest and a fresh random direction in the orthogonal complement in equal parts. The random part
-also finds repeated eigenvalues. The rest may point to an eigenvalue close to the others.
+sets are rank-deficient, so this is the normal case. This module orthogonalises every new vector
+against the whole basis. If the rest of the vector is no larger than rounding noise, the iteration
+continues with the rest plus a random direction of the orthogonal complement, in equal parts. The
+random part also finds repeated eigenvalues. The rest may point to an eigenvalue close to the
+others.
 
-The basis has a fixed number of rows. When it is full, Ritz vectors of both ends are kept, the rest
-is dropped and the iteration goes on (thick restart: Wu and Simon, SIAM J. Matrix Anal. Appl. 22,
-2000), so that neither memory nor the cost of a step grows with the iterations.
+The basis has a fixed number of rows. When it is full, the iteration keeps Ritz vectors of both
+ends, drops the rest and goes on. So neither memory nor the cost of a step grows with the
+iterations. This is the thick restart of Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 2000.
 """
 
 import math
@@ -431,7 +432,7 @@ def lanczos_extremes(
         key: draws the start vector.
         iterations: products with `operator` at most; two more measure the residuals.
         tolerance: the residual that counts as small, relative to the spectral scale;
-            `default_tolerance` unless given. With 0 all iterations run.
+            `default_tolerance` unless given. The value 0 runs all iterations.
         basis: vectors that the iteration keeps before it restarts, at least 8 (or `size`);
             `default_basis` unless given.
         dtype: the dtype of the vectors; the default float type unless given.

@@ -62,10 +62,10 @@ class Curvature:
             eigenvalue of one minibatch is as a rule several times too negative for the data.
         batches: the batches, if they would be mistaken for one batch: batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
-        filter: selects parameters and holds the others fixed. It is a part of their path or a
-            pattern ("attention", "block_*/kernel"), several of these, a function of the path, a
-            kind of `nnx.Variable`, or a mask (a pytree of booleans). The matrix is then the
-            diagonal block of the selected parameters.
+        filter: selects parameters and holds the others fixed. It is a part of their path, a
+            pattern ("block_*/kernel"), several of these, a function of the path, a kind of
+            `nnx.Variable`, or a pytree of booleans. The matrix is then the diagonal block of the
+            selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
         memory_limit: bytes that each call may need; `memory` returns the bytes of `extremes`.
@@ -76,8 +76,8 @@ class Curvature:
     Raises:
         Refused: if the loss is no real number, or draws random numbers from a state that it
             holds; if no parameter is left; if batches differ in shape. A method raises it if the
-            loss is not finite, if the loss changes from call to call, or if a call needs more
-            memory than the limit (nothing has been run then).
+            loss is not finite or changes from call to call. A method also raises it if it needs
+            more memory than the limit (nothing has been run then).
     """
 
     def __init__(
@@ -304,9 +304,9 @@ class Curvature:
         2023). Four fifths of the products span the Krylov space of `extremes`, where the trace is
         exact; a call of `extremes` with an equal key shares these products. The other products are
         random probes of the rest of the matrix. "krylov" pays if few eigenvalues hold most of the
-        Frobenius norm, as for Hessians of networks. "hutch++" (Meyer, Musco, Musco, Woodruff, SOSA
-        2021) spends a third of the products on a sketch, a third on the exact trace in the sketch
-        and a third on probes of the rest. "auto" is "hutch++" inside of `jit`. Below 15 products,
+        Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products on a
+        sketch, a third on the exact trace in the sketch and a third on probes of the rest (Meyer,
+        Musco, Musco, Woodruff, SOSA 2021). "auto" is "hutch++" inside of `jit`. Below 15 products,
         or if a sketch exceeds 256 MiB, "auto" is "hutchinson".
 
         Args:

@@ -1,8 +1,8 @@
 """The density of a Hessian's eigenvalues, by stochastic Lanczos quadrature (Golub and Welsch).
 
-For a random unit vector v, k Lanczos steps give the nodes (Ritz values) and weights (squared first
-components) of the Gauss quadrature of the measure v^T delta(x - A) v. The mean of this measure over
-v is the density of the eigenvalues of A.
+For a random unit vector v, k Lanczos steps give the Gauss quadrature of the measure v^T delta(x -
+A) v. The Ritz values are the nodes, and the squared first components are the weights. The mean of
+this measure over v is the density of the eigenvalues of A.
 """
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ class Stream:
         source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
             raise Refused(
-                f"the function of batches gives a {type(source).__name__}. Try "
+                f"the function of batches gives a {type(source).__name__}, no iterator. Try "
                 "lambda: iter(batches)"
             )
         for batch in source:
@@ -102,7 +102,10 @@ class StreamedProduct:
             total = n * image if total is None else total + n * image
             loss, count = loss + n * value, count + n
         if total is None:
-            raise Refused("the batches can be read once only. Try a function: lambda: iter(...)")
+            raise Refused(
+                "the batches can be read once only, expected a re-iterable. Try a function: "
+                "lambda: iter(...)"
+            )
         mean = loss / count
         if self.value is not None and not np.isclose(mean, self.value, rtol=1e-3, equal_nan=True):
             raise Refused(

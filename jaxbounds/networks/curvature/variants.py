@@ -14,8 +14,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""Factor of the outer loss. With 0.5 the Hessian of the mean of n squares is 1 / n; a larger factor
-scales the Fisher matrix."""
+"""Factor of the outer loss: the Hessian of half a mean of n squares is 1 / n. A larger factor gives
+a multiple of the Fisher matrix."""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
@@ -28,9 +28,9 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
     ```
 
-    The Fisher matrix itself needs no function: it is the matrix of `of="ggn"` if the outer loss of
-    a `Composite` is a negative log-likelihood in its natural parameters (softmax with cross
-    entropy, logistic loss, half the squared error; Martens, JMLR 2020, Section 9.2).
+    The Fisher matrix itself needs no function. It is the matrix of `of="ggn"` if the outer loss of
+    a `Composite` is a negative log-likelihood in its natural parameters: softmax with cross
+    entropy, logistic loss, or half the squared error (Martens, JMLR 2020, Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
@@ -58,10 +58,10 @@ def preconditioned(
 ) -> tuple[Callable, Params]:
     """Return the loss in the coordinates in which an adaptive optimiser is gradient descent.
 
-    With P = diag(sqrt(nu) + epsilon), where nu is the optimiser's second moment, the Hessian of the
+    Let nu be the optimiser's second moment and P = diag(sqrt(nu) + epsilon). The Hessian of the
     returned loss at the returned point is P^(-1/2) H P^(-1/2). Its greatest eigenvalue is the
-    sharpness that Adam sees: at (1 + beta_1) / (1 - beta_1) * 2 / learning rate Adam becomes
-    unstable (Cohen et al., arXiv 2207.14484, Section 2).
+    sharpness that Adam sees. Adam becomes unstable if this sharpness exceeds
+    (1 + beta_1) / (1 - beta_1) * 2 / learning rate (Cohen et al., arXiv 2207.14484, Section 2).
 
     ```python
     scaled, origin = curvature.preconditioned(loss, params, optimiser_state)

@@ -1,6 +1,6 @@
-"""The numbered items of a paper, read from its LaTeX; no code of the source runs.
+"""Read the numbered items of a paper from its LaTeX, without running code of the source.
 
-`gather` joins the files, `macros` takes definitions out, `walk` follows the document and counts.
+`gather` joins the files, `macros` removes definitions, and `walk` follows the document and counts.
 """
 
 from jaxbounds.papers.latex.items import items_in

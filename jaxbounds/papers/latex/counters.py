@@ -7,7 +7,8 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""Counters within counters that are printed; a larger number only follows a circle longer."""
+"""The depth of nested counters that are printed. A larger number follows a circular nesting
+longer."""
 
 
 def _letters(number: int) -> str:
@@ -39,7 +40,7 @@ STYLES: Mapping[str, Callable[[int], str]] = {
 
 
 class Counters:
-    """The counters of a document, as its class declares them and its commands change them.
+    """The counters of a LaTeX document, which its class declares and its commands change.
 
     Args:
         chapters: whether sections are numbered within chapters, as in books.
@@ -75,12 +76,12 @@ class Counters:
             self.within(counter, within)
 
     def share(self, counter: str, other: str, /) -> None:
-        """Let a name stand for another counter."""
+        """Make a name stand for another counter, as LaTeX's shared counters do."""
         if self.name(other) != counter:
             self._same[counter] = other
 
     def within(self, counter: str, above: str, /, *, printed: bool = True) -> None:
-        """Reset a counter whenever the one above steps."""
+        """Reset a counter whenever the counter `above` steps."""
         if self.name(counter) == self.name(above):
             return
         self._within[self.name(counter)] = self.name(above)
@@ -92,11 +93,11 @@ class Counters:
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """Return the template by which a counter is printed, if it has one; for `restore`."""
+        """Return the template that prints a counter, or None; `restore` takes it."""
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
-        """Print a counter by an earlier template."""
+        """Print a counter by an earlier template again."""
         self._printed.pop(self.name(counter), None)
         if template is not None:
             self.print_as(counter, template)
@@ -106,11 +107,11 @@ class Counters:
         self.values[self.name(counter)] = value
 
     def add(self, counter: str, amount: int, /) -> None:
-        """Add to a counter; no other counter is reset."""
+        """Add to a counter without a reset of other counters."""
         self.values[self.name(counter)] = self.values.get(self.name(counter), 0) + amount
 
     def step(self, counter: str, /) -> str:
-        """Add one, reset the counters within, and return the printed number."""
+        """Add one to a counter, reset the counters within it, and return its printed number."""
         self.add(counter, 1)
         self._reset(self.name(counter), 0)
         return self.printed(counter)
@@ -128,7 +129,7 @@ class Counters:
         self.print_as(top, f"\\Alph{{{top}}}")
 
     def printed(self, counter: str, depth: int = 0, /) -> str:
-        """Return the number as it stands in print."""
+        """Return the printed number of a counter."""
         counter = self.name(counter)
         if depth > DEPTH:
             return "?"

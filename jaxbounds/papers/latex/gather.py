@@ -1,4 +1,4 @@
-r"""The files of a paper as one text: `\input` followed, comments and verbatim text left out."""
+r"""Join the files of a paper by `\input`, without comments and verbatim text."""
 
 import re
 from pathlib import Path
@@ -8,10 +8,10 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
-"""Bytes of all files of a paper; `gather` refuses more. A larger value makes reading slower."""
+"""Bytes of all files of a paper; `gather` refuses more. A larger value allows slower reading."""
 MOST_FILES = 300
-r"""Files that `\input` may name, repetitions counted; `gather` refuses more. A larger number makes
-reading slower.
+r"""Files that `\input` may name, with repetitions; `gather` refuses more. A larger number allows
+slower reading.
 """
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(
@@ -33,11 +33,11 @@ _OTHER_IFS = (
     "ifx", "ifnum", "ifdim", "ifodd", "ifcase", "ifdefined", "ifcsname", "ifmmode", "ifcat",
     "ifvmode", "ifhmode", "if",
 )  # fmt: skip
-"""Conditionals of TeX whose truth only TeX knows: both branches stay."""
+"""Conditionals of TeX that only TeX can decide; `gather` keeps both branches."""
 
 
 def main_file(path: Path, /) -> Path:
-    r"""Return the file that a paper begins with: the path itself, or the one document of a folder.
+    r"""Return the main file of a paper: the path itself, or the only document in a folder.
 
     Raises:
         Refused: if there is no such file, or a folder has several documents.
@@ -45,9 +45,7 @@ def main_file(path: Path, /) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        raise Refused(
-            f"--from {path}: no such file or folder, got path={str(path)!r}. Try a .tex file"
-        )
+        raise Refused(f"path={str(path)!r} of --from is no file or folder. Try a .tex file")
     found = [file for file in sorted(path.glob("*.tex")) if _is_document(file)]
     if len(found) == 1:
         return found[0]
@@ -76,7 +74,7 @@ def _decoded(file: Path) -> str:
 
 
 class _Gathering:
-    """The files that are read so far."""
+    """The reading of a paper's files, with a count of files and bytes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
@@ -90,8 +88,8 @@ class _Gathering:
         file = (self.folder / name.strip().strip('"')).resolve()
         if self.folder != file and self.folder not in file.parents:
             raise Refused(
-                f"{place}: {name.strip()!r} is outside the folder {self.folder.name!r}, and "
-                f"is not read, got file={name.strip()!r}. Try to copy the file into the folder"
+                f"{place}: file={name.strip()!r} is outside the folder {self.folder.name!r}, and "
+                "is not read. Try to copy the file into the folder"
             )
         for found in (file.with_name(f"{file.name}{suffix}"), file):
             if found.is_file():
@@ -101,8 +99,8 @@ class _Gathering:
     def _inside(self, file: Path, place: str) -> Path:
         if self.folder not in file.resolve().parents:
             raise Refused(
-                f"{place}: {file.name!r} leads outside the folder {self.folder.name!r}, and "
-                f"is not read, got file={file.name!r}. Try to copy the file into the folder"
+                f"{place}: file={file.name!r} is a link to outside the folder "
+                f"{self.folder.name!r}, and is not read. Try to copy the file into the folder"
             )
         return file
 
@@ -110,7 +108,8 @@ class _Gathering:
         r"""Read a file with the files that it inputs.
 
         Raises:
-            Refused: if a file is missing, outside the folder or in itself, or there is too much.
+            Refused: if a file is missing, outside the folder, or inputs itself; if the paper has
+                too many files or bytes.
         """
         self.files, self.bytes = self.files + 1, self.bytes + file.stat().st_size
         if self.files > MOST_FILES or self.bytes > MOST_BYTES:
@@ -139,7 +138,7 @@ class _Gathering:
                 if added:
                     changes.append((stop, stop, Pieces(added)))
             elif wanted := given["name"] or given["bare"] or given["within"]:
-                if "#" in wanted or "\\" in wanted:  # in the definition of a macro
+                if "#" in wanted or "\\" in wanted:  # a name inside the definition of a macro
                     continue
                 wanted = (
                     f"{given['folder'] or ''}/{wanted}".lstrip("/") if given["within"] else wanted
@@ -152,17 +151,15 @@ class _Gathering:
         file = self.resolved(name, place, ".tex")
         if file is None:
             raise Refused(
-                f"{place}: no file {name!r} in the folder, got folder={self.folder.name!r}. "
-                "Try to put the file there"
+                f"{place}: folder={self.folder.name!r} has no file {name!r}. Try to put the file "
+                "there"
             )
         if file in inside:
-            raise Refused(
-                f"{place}: {name!r} inputs itself, got file={file.name!r}. Try to remove this line"
-            )
+            raise Refused(f"{place}: file={file.name!r} inputs itself. Try to remove this line")
         return self.read(file, inside)
 
     def _styles(self, names: str, place: str, inside: tuple[Path, ...]) -> list[Piece]:
-        """Return the packages and classes of the folder, which may define macros and theorems."""
+        """Return the packages and classes in the folder, which may define macros and theorems."""
         found = list[Piece]()
         for name in names.split(","):
             for suffix in (".sty", ".cls"):
@@ -176,13 +173,14 @@ class _Gathering:
 
 
 def gather(file: Path, /) -> Pieces:
-    r"""Return the text of a paper, its `\input` followed, without comments and false branches.
+    r"""Return the text of a paper with its input files, without comments and false branches.
 
     Args:
-        file: the file that the paper begins with; no file outside its folder is read.
+        file: the main file of the paper; the function reads no file outside its folder.
 
     Raises:
-        Refused: if a file is missing, outside the folder, or in itself, or there is too much.
+        Refused: if a file is missing, outside the folder, or inputs itself; if the paper has too
+            many files or bytes.
     """
     gathering = _Gathering(file.parent)
     pieces = _without_false_branches(gathering.read(file.resolve()))
@@ -191,7 +189,7 @@ def gather(file: Path, /) -> Pieces:
 
 
 def _without_false_branches(pieces: Pieces) -> Pieces:
-    r"""Leave out the branches of `\iffalse`, and of flags of `\newif` that are false."""
+    r"""Remove the branches of `\iffalse`, and the branches of false flags of `\newif`."""
     flags = {"iftrue": True, "iffalse": False}
     changes, stack = list[tuple[int, int, str | Pieces]](), list[_Branch]()
     for found in _TRUTH.finditer(pieces.text):
@@ -218,10 +216,10 @@ def _without_false_branches(pieces: Pieces) -> Pieces:
 
 
 class _Branch(NamedTuple):
-    """An open branch.
+    """An open branch of a conditional.
 
     Attributes:
-        truth: whether the branch counts; None where only TeX knows.
+        truth: whether the branch is taken; None if only TeX can decide.
         begins: the place where its command begins.
         body: the place where its text begins.
     """
@@ -234,7 +232,7 @@ class _Branch(NamedTuple):
 def _outermost(
     changes: list[tuple[int, int, str | Pieces]],
 ) -> list[tuple[int, int, str | Pieces]]:
-    """Return ranges in order, without those that lie in another."""
+    """Return ranges in order, without ranges inside of other ranges."""
     found, last = list[tuple[int, int, str | Pieces]](), 0
     for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last:

@@ -20,7 +20,8 @@ from jaxbounds.papers.latex.walk import Found, Walk
 
 BOOKS = ("book", "report", "memoir", "scrbook", "scrreprt")
 LONGEST_TEX = 20_000
-"""Characters of an item's text; `items_in` cuts a longer one. A larger value makes larger files."""
+"""Characters of an item's text; `items_in` cuts a longer text. A larger value makes larger
+files."""
 _REFERS = re.compile(r"\\(ref|eqref|cref|Cref|autoref|thref|hyperref)\*?\s*\{([^{}]*)\}")
 _NAMES = "(?:equation|align|gather|multline|eqnarray)"
 _OPENS = (
@@ -28,7 +29,7 @@ _OPENS = (
     (r"\\\[", r"\\\]"),
     (rf"\\begin\{{{_NAMES}", rf"\\end\{{{_NAMES}"),
 )
-"""Delimiters of a formula beside the dollar sign."""
+"""The delimiters of a formula besides the dollar sign."""
 _GONE = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:xspace|protect|normalfont)(?![A-Za-z])")
 
 
@@ -36,9 +37,9 @@ class Source(NamedTuple):
     """The items read from a paper.
 
     Attributes:
-        title: the title in the source, on one line; "" if it has none.
+        title: the title of the paper, on one line; "" if the source has no title.
         items: the items in the order of the source.
-        file: the file that the paper begins with.
+        file: the main file of the paper.
     """
 
     title: str
@@ -49,7 +50,7 @@ class Source(NamedTuple):
 def items_in(path: str | Path, paper: str, /) -> Source:
     r"""Read the numbered theorems, lemmas, ..., and labelled displays of a paper from its LaTeX.
 
-    No code of the source is executed, and no file outside its folder is read.
+    The function executes no code of the source, and reads no file outside its folder.
 
     Args:
         path: a .tex file, or a folder that holds one document.
@@ -84,7 +85,7 @@ def items_in(path: str | Path, paper: str, /) -> Source:
 
 
 def _id(paper: str, found: Found, taken: set[str]) -> str:
-    """Return an id as a person would choose it, "mine.thm3.1", and no other item's."""
+    """Return a readable id for an item, such as "mine.thm3.1", that no other item has."""
     short = "eq" if found.kind == "display" else LISTED[found.kind]
     plain = lambda words: re.sub(r"[^a-z0-9.\-]+", "-", words.lower()).strip(".-")
     slug = plain(found.number) or plain(found.label.rpartition(":")[2]) or "x"
@@ -98,7 +99,7 @@ def _id(paper: str, found: Found, taken: set[str]) -> str:
 
 
 def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
-    """Return an item's text: macros written out, labels removed, references as printed."""
+    """Return an item's text with macros expanded, labels removed, and references as printed."""
     whole = written_out(text, macros)
 
     def printed(found: re.Match[str]) -> str:
@@ -113,7 +114,7 @@ def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
 
 
 def _ensured(text: str) -> str:
-    r"""Return a text without `\ensuremath`: dollar signs where words stand around it."""
+    r"""Return a text without `\ensuremath`, with dollar signs instead among words."""
     at, word = 0, "\\ensuremath"
     while (start := text.find(word, at)) >= 0:
         end = group_end(text, start + len(word))

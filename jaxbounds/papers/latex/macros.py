@@ -1,4 +1,4 @@
-r"""Macros of a paper: their definitions, and text with each macro in its place written out."""
+r"""The macros of a paper: read their definitions, and expand them in a text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,12 +8,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Pieces
 
 MOST_STEPS = 20_000
-"""Macros that are written out in one text; a text that needs more stays as it is. A larger number
-reads longer.
+"""Macros that `written_out` expands in one text; a text with more of them stays as it is. A larger
+number takes longer.
 """
 LONGEST = 100_000
-"""Characters of a text whose macros are written out; a text that grows longer stays as it is. A
-larger number reads longer.
+"""Characters of an expanded text; a text that grows longer stays as it is. A larger number takes
+longer.
 """
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
@@ -27,8 +27,8 @@ class Macro(NamedTuple):
     """A command that the paper defines.
 
     Attributes:
-        body: its replacement, with #1, #2, ...
-        arguments: for each argument its default if it is optional, else None.
+        body: the replacement text, with #1, #2, ... for arguments.
+        arguments: for each argument the default if it is optional, else None.
     """
 
     body: str
@@ -40,7 +40,7 @@ class Definitions(NamedTuple):
 
     Attributes:
         macros: the macros by name, without the backslash.
-        environments: begin and end of the paper's own environments, by name.
+        environments: the texts of the begin and the end of the paper's own environments, by name.
     """
 
     macros: dict[str, Macro]
@@ -48,9 +48,9 @@ class Definitions(NamedTuple):
 
 
 def group_end(text: str, start: int, /, pair: str = "{}") -> int:
-    """Return the place behind the bracket that closes the one at `start`.
+    """Return the place behind the bracket that closes the bracket at `start`.
 
-    -1 without either bracket.
+    The place is -1 if one of the two brackets is missing.
     """
     if text[start : start + 1] != pair[0]:
         return -1
@@ -78,7 +78,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def argument(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the mandatory argument that begins at or behind a place, and the place behind it."""
+    """Return the next mandatory argument from a place on, and the place behind it."""
     at = _skip(text, at)
     if text[at : at + 1] == "{":
         end = group_end(text, at)
@@ -88,7 +88,7 @@ def argument(text: str, at: int, /) -> tuple[str, int] | None:
 
 
 def optional(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the argument in square brackets at or behind a place, and the place behind it."""
+    """Return the next argument in square brackets from a place on, and the place behind it."""
     at = _skip(text, at)
     end = group_end(text, at, "[]")
     return (text[at + 1 : end - 1], end) if end > 0 else None
@@ -97,7 +97,7 @@ def optional(text: str, at: int, /) -> tuple[str, int] | None:
 def _definition(
     text: str, found: re.Match[str]
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
-    """Return a definition's name, its replacement, and the place behind it; None if unreadable."""
+    """Return a definition's name, its replacement, and the place behind; None if unreadable."""
     how, at = found["how"], found.end()
     if how == "let":
         pair = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*(\\[A-Za-z@]+|\S)").match(text, at)
@@ -153,9 +153,9 @@ def _of_letters(letters: str) -> Iterator[str | None]:
 
 
 def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
-    r"""Return the text without definitions of macros, and the definitions.
+    r"""Return the text without the definitions of macros, and these definitions.
 
-    `\renewcommand{\thesection}` and the like say how a counter is printed: these stay.
+    Definitions such as `\renewcommand{\thesection}` stay in the text, since they print a counter.
     """
     defined, changes, last = Definitions({}, {}), list[tuple[int, int, str]](), 0
     for found in _DEFINES.finditer(pieces.text):
@@ -177,7 +177,7 @@ def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
 
 
 def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
-    """Return a macro's text at its arguments, and the place behind them."""
+    """Return a macro's expansion with its arguments, and the place behind them."""
     given = list[str]()
     for default in macro.arguments:
         found = optional(text, at) if default is not None else argument(text, at)
@@ -190,7 +190,7 @@ def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
 
 
 def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
-    """Return a text with all macros written out; the text as it is where that does not end."""
+    """Return a text with all macros expanded; the text itself if the expansion does not end."""
     found, at, steps = text, 0, 0
     command = re.compile(r"\\([A-Za-z@]+|.)", re.DOTALL)
     while (next_one := command.search(found, at)) is not None:
@@ -200,7 +200,7 @@ def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
         if called is None:
             continue
         body, end = called
-        # A letter behind a command that was written out must not join its last name.
+        # A letter behind the expansion must not become a part of a command's name.
         joins = re.search(r"\\[A-Za-z]+$", body) and found[end : end + 1].isalpha()
         found = f"{found[: next_one.start()]}{body}{' ' if joins else ''}{found[end:]}"
         at, steps = next_one.start(), steps + 1
@@ -210,7 +210,7 @@ def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
 
 
 def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
-    r"""Write out the macros that begin or end an environment, such as `\be` and `\ee`.
+    r"""Expand the macros that begin or end an environment, such as `\be` and `\ee`.
 
     Raises:
         Refused: if the text becomes too long.
@@ -241,7 +241,7 @@ def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
         pieces = pieces.replaced(changes)
         if len(pieces.text) > 100 * LONGEST:
             raise Refused(
-                f"macros of macros make the text too long, got characters={len(pieces.text)}. "
+                f"characters={len(pieces.text)} after the expansion of macros, which is too long. "
                 "Try a simpler source"
             )
     return pieces

@@ -1,4 +1,4 @@
-"""Text that is joined from files, with the file and line of each character."""
+"""A text that is joined from files, with the file and line of each character."""
 
 import bisect
 import itertools
@@ -13,7 +13,7 @@ class Piece(NamedTuple):
         text: the characters.
         file: the name of the file, relative to the folder of the paper.
         line: the line of the first character.
-        moved: whether a macro wrote the text: every character then stands at that line.
+        moved: whether the text is the expansion of a macro; all characters then have this line.
     """
 
     text: str
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """Pieces one after the other, as one text.
+    """A text made of pieces, one after the other.
 
     Args:
         pieces: the pieces in order.

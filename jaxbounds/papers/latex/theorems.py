@@ -1,4 +1,4 @@
-r"""Environments of theorems, as `\newtheorem` and its relatives declare them."""
+r"""Environments of theorems, which `\newtheorem` and similar commands declare."""
 
 import re
 from typing import NamedTuple
@@ -12,14 +12,14 @@ LISTED = {
     "conjecture": "conj", "hypothesis": "hyp", "condition": "cond", "property": "property",
     "observation": "obs",
 }  # fmt: skip
-"""The kinds of items that a list has, each with the beginning of its ids. Other environments, such
-as remarks and examples, count and are not listed.
+"""The kinds of listed items, each with the beginning of the items' ids. Other environments, such as
+remarks and examples, step their counters but are not listed.
 """
 _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",
     "colt2024": "theorem", "sn-jnl": "",
 }  # fmt: skip
-"""The theorem whose counter the others share, for classes that declare theorems themselves."""
+"""The theorem whose counter all theorems share, for each class that declares theorems itself."""
 _DECLARES = re.compile(
     r"\\(?P<how>newtheorem|spnewtheorem|newmdtheoremenv|declaretheorem|newaliascnt"
     r"|numberwithin|counterwithin|counterwithout)(?![A-Za-z])(?P<star>\*?)"
@@ -30,8 +30,8 @@ class Theorem(NamedTuple):
     """An environment of theorems.
 
     Attributes:
-        printed: its name in print, "Theorem".
-        counter: the counter that it steps; "" where it has no number.
+        printed: the printed name, "Theorem".
+        counter: the counter that the environment steps; "" if it has no number.
     """
 
     printed: str
@@ -39,13 +39,13 @@ class Theorem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the kind among the listed ones; "" for other environments."""
+        """Return the kind of item, a key of `LISTED`; "" for other environments."""
         words = re.findall(r"[a-z]+", self.printed.lower())
         return next((word for word in words if word in LISTED), "")
 
 
 def theorems_in(text: str, counters: Counters, /) -> dict[str, Theorem]:
-    """Return the environments that a text declares; declare their counters, too."""
+    """Return the environments of theorems that a text declares, and declare their counters."""
     found: dict[str, Theorem] = {}
     for one in _DECLARES.finditer(text):
         how, at = one["how"], one.end()
@@ -84,7 +84,7 @@ def _new(text: str, name: tuple[str, int], star: bool, counters: Counters) -> di
     if star:
         return {environment: Theorem(words, "")}
     within = optional(text, printed[1])
-    if shared and counters.name(shared[0]) == environment:  # of an alias, its own
+    if shared and counters.name(shared[0]) == environment:  # the alias of its own counter
         pass
     elif shared:
         counters.share(environment, shared[0].strip())
@@ -119,7 +119,7 @@ def _declared(text: str, at: int, counters: Counters) -> dict[str, Theorem]:
 
 
 def of_the_class(text: str, known: dict[str, Theorem], counters: Counters, /) -> dict[str, Theorem]:
-    """Return the environments with usual names that a document uses and its class declares."""
+    """Return environments with usual names that a document uses but only its class declares."""
     style = re.search(r"\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", text)
     first = _SHARING.get(style[1].strip().lower() if style else "", "")
     names = dict.fromkeys(re.findall(r"\\begin\s*\{([A-Za-z]+)\}", text))

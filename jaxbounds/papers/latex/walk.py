@@ -1,4 +1,4 @@
-r"""The document in its order: sections, theorems and displays, each with its printed number."""
+r"""Walk through a document: find sections, theorems and displays with their printed numbers."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,13 +25,13 @@ class Found:
 
     Attributes:
         kind: "theorem", "lemma", ..., or "display".
-        name: the name in print, "Theorem" or "Equation".
-        number: the number in print; "" for a display without one.
-        label: the label of `\label`.
-        title: the optional title of an environment.
-        text: the text inside, macros as they are.
-        section: number and title of the section.
-        start: the place where it begins.
+        name: the printed name, "Theorem" or "Equation".
+        number: the printed number; "" for a display without a number.
+        label: the name in `\label`.
+        title: the optional title of the environment.
+        text: the text inside, with macros not expanded.
+        section: the number and title of the section.
+        start: the place in the document where the item begins.
     """
 
     kind: str
@@ -50,10 +50,10 @@ class Walk:
 
     Attributes:
         pieces: the document.
-        theorems: environments by name.
-        counters: the counters, which change on the way.
+        theorems: the environments of theorems by name.
+        counters: the counters, which change during the walk.
         found: the items so far.
-        labels: name and number that each label prints.
+        labels: the printed name and number behind each label.
     """
 
     pieces: Pieces
@@ -78,7 +78,7 @@ class Walk:
             self.nodes(nodes, None)
         except RecursionError as problem:
             raise Refused(
-                f"groups are nested too deep to be read, got characters={len(text)}. Try a "
+                f"the groups of a source with characters={len(text)} are nested too deep. Try a "
                 "simpler source"
             ) from problem
         names = "|".join(map(re.escape, self.theorems)) or "theorem"
@@ -88,14 +88,14 @@ class Walk:
         )
         if self._seen < begun or begun != ended:
             raise Refused(
-                f"{begun} environments of theorems begin, {ended} end, and {self._seen} could "
-                f"be read, got begun={begun}. Try to compile the source: a \\begin may lack "
-                "its \\end"
+                f"environments of theorems: begun={begun}, ended={ended}, readable="
+                f"{self._seen}, expected equal numbers. Try to compile the source, since a \\begin "
+                "may lack its \\end"
             )
         return self.found
 
     def nodes(self, nodes: Iterable[Any], inside: Found | None) -> None:
-        """Follow nodes; their labels belong to `inside`."""
+        """Walk through nodes of the parser; their labels belong to the item `inside`."""
         for node in nodes:
             if node is None:
                 continue
@@ -226,7 +226,7 @@ class Walk:
                 self.found.append(item)
 
     def _line(self, text: str, start: int, *, numbered: bool) -> Found:
-        """Return a display, or a row of one, and step its number."""
+        """Return a display, or a row of a display, and step its counter."""
         tag = re.search(r"\\tag\*?\s*\{([^{}]*)\}", text)
         label = re.search(r"\\label\s*\{([^{}]*)\}", text)
         number = tag[1].strip() if tag else ""
@@ -247,7 +247,7 @@ class Walk:
 
 
 def rows(text: str, /) -> list[str]:
-    r"""Return the rows of a display, cut at each `\\` outside of groups and inner environments."""
+    r"""Return the rows of a display, split at each `\\` outside of groups and environments."""
     found, depth, last = list[str](), 0, 0
     token = re.compile(r"\\(begin|end)\s*\{[^{}]*\}|\\\\|\\[^\\]|[{}]")
     for one in token.finditer(text):
@@ -262,7 +262,7 @@ def rows(text: str, /) -> list[str]:
 
 
 def _given(node: Any) -> list[str]:
-    """Return the arguments of a node as written, without brackets; "" for a missing one."""
+    """Return the arguments of a node as written, without brackets; "" for a missing argument."""
     arguments = getattr(node.nodeargd, "argnlist", None) or [None]
     return [_bare(one.latex_verbatim()) if one is not None else "" for one in arguments]
 
@@ -277,7 +277,7 @@ def _one_line(text: str) -> str:
 
 
 def _nodes(text: str, theorems: Iterable[str]) -> list[Any]:
-    """Parse the document into nodes of pylatexenc, with the arguments of the counted commands."""
+    """Parse the document into nodes of pylatexenc, with the arguments of counting commands."""
     try:
         from pylatexenc import macrospec
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
