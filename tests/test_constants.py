@@ -304,7 +304,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
         (["constant"], "names no statement"),
         (["constant", "multihead.eq42", "--form", "sharp"], "no form='sharp'. Try one of: printed"),
         (["constant", "multihead.eq42", "--sizes", "Q=2"], "no axis 'Q'; its axes are: T, d"),
-        (["constant", "multihead.eq25"], "of kind identity"),
+        (["constant", "multihead.eq25"], "kind='identity'"),
     ):
         assert main([*wrong, "--out", str(tmp_path / "none")]) == 2
         assert words in capsys.readouterr().err
