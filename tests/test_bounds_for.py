@@ -274,7 +274,7 @@ def test_under_a_trace_and_with_bad_options():
     inside(params)
     assert told[0].applying == () and "trace" in told[0]["seqlength"].reasons[0].what
     for options in ({"delta": 1.0}, {"loss_range": 0.0}, {"lipschitz": np.inf}):
-        with pytest.raises(ValueError, match="must be positive and finite, delta in"):
+        with pytest.raises(ValueError, match="positive, finite loss_range"):
             jb.bounds_for(params, **options)
     with pytest.raises(
         KeyError, match=r"no bounds of paper='bert'\. Try one of: seqlength, qstr, multihead"

@@ -232,7 +232,7 @@ def test_singular_values_of_a_matrix_that_is_not_finite_are_nan_and_lapack_is_no
     (lambda x: x.astype(int) << 64, "more bits than there are"),
     (lambda x: lax.pad(x, 0.0, ((0, 0, 1), (0, 0, 0))), "between"),
     (lambda x: lax.reshape(x, (6,), (1, 0)), "reshape with unknown .* dimensions"),
-    (lambda x: lax.scan(lambda c, r: (c, r), 0.0, x[:0]), "no steps"),
+    (lambda x: lax.scan(lambda c, r: (c, r), 0.0, x[:0]), "zero steps"),
     (lambda x: x.at[:, jnp.array([1, 9])].get(mode="promise_in_bounds"), "outside"),
 ])  # fmt: skip
 def test_what_is_left_to_the_compiler(function, words):

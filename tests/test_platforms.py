@@ -97,7 +97,7 @@ def test_a_loop_of_another_layout_is_named(name):
         "cond": jax_internals.branches_of, "jit": jax_internals.called_program,
     }[name]  # fmt: skip
     read(eqn)
-    with pytest.raises(UnknownParametersError, match=f"{name} has parameters .* unroll"):
+    with pytest.raises(UnknownParametersError, match=f"{name} has unknown parameters=.*unroll"):
         read(bare)
 
 

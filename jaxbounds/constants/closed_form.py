@@ -47,7 +47,7 @@ def closed_form(
     axes: Mapping[str, int] | None = None,
     between: tuple[str, str] | None = None,
 ) -> ClosedForm | None:
-    """Return the simplest formula that agrees with a number as far as the number is known.
+    """Return the simplest formula that agrees with all known digits of a number; None without one.
 
     Args:
         digits: the number in decimals.

@@ -145,7 +145,7 @@ def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool
 def settled(
     problem: Problem, pool: Pool, budget: Budget, /, *, seed: int, until: float
 ) -> Settled | None:
-    """Return the best point over finite sets, with a doubt about it; None if no point counts.
+    """Return the best point over finite sets, with a doubt about it; None if none is admissible.
 
     Args:
         problem: a problem for which `is_discrete` is true.

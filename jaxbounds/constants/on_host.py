@@ -74,7 +74,7 @@ def settled_on_host(
     Args:
         problem: the form at its size, on the host.
         draws: instances stacked along a leading axis.
-        starts: instances that count.
+        starts: instances that meet the hypotheses, from which the climbs begin.
         fresh: a function that returns further draws.
         seed: the seed of all draws.
         until: the value of `time.process_time()` at which the search stops.

@@ -26,8 +26,8 @@ rounding of a projection. A larger value sees fewer moves.
 CALLS = 1000
 """Rough number of measurements that a search makes; a larger number compiles more programs."""
 UNCOUNTED = 50.0
-"""Minus the log ratio that counts for an instance that misses a hypothesis. A larger number keeps
-climbs farther away from such instances.
+"""Minus the log ratio that an instance gets if it misses a hypothesis. A larger number keeps climbs
+farther away from the edge of the hypotheses.
 """
 
 

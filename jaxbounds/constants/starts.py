@@ -205,7 +205,7 @@ class Fresh:
         return [take(batch, int(i)) for i in order]
 
     def __call__(self, count: int = 2 * EACH) -> list[Instance]:
-        """Return `count` draws, if there are as many."""
+        """Return the next `count` unused draws, or fewer if a new batch has fewer."""
         if len(self._left) < count:
             self.seed, pool = self.seed + 1000, Pool()
             draw(self.problem.bench, pool, self.budget, self.seed)

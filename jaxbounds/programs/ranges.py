@@ -73,7 +73,7 @@ def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:
 
 
 def _times(of: Range, count: int) -> Range:
-    """Return the range of a sum of `count` terms, or of fewer."""
+    """Return the range of all sums of 1 to `count` terms with a given range."""
     return of and (min(of[0], of[0] * count), max(of[1], of[1] * count))
 
 

@@ -1,6 +1,6 @@
-"""The equations of traced programs, and those that round more coarsely than others.
+"""Questions about traced programs: equations, coarse roundings, random draws, equal programs.
 
-The functions here run no program.
+Only `is_fixed` may run a program.
 """
 
 import hashlib

@@ -220,7 +220,7 @@ def test_a_call_runs_the_program_it_holds(name, held):
 
 
 def test_a_call_of_nothing_is_refused():
-    with pytest.raises(UnknownParametersError, match=r"jit has parameters .* other"):
+    with pytest.raises(UnknownParametersError, match=r"jit has unknown parameters=.*other"):
         loops.call(equation_of("jit", other=3), [1], Runs())
 
 

@@ -379,10 +379,10 @@ def test_a_law_only_where_every_size_has_a_constant(claim, monkeypatch):
 @pytest.mark.parametrize(
     "more, words",
     [
-        ({"kind": "identity"}, "of kind identity"),
-        ({"kind": "expectation"}, "of kind expectation"),
-        ({"kind": "probability", "level": 0.1}, "of kind probability"),
-        ({"estimates": {"rhs": "below"}}, "rests on a search"),
+        ({"kind": "identity"}, "kind='identity'"),
+        ({"kind": "expectation"}, "kind='expectation'"),
+        ({"kind": "probability", "level": 0.1}, "kind='probability'"),
+        ({"estimates": {"rhs": "below"}}, "comes from a search"),
     ],
 )  # fmt: skip
 def test_what_has_no_sharp_constant(more, words, claim):
@@ -392,7 +392,7 @@ def test_what_has_no_sharp_constant(more, words, claim):
 
 def test_functions_need_their_sets(claim):
     for pair in ((abs, "printed"), (claim(), abs)):
-        with pytest.raises(ValueError, match="over which sets"):
+        with pytest.raises(ValueError, match="need sets"):
             sharp_constant(*pair)
     with pytest.raises(jb.Refused, match="no form='corrected'"):
         sharp_constant(claim(forms=(Form(name="printed"),)), "corrected")

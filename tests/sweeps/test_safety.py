@@ -195,7 +195,7 @@ def test_two_sweeps_at_once_in_one_folder(tmp_path):
     first = threading.Thread(target=lambda: others.append(run(tmp_path, on_record=slow)))
     first.start()
     began.wait(60)
-    with pytest.raises(ValueError, match="something else is at work there"):
+    with pytest.raises(ValueError, match="another run holds it"):
         run(tmp_path, lanes=lanes(rate=0.5), fresh=True)
     same(run(tmp_path, resume=True), run())
     first.join(60)

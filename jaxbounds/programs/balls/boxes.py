@@ -58,7 +58,7 @@ class Values(NamedTuple):
         scale: the larger of the two sides; for points only.
         stated: the error bound that the statement declares; for points only.
         slopes: the slopes of the margin, along each coordinate; NaN where they are unknown.
-        needed: 1 where all hypotheses are met, 0 where one is missed, 2 where that is open.
+        needed: 1 if all hypotheses are met, 0 if one is missed, 2 if this is open.
     """
 
     margin: np.ndarray
@@ -93,9 +93,13 @@ class Programs:
     def __init__(
         self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
     ) -> None:
-        """Take a function of a point of shape (count,) that returns `Values` without the slopes.
+        """Prepare the programs.
 
-        The slack, an exact number, is added to the margin.
+        Args:
+            margin: a function of a point of shape (count,) that returns `Values` without slopes.
+            count: the number of coordinates.
+            slack: an exact number that is added to the margin.
+            reading: how floats in the program are read (see `values.Reading`).
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count

@@ -79,7 +79,7 @@ def _position(better: Callable[[arb, arb], bool]) -> Rule:
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
-            raise Undecided("unknown numbers have no certain extremum")
+            raise Undecided("the position of an extremum of unknown numbers is open")
         possible = [
             i
             for i, v in enumerate(row)
