@@ -1,7 +1,7 @@
-"""The way from a statement to a verdict: sampling, search for the worst instance, decision, replay.
+"""The engine: it samples, searches for the worst instance, decides on a verdict, and replays.
 
-`jaxbounds.falsify` is the door to this package. The door also asks ball arithmetic where rounding
-decides.
+Users call `jaxbounds.falsify`, which also asks ball arithmetic about violations of the size of
+rounding.
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes

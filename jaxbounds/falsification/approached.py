@@ -1,9 +1,9 @@
 """Suprema that the ratio approaches along a scale and that no instance reaches.
 
-The search starts from an instance whose sides nearly agree. The search scales arrays up and down
-and brings them together. The supremum lies at the end of a way under three conditions. The ratio
-stays on the way and falls on the way back, no end of the way has equal sides, and the sides at the
-end certainly differ.
+The search starts from an instance whose sides nearly agree. It scales arrays up or down, or brings
+two arrays together: each is a way. A way approaches the supremum under three conditions: the ratio
+stays near one on the way and falls on the way back, the sides differ at the end of every way, and
+ball arithmetic confirms that they differ.
 """
 
 import contextlib
@@ -23,33 +23,32 @@ from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_
 from jaxbounds.programs.interpreted import NotInterpreted
 
 STEPS = (1, 2, 4, 8)
-"""Binary logarithms of the scales that are looked at on each way; more see slower approaches."""
+"""Binary logarithms of the scales on each way; more scales find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the scales tried on each way back; more scales see slower approaches."""
+"""Binary logarithms of the scales on each way back; more scales find slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""How near one a ratio stays, and how far below one it falls; a larger gap between the two takes
-more approaches for equality cases."""
+"""Distances of the ratio from one: the largest on the way, the least on the way back. A larger gap
+between them takes more approaches for equality cases."""
 FLOOR = 1e-13
-"""Relative difference to one that rounding leaves at an end of a set. A larger value takes more
-ends for equality cases."""
+"""Difference of the ratio from one that rounding may cause at an end of a set. A larger value takes
+more ends for equality cases."""
 ROUNDED = 1e-12
-"""Relative difference to one that rounding leaves at the point of a set beside the end of a way. A
-larger value takes more such points for equality cases."""
+"""Difference of the ratio from one that rounding may cause at the projection of a way's end. A
+larger value takes more projections for equality cases."""
 LEAST = 1e-154
-"""The least side, in the units of the claim, whose ratio is trusted on a way: the square root of
-the least normal float64. A larger value trusts fewer instances near zero."""
+"""Least absolute side whose ratio counts on a way: about the square root of the least normal
+float64. A larger value ignores more instances near zero."""
 ENDS = 3
-"""Ends at which the referee is asked whether the sides agree; more take seconds each."""
+"""Most ends at which ball arithmetic decides whether the sides agree; more take seconds each."""
 TRIED = 64
-"""Instances with equal sides that are looked through for plain ones; more take longer."""
+"""Most instances with equal sides to search for plain ones; a larger number takes longer."""
 PLAIN = 1e6
-"""Largest absolute value, and inverse of the least, of the entries of a plain instance other than
-zeros. The referee encloses both sides of a plain instance unless one is undefined. A larger value
-asks at more instances.
+"""Largest absolute value, and inverse of the least, of the nonzero entries of a plain instance.
+Ball arithmetic can enclose both sides there. A larger value calls more instances plain.
 """
 LEAVES = 6
-"""Arrays of floats at most for which each array is also scaled alone. A larger number tries more
-ways.
+"""Most float arrays in an instance for which each array also scales alone. A larger number tries
+more ways.
 """
 
 
@@ -57,10 +56,10 @@ class _Way(NamedTuple):
     """A way along a scale through an instance.
 
     Attributes:
-        words: the description of the way in print.
+        words: the name of the way, such as "x to 0".
         out: the instances on the way.
-        back: the instances on the way back.
-        end: the instance at the end of the way; None where the way has no end.
+        back: the instances in the opposite direction.
+        end: the instance at the end of the way; None for a way to infinity.
     """
 
     words: str
@@ -102,10 +101,11 @@ def _ways(instance: Instance) -> Iterator[_Way]:
 def _along(
     bench: Bench, instance: Instance, size: Size, form: int, value: float
 ) -> tuple[str, list[Instance]]:
-    """Return the way along which the ratio stays, and before which the ratio falls.
+    """Return a way on which the ratio stays near one, and falls on the way back.
 
-    The words are empty where there is no such way. The list holds the ends of all ways at which the
-    ratio is near one.
+    Returns:
+        The name of the way, empty if there is no such way, and the ends of all ways at which the
+        ratio is near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -115,7 +115,7 @@ def _along(
     batch = projected(bench, size)(concatenate(list(map(batch_of, every))))
     m = bench(batch, size).column(form)
     both = (m.lhs != 0) | (m.rhs != 0)
-    # Products of three small numbers underflow, and the ratio of an equality case then falls.
+    # Products of small numbers may underflow, and the ratio of an equality case then falls.
     sound = np.maximum(np.abs(m.lhs), np.abs(m.rhs)) >= LEAST
     ratios = np.where(m.counted & ~np.isnan(m.value) & sound, m.value, np.nan)
     each = len(STEPS) + len(BACK) + 1
@@ -129,10 +129,10 @@ def _along(
         ends = way.end is not None and both[last] and ratios[last] >= 1 - CLOSE
         ends = ends and _are_equal(way.end or {}, take(batch, last))
         stuck = _are_equal(instance, take(batch, first))
-        # The set may have its own point there, at which both sides are equal up to rounding.
+        # The projection of the end may be a point at which both sides agree up to rounding.
         if way.end is not None and both[last] and not ends and ratios[last] >= 1 - ROUNDED:
             at_ends.insert(0, take(batch, last))
-        # Beside other numbers an end of a set may be an equality case that is not met exactly.
+        # The end may be an equality case that floats reach only up to rounding.
         if ends:
             at_ends.append(take(batch, last))
         if words or ends or (stuck and entries > 1 and not abs(value - 1) <= FLOOR):
@@ -158,9 +158,9 @@ def _is_plain(instance: Instance) -> bool:
 def plain_equalities(
     bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray, /
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield a few plain instances at which floats give equal sides: they may be equality cases.
+    """Yield a few plain instances with equal float sides, which may be equality cases.
 
-    Two sides that are zero count for a bound by zero, where the terms of the sides are larger.
+    Two zero sides count only for a bound by zero whose sides have nonzero terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))
@@ -186,17 +186,17 @@ def plain_equalities(
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
-    """Return the way along which a form's ratio comes to one.
+    """Return the name of a way on which a form's ratio approaches one without reaching it.
 
-    The words are empty where an instance may reach one.
+    The name is empty if an instance may reach one.
 
     Args:
-        bench: the bench that measures.
-        pool: the pool of instances.
-        column: the form's column.
-        index: the form's index.
-        form: a bound whose ratio comes near one.
-        referee: the referee who decides whether the sides certainly differ.
+        bench: the bench that measures instances.
+        pool: the pool of measured instances.
+        column: the measurements of the form.
+        index: the index of the form.
+        form: the form of a bound whose worst ratio is near one.
+        referee: the referee, which decides by ball arithmetic whether the sides certainly differ.
     """
     statement, m = bench.statement, column.measured
     if statement.host or not statement.is_bound or statement.there_is is not None:
@@ -209,12 +209,12 @@ def approached(
         found = referee(statement, form, instance, size)
         if found.equal or not (found.strict or found.meeting):
             return ""
-    # Far out balls cannot tell the sides apart, near by they can: where the ratio is less.
+    # Balls can tell the sides apart at instances with a smaller ratio, not at the end of a way.
     words, said = "", list[Referee]()
     for row in (int(near[np.argmax(value[near])]), int(near[np.argmin(value[near])])):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         words, at_ends = _along(bench, instance, size, index, float(value[row]))
-        # An end of another way may be an equality case: the same one, where scales do not matter.
+        # The end of another way may be an equality case.
         strict = lambda end, size=size: (
             referee(statement, form, end, size).strict
             and not meets_at_the_set(statement, form, end, size, referee)

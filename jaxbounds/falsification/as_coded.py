@@ -1,7 +1,7 @@
-"""Instances at which machine integers are not the integers, so that a claim speaks of its program.
+"""Instances at which machine integers wrap, so that the measurement is about the program only.
 
-The engine runs the claim's own program once more, with integers of any length. If a side changes,
-an integer wrapped on the way to the side. No verdict on the mathematics rests on that instance.
+The engine runs the claim's program once more, with integers of any length. If a side changes, an
+integer wrapped on the way to the side, and the verdict ignores that instance.
 """
 
 from typing import NamedTuple
@@ -17,10 +17,10 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import with_whole_numbers
 
 MOST = 2048
-"""Instances at each size that run again; more take seconds, and see rarer integers that wrap."""
+"""Instances of each size that run again; more find rarer wrapped integers and take seconds."""
 APART = 1e-9
-"""Relative difference from which two sides count as different. A smaller value takes rounding for a
-wrapped integer.
+"""Relative difference above which two sides count as different. A smaller value may take rounding
+for a wrapped integer.
 """
 
 
@@ -29,7 +29,7 @@ class Wrapped(NamedTuple):
 
     Attributes:
         rows: the instances whose sides change with integers of any length.
-        operations: the primitives that wrap on the way to these sides.
+        operations: the JAX primitives that wrap on the way to these sides.
     """
 
     rows: np.ndarray
@@ -37,7 +37,7 @@ class Wrapped(NamedTuple):
 
 
 def reason(operations: tuple[str, ...], /) -> str:
-    """Return the reason of a verdict that rests on integers that wrap."""
+    """Return the reason of a verdict whose only evidence has wrapped integers."""
     named = ", ".join(operations)
     return (
         f"as coded: integers wrap in {named}. Try floats, x.astype(float), before that operation, "
@@ -46,10 +46,10 @@ def reason(operations: tuple[str, ...], /) -> str:
 
 
 def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
-    """Find the wrapped integers of each form on some instances, which are measured again.
+    """Measure some instances again, and find the wrapped integers of each form.
 
     Raises:
-        NotInterpreted: if NumPy does not run the claim's program.
+        NotInterpreted: if NumPy cannot run the claim's program.
     """
     forms = range(len(bench.statement.forms))
     rows: list[list[np.ndarray]] = [[] for _ in forms]
@@ -69,7 +69,7 @@ def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
 
 
 def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Tell the rows in which two sides are different numbers."""
+    """Return a mask of the rows in which two sides differ."""
     with np.errstate(all="ignore"):
         near = np.abs(own - other) <= APART * np.maximum(np.abs(own), np.abs(other))
     alike = near | (own == other) | (np.isnan(own) & np.isnan(other))
@@ -91,7 +91,7 @@ def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.nda
 def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
     """Find the wrapped integers of each form on a pool.
 
-    No instance where NumPy cannot run the program.
+    The result is empty if NumPy cannot run the claim's program.
     """
     statement, total = bench.statement, len(columns[0].sizes)
     none = [Wrapped(np.zeros(total, bool), ()) for _ in statement.forms]
@@ -118,9 +118,9 @@ def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped
 def without_wrapped(
     statement: Statement, index: int, column: Column, decision: Decision, wrapped: Wrapped, /
 ) -> tuple[Decision, Column]:
-    """Return a form's decision and column where integers wrap at some instances.
+    """Return a form's decision and column without the instances at which integers wrap.
 
-    A violation stands if another instance shows it, at which no integer wraps.
+    A violation stands if an instance without wrapped integers shows it, too.
     """
     if not np.any(wrapped.rows & column.measured.counted):
         return decision, column

@@ -1,4 +1,4 @@
-"""Decisions about frequencies and means, from the draws and from tails that no draw shows."""
+"""Decisions about frequencies and means, from the draws and a bound on the unseen tails."""
 
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ from jaxbounds.falsification.measure import Measured
 
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0
-"""Tail indices: up to the first, there may be no mean; up to the second, no variance. Larger
-numbers leave more claims open.
+"""Tail indices: up to the first, the mean may not exist; up to the second, the variance may not.
+Larger numbers leave more claims open.
 """
 UNSEEN = 10
-"""Factor by which `_at_most` overestimates the part of a tail beyond the draws. A larger factor
-leaves more claims open.
+"""Factor by which `_at_most` multiplies the estimate of the unseen tail. A larger factor leaves
+more claims open.
 """
 
 
@@ -23,10 +23,10 @@ class Group(NamedTuple):
     """The draws of one size that meet the hypotheses.
 
     Attributes:
-        measured: their measurements, also where the stated error exceeds both sides.
+        measured: the measurements of the draws; a draw counts even if its error exceeds both sides.
         distinct: the number of different instances; a repeated instance is no further evidence.
-        reach: the least and the largest difference of the sides that was seen at any instance, also
-            beside the draws; NaN where no instance beside the draws was measured.
+        reach: the least and the largest difference of the sides at any measured instance, drawn or
+            not; NaN if the engine measured only the draws.
     """
 
     measured: Measured
@@ -43,10 +43,10 @@ class Average(NamedTuple):
 
 
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
-    """Decide whether a claim fails at most as often as allowed.
+    """Decide whether a claim fails at most as often as its level allows.
 
-    The stated error leaves some draws open. An open draw counts against `holds`, and against
-    `fails`.
+    The stated error leaves some draws undecided. An undecided draw counts as a failure for `holds`,
+    and as no failure for `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "some draw gave NaN, or a stated error is negative")
@@ -73,9 +73,9 @@ class _Side(NamedTuple):
     """The bound on a mean that a group gives from one side.
 
     Attributes:
-        bound: the mean of lhs - rhs is at most this number.
-        heavy: the index of a tail that could still raise the mean above zero; infinite if no tail
-            could.
+        bound: the upper confidence bound on the mean of lhs - rhs.
+        heavy: the index of a heavy tail that could still make the mean positive; infinite if the
+            tail cannot.
     """
 
     bound: float
@@ -83,14 +83,14 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Bound the mean of sign (lhs - rhs) from above, with the stated error added."""
+    """Bound the mean of sign * (lhs - rhs) from above, plus the mean stated error."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))
     bound = upper_mean(difference, most, trials=distinct) + float(np.mean(m.error))
     index = tail_index(difference)
-    # The mean of a power law beyond the largest draw. One draw in their number exceeds the largest
-    # draw, and this mean is the largest draw over the index less one.
+    # The share of the mean beyond the largest draw x, for a power law of index a: the event has
+    # probability 1 / (number of draws), and its mean excess is x / (a - 1).
     beyond = (most - float(np.median(difference))) / distinct
     matters = index <= NO_MEAN or (index <= NO_VARIANCE and UNSEEN * beyond > -bound * (index - 1))
     return _Side(bound, index if matters else np.inf)
@@ -99,7 +99,7 @@ def _at_most(group: Group, sign: float) -> _Side:
 def judged_expectation(groups: list[Group], /) -> Average:
     """Decide whether the mean of lhs is at most the mean of rhs.
 
-    The claim holds if this is true at every size, and fails if it is false at one size.
+    The claim holds if the inequality is true at every size, and fails if it is false at one size.
     """
     above, below, ratios = [], [], []
     for group in groups:

@@ -1,4 +1,4 @@
-"""The bench: it measures many instances with few compiled programs, and keeps the measurements."""
+"""The bench, which measures instances with few compiled programs, and the pool that keeps them."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -21,29 +21,29 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Batches that are measured at a size without draws, for stored instances. A larger number makes
-compiling worth its time sooner.
+"""Expected batches at a size without draws, for stored instances. A larger number compiles programs
+sooner.
 """
 
 
 WIDE = 8
-"""Instances with promised entries that are measured at once, relative to a batch: each instance of
-a batch has many. A larger value takes more memory."""
+"""Instances with promised entries measured at once, as a multiple of a batch. A larger value takes
+more memory."""
 BESIDE = 32
-"""Batches, about, that a claim about a mean measures beside its draws. A larger number makes
-compiling worth its time sooner.
+"""Expected batches that a claim about a mean measures beside its draws. A larger number compiles
+programs sooner.
 """
 
 
 def calls_of(statement: Statement, budget: Budget, /) -> int:
-    """Estimate how often a batch is measured at a size."""
+    """Estimate the number of batches that a statement measures at a size."""
     draws = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
     beside = BESIDE if statement.kind == "expectation" else 0
     return draws + beside + (budget.steps if is_searched(statement, budget) else 0)
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Tell whether a search measures anything beside draws and cases."""
+    """Return whether the statement has a search beside its draws and cases."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
@@ -66,13 +66,13 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
 
 
 ROOM = 2**30
-"""Bytes of the draws of one sampler at one size; `fitting` draws and measures no more at once. A
-larger value draws more instances where they are large, and fills more memory.
+"""Most bytes of the draws of one sampler at one size. A larger value draws more instances if the
+instances are large, and fills more memory.
 """
 
 
 def fitting(each: float, /) -> int:
-    """Return the number of instances of `each` bytes that fit into `ROOM`; at least one."""
+    """Return the number of instances of `each` bytes that fit into `ROOM`, at least one."""
     return int(max(1, ROOM // max(each, 1)))
 
 
@@ -87,7 +87,7 @@ def take(batch: Any, index: Any, /) -> Any:
 
 
 def labelled(batch: Instance, /) -> np.ndarray:
-    """Number the rows of a batch, with equal numbers for rows that agree bit by bit."""
+    """Return a number for each row of a batch; rows that agree bit by bit have equal numbers."""
     rows = length(batch)
     flat = [
         np.ascontiguousarray(leaf).reshape(rows, -1).view(np.uint8).reshape(rows, -1)
@@ -100,7 +100,7 @@ def labelled(batch: Instance, /) -> np.ndarray:
 
 
 def batch_of(instance: Any, /) -> Any:
-    """Return a batch of one instance."""
+    """Return a batch that contains one instance."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[None], instance)
 
 
@@ -110,7 +110,7 @@ def concatenate(batches: list[Any], /) -> Any:
 
 
 def as_arrays(instance: Any, /) -> Any:
-    """Turn stored literals (lists, floats) into arrays of the types that samplers produce."""
+    """Convert stored lists and numbers to arrays of the types that samplers produce."""
     if isinstance(instance, Mapping):
         return {name: as_arrays(value) for name, value in instance.items()}
     return np.asarray(instance)
@@ -124,7 +124,7 @@ class Kind(NamedTuple):
 
 
 def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
-    """Return the kind of each entry by its name, without the first `skip` axes."""
+    """Return the shape and type of each entry by name, without the first `skip` axes."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     typed = lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     kind = lambda leaf: Kind(np.shape(leaf)[skip:], typed(leaf).dtype)
@@ -136,22 +136,21 @@ def refuse_other_shapes(
 ) -> None:
     """Refuse an instance whose entries or shapes differ from the draws at its size.
 
-    A formula may give numbers for other shapes, too. These numbers would say nothing about the
-    claim.
+    A formula may return numbers for other shapes, too, but these numbers are not about the claim.
 
     Raises:
-        Refused: naming the entries that differ.
+        Refused: in that case; the message names the entries that differ.
     """
     stored = form.counterexample
     if stored is not None and stored.meets is not None and size not in statement.sizes:
-        return  # at sizes that are not drawn, what checks all hypotheses vouches for it
+        return  # at another size the counterexample's own check of all hypotheses is enough
     shapes = lambda kinds: {name: kind.shape for name, kind in kinds.items()}
     found, usual = shapes(_kinds(instance)), shapes(_usual_kinds(statement, size))
-    if not usual or found == usual:  # where nothing is drawn, nothing is known
+    if not usual or found == usual:  # without draws the usual shapes are unknown
         return
     apart = [n for n in {**usual, **found} if usual.get(n) != found.get(n)]
-    has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "less"
-    takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "none"
+    has = ", ".join(f"{n} of shape {found[n]}" for n in apart if n in found) or "fewer entries"
+    takes = ", ".join(f"{n} of shape {usual[n]}" for n in apart if n in usual) or "no further entry"
     raise Refused(
         f"the instance given for form={form.name!r} has {has}; expected {takes}, as "
         f"instances of {statement.id} at size={dict(size)}. Try arrays of these shapes"
@@ -162,7 +161,7 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     """Refuse a chart whose entries, shapes or types differ from the draws at its size.
 
     Raises:
-        Refused: naming the entries that differ.
+        Refused: in that case; the message names the entries that differ.
     """
     refuse_other_shapes(statement, form, drawn, Size(dict(size)))
     usual, found = _usual_kinds(statement, Size(dict(size))), _kinds(drawn)
@@ -224,7 +223,7 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
 
 
 def _usual_kinds_by_name(statement: Statement) -> list[str]:
-    """Return the entries of the first case; no name where there are no cases."""
+    """Return the names of the entries of the first case; empty for a statement without cases."""
     if statement.cases is None or statement.samplers:
         return []
     return list(statement.cases(Size(statement.sizes[0])))
@@ -232,13 +231,13 @@ def _usual_kinds_by_name(statement: Statement) -> list[str]:
 
 @functools.lru_cache(maxsize=256)
 def _drawn_kinds(sampler: Sampler, size: Size) -> dict[str, Kind]:
-    """Return the kinds of the entries that a sampler draws; cached, since tracing takes long."""
+    """Return the shapes and types that a sampler draws; cached, because tracing takes long."""
     with float64_on_cpu():
         return _kinds(jax.eval_shape(lambda key: sampler(key, size), jax.random.key(0)))
 
 
 def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
-    """Return the kinds of the drawn entries at a size; without samplers, of the first case."""
+    """Return the shapes and types of the draws at a size, or of the first case."""
     if statement.samplers:
         return _drawn_kinds(next(iter(statement.samplers.values())), size)
     if statement.cases is not None and size in statement.sizes:
@@ -247,17 +246,17 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
 
 
 class Bench:
-    """A bench that measures instances of one statement, always `budget.batch` at a time.
+    """A bench measures instances of one statement in batches of one length.
 
-    One batch size means one compiled program for each size. Sampling, search, shrinking and replay
-    share this program, so an instance gives the same bits wherever it is measured. Statements on
-    the host are measured one instance at a time.
+    A fixed length needs only one compiled program for each size. Sampling, search, shrinking and
+    replay share this program, so they measure the same bits for an instance. The bench measures
+    statements on the host one instance at a time.
 
     Args:
         statement: the statement to measure.
         batch: the number of instances in a batch.
         programs: the compiler, which may keep traced programs.
-        calls: the number of batches, about; a few calls are no reason to compile.
+        calls: the expected number of batches; the bench compiles no program for a few.
     """
 
     def __init__(
@@ -269,11 +268,11 @@ class Bench:
         self._runs: dict[tuple[str, Size], Callable] = {}
         self.traces: dict[tuple[str, Size], Any] = {}
         self._promises: dict[Size, Promises] = {}
-        self._read: tuple[Any, Any] = None, None  # the last batch, and its reading
+        self._read: tuple[Any, Any] = None, None  # the last batch, and its sides and hypotheses
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
-        """Map the function over a batch: compiled, or on the host."""
+        """Map a function over a batch: by a compiled program, or on the host."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
             watch = self.watch if what == "measure" else None
@@ -288,7 +287,7 @@ class Bench:
     def __call__(self, batch: Instance, size: Size) -> Measured:
         """Measure instances of one size, stacked along a leading axis."""
         statement = self.statement
-        # On the host the sides of an identity may be of another shape for each instance.
+        # On the host the sides of an identity may differ in shape between instances.
         if statement.there_is is not None:
             return self.promises(size)(batch)
         if statement.host and not statement.is_bound:
@@ -296,7 +295,7 @@ class Bench:
         return measured(statement, self.reading(batch, size), batch, axes=1)
 
     def promises(self, size: Size) -> Promises:
-        """Finds the entries that `there_is` promises, of instances of one size."""
+        """Return the search for the entries that `there_is` promises, at one size."""
         if size not in self._promises:
             given = Bench(self.statement.as_given(), WIDE * self.batch, self.programs)
             given.watch = self.watch
@@ -304,25 +303,25 @@ class Bench:
         return self._promises[size]
 
     def reading(self, batch: Instance, size: Size) -> Reading:
-        """Return the sides from `evaluate` and the hypotheses, without a comparison."""
+        """Return the sides and the hypotheses of each instance of a batch, without a comparison."""
         reading = self._run(self.reader(size), size, batch)
         self._read = batch, reading
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """The program that reads an instance, with the judged functions that are watched."""
+        """Return the program that evaluates an instance, and notes results of judged functions."""
         return read(self.statement, size, self._returned)
 
     def noted(
         self, batch: Instance, size: Size, at: NotedAt, total: int
     ) -> tuple[Measured, list[Row]]:
-        """Measure a batch, and note values on a few of its rows.
+        """Measure a batch, and note the values of judged functions on a few of its rows.
 
         Args:
             batch: instances of one size, stacked.
             size: the size of the instances.
-            at: the index of the size, and where they are from.
-            total: instances of that source, of which these may be a portion.
+            at: the index of the size, and the source of the instances.
+            total: the number of instances of that source, of which the batch may be a part.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))
         rows = [row - at.start for row in rows_of(at.source, total) if row in own]
@@ -372,16 +371,16 @@ class Bench:
         return jax.tree.map(lambda column: column[0], self(first, size))
 
     def unbatched(self, size: Size) -> Callable[[Instance], Measured]:
-        """Return a program that measures a single instance, without batching, for a call or two."""
+        """Return a program that measures a single instance, for callers with a call or two."""
         if ("unbatched", size) not in self._runs:
             function = measure(self.statement, size)
             self._runs["unbatched", size] = once(function, compiled(function))
         return self._runs["unbatched", size]
 
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
-        """Tell which hypotheses each instance meets, by name.
+        """Return which instances meet each hypothesis, by its name.
 
-        Reuse the last reading of this batch.
+        The method reuses the last evaluation of this batch.
         """
         known, reading = self._read
         if known is batch:
@@ -393,11 +392,11 @@ class Bench:
         flags_of = lambda instance: met(hypotheses, instance, size, xp)
         if self.statement.host:
             return one_by_one(flags_of)(batch)
-        many = jax.vmap(flags_of)  # not compiled, for a call or two
+        many = jax.vmap(flags_of)  # a call or two is not worth a compilation
         return once(many, compiled(many))(batch)
 
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
-        """Count the instances of a batch that do not count, by reason."""
+        """Return how many instances of a batch do not count, by reason."""
         table = self._hypotheses(batch, size)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
@@ -406,7 +405,7 @@ class Bench:
 
 
 def one_by_one(function: Callable[[Instance], Any]) -> Callable:
-    """Map a function over a batch by a loop, on concrete arrays."""
+    """Map a function over a batch by a Python loop."""
 
     def run(batch: Instance) -> Any:
         rows = [jax.tree.map(np.asarray, function(take(batch, i))) for i in range(length(batch))]
@@ -416,18 +415,19 @@ def one_by_one(function: Callable[[Instance], Any]) -> Callable:
 
 
 class Column(NamedTuple):
-    """One form (or the control) on all instances.
+    """The measurements of one form (or the control) on all instances.
 
     Attributes:
-        measured: what was measured, of shape (instances,).
+        measured: the measurements, of shape (instances,).
         sizes: the index of each instance's size.
-        sources: where each instance is from: a sampler, "cases" or "search".
-        labels: equal for equal instances of one size.
-        reach: the least and the largest difference of the sides beside the draws; NaN where nobody
-            looked.
-        scale: the size of the terms of both sides; NaN where nobody looked, None before.
-        rounding: the amount by which floats violate a bound where the size of the terms explains
-            it, -inf elsewhere; None before anybody looked.
+        sources: the source of each instance: the name of a sampler, "cases" or "search".
+        labels: a number for each instance, equal for equal instances of one size.
+        reach: the least and the largest difference of the sides beside the draws; NaN if the engine
+            measured no other instance.
+        scale: the largest absolute term in both sides' computation; NaN at instances where the
+            engine did not compute it, None before.
+        rounding: the violation of a bound that rounding of these terms may explain, -inf elsewhere;
+            None before the engine computes it.
     """
 
     measured: Measured
@@ -439,14 +439,14 @@ class Column(NamedTuple):
     rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
-        """Return the row with the largest value that counts, among these rows; NaN is worst."""
+        """Return the row with the largest value among the given rows that count; NaN is largest."""
         value = self.measured.value[rows]
         score = np.where(np.isnan(value), np.inf, value)
         return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
 
 
 class Pool:
-    """All instances drawn so far with their measurements, by size."""
+    """All instances so far, with their measurements, sources and sizes."""
 
     def __init__(self) -> None:
         self.instances: list[Instance] = []
@@ -456,7 +456,7 @@ class Pool:
         self.noted: list[Row] = []
 
     def add(self, source: str, size: int, batch: Instance, measured: Measured) -> None:
-        """Append a batch from one source."""
+        """Append a measured batch from one source at one size."""
         self.instances.append(batch)
         self.measured.append(measured)
         self.sources.append(source)
@@ -471,7 +471,7 @@ class Pool:
         )
 
     def columns(self) -> list[Column]:
-        """Return all measurements, with a column for each form and the control."""
+        """Return a column of all measurements for each form and the control."""
         lengths = [len(m.counted) for m in self.measured]
         table = concatenate(self.measured)
         sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)

@@ -1,6 +1,6 @@
-"""The binding of a statement to the functions that it judges: plant a mistake in one and look.
+"""Binding of a statement to its judged functions: plant a mistake in one, and judge again.
 
-A verdict is about the function that people call only if a slightly wrong function changes it.
+A verdict is about a function only if a slightly wrong version of the function changes the verdict.
 """
 
 import contextlib
@@ -33,13 +33,13 @@ from jaxbounds.falsification.trace_watch import forget
 from jaxbounds.papers import Named, the_statement
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
-"""The budget of a search for a binding: draws and cases, no search for worse instances."""
+"""The budget of a test of a binding: draws and cases, without a search for worse instances."""
 
 
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Measure unchanged, then with each function off, in one program with the factors as data."""
+    """Measure a batch with all functions right, then with each one wrong, by one program."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -65,9 +65,9 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure unchanged, then with one function planted after the other.
+    """Measure a batch with all functions right, then with each one wrong, by a program for each.
 
-    None where `evaluate` breaks.
+    The result is None for a mistake that makes `evaluate` raise.
     """
     run = one_by_one if statement.host else lambda f: compiled(jax.vmap(f))
     found: list[Measured | None] = [run(measure(statement, size))(batch)]
@@ -83,14 +83,14 @@ def _one_at_a_time(
 def _variants(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure unchanged, then with each function off."""
+    """Measure a batch with all functions right, then with each one wrong."""
     if statement.host:
         return _one_at_a_time(statement, size, batch, functions, factor)
     found: list[Measured | None] = []
     STATIC.clear()
     try:
         found += _side_by_side(statement, size, batch, functions, factor)
-    except Exception:  # some value is needed by the trace itself
+    except Exception:  # the trace needs the value of a factor
         return _one_at_a_time(statement, size, batch, functions, factor)
     still = [function for function in functions if full_name(function) in STATIC]
     if still:
@@ -102,12 +102,12 @@ def _variants(
 
 
 def few_draws(statement: Statement, budget: Budget) -> Bench:
-    """Return a bench that measures draws and cases, and keeps no program."""
+    """Return a bench for draws and cases that stores no compiled program."""
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
-    """The instances of one size, with the entries that `there_is` promises the first form."""
+    """Return the instances of one size, with the entries that `there_is` promises for form 0."""
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:
         return batch
@@ -122,17 +122,17 @@ def bindings(
     factor: float = 1.25,
     budget: Budget = FEW,
 ) -> list[bool]:
-    """Tell for each function whether a verdict or a ratio of the statement changes when it is off.
+    """Return for each function whether a mistake in it changes a verdict or ratio of the statement.
 
-    A ratio changes if it moves by more than the statement's tolerance: the worst, the mean over the
-    draws that is recorded (`Verdict.drawn`), or a counterexample's. An evaluation that breaks
-    changes the verdict. Instances are those of the unchanged functions.
+    A change of a ratio exceeds the statement's tolerance. It may concern the worst ratio, the
+    recorded mean over the draws (`Verdict.drawn`), or the ratio of a counterexample. An evaluation
+    that raises counts as a change. The right functions choose the instances.
 
     Args:
-        statement: any statement.
-        functions: functions that it judges.
-        factor: by which real values are off.
-        budget: how many instances are drawn.
+        statement: a statement of any kind.
+        functions: functions that the statement judges.
+        factor: the factor by which a wrong function multiplies real values.
+        budget: the numbers of draws.
     """
     with float64_on_cpu():
         bench, pool = few_draws(statement, budget), Pool()
@@ -161,7 +161,7 @@ def bindings(
 
 
 def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarray):
-    """Return the status and ratio of each form and stored counterexample; None if broken."""
+    """Return the status and ratio of each form and counterexample; None if a measurement failed."""
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))
@@ -183,15 +183,15 @@ def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarra
 def is_bound_to(
     statement: Named, function: Judged, *, factor: float = 1.25, budget: Budget | None = None
 ) -> bool:
-    """Tell whether a verdict or a ratio of the statement changes when a function is slightly wrong.
+    """Return whether a slightly wrong function changes a verdict or a ratio of the statement.
 
-    The mistake is a factor. If no verdict notices it, each of `OTHER_MISTAKES` is tried.
+    The first mistake is a factor. If no verdict changes, the test tries each of `OTHER_MISTAKES`.
 
     Args:
         statement: a statement, or its id.
         function: a function that the statement judges.
-        factor: the factor by which the function is off.
-        budget: of draws and searches; 48 draws and no search unless given.
+        factor: the factor by which the wrong function multiplies real values.
+        budget: the numbers of draws and search steps; the default is 48 draws and no search.
     """
     budget = FEW if budget is None else budget
     statement = the_statement(statement)
@@ -203,7 +203,7 @@ def is_bound_to(
 def _notices(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> bool:
-    """Tell whether one mistake changes a decision, or a ratio, on a few draws."""
+    """Return whether one mistake changes a decision or a ratio on a few draws."""
 
     def found() -> tuple:
         with float64_on_cpu():
@@ -217,13 +217,13 @@ def _notices(
     try:
         with planted(function, wrong):
             after = found()
-    except Exception:  # it breaks: seen
+    except Exception:  # an evaluation that raises shows the mistake
         return True
     return any(_differ(a, b, statement) for a, b in zip(before, after))
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
-    """Tell whether a status or a ratio moved; a discrepancy below the tolerance is rounding."""
+    """Return whether a status changed, or a ratio changed by more than the tolerance."""
     (status, a), (other, b) = before, after
     allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
     same = a == b or (a != a and b != b) or abs(a - b) <= allowed

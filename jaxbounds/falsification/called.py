@@ -10,15 +10,15 @@ from typing import Any
 def may_call(
     function: Callable, among: Iterable[Callable], /, *, room: tuple[str, ...] = ("jaxbounds",)
 ) -> set[Callable]:
-    """Return the functions of `among` that `function` reaches by its names or its data.
+    """Return the functions in `among` that the code of `function` may call.
 
-    A name that leads to one of the functions counts, whether or not the line is run. Names are
-    followed through globals, closures, containers, classes, partial applications and modules.
+    The search follows names through globals, closures, containers, classes, partial applications
+    and modules. A name counts even if its line never runs.
 
     Args:
-        function: where to begin, for example a statement's `evaluate`.
+        function: the function to start from, for example a statement's `evaluate`.
         among: the functions to look for.
-        room: the packages inside which names are followed.
+        room: the packages whose code the search follows.
     """
     wanted = {_plain(one).__code__: one for one in among}
     found, left, seen = set(), [function], set()
@@ -43,14 +43,14 @@ def may_call(
 
 
 def _plain(value: Any) -> Any:
-    """Return a function without its decorators."""
+    """Return a function without its wrappers."""
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
     return inspect.unwrap(value) if callable(value) else value
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Yield every name that a code object uses, including the codes inside it."""
+    """Yield every name that a code object or a nested code object uses."""
     yield from code.co_names
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):

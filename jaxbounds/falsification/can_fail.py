@@ -1,4 +1,4 @@
-"""Statements and forms that no mistake in a judged function makes fail."""
+"""Search for statements and forms that hold whatever mistake a judged function has."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,19 +17,19 @@ from jaxbounds.papers import Named, the_statement
 
 
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
-    """Find a mistake in a judged function that makes a form fail which is expected to stand.
+    """Find a mistake in a judged function that makes a form fail, although the form should hold.
 
-    A form of a rate fails also where its exponent leaves the band that it states. A statement that
-    survives every one of `LARGE_MISTAKES` compares sides that its construction fixes, such as a
-    lower bound with a width that is chosen above it. The first size is tried before all of them,
-    for one size costs a fraction of all.
+    A form of a rate also fails if its exponent leaves its stated band. A statement that survives
+    every one of `LARGE_MISTAKES` may compare sides that agree by construction, such as a lower
+    bound with a width that `evaluate` chose above the bound. The search first tries one size, which
+    costs less than all sizes.
 
     Args:
         statement: a statement, or its id.
-        budget: the budget of draws.
+        budget: the numbers of draws.
 
     Returns:
-        The function, the mistake and the form; empty if the statement cannot fail.
+        The names of the function, the mistake and the form; empty if the statement cannot fail.
     """
     statement = the_statement(statement)
     several = len(statement.sizes) > 1 and statement.kind not in FITTED
@@ -43,14 +43,14 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 
 
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
-    """The forms that survive every one of `LARGE_MISTAKES` in every judged function.
+    """Return the forms that hold with every one of `LARGE_MISTAKES` in every judged function.
 
-    `can_fail` asks for one form of a statement; a form beside it may compare two sides that no
-    judged function moves. Forms that are expected to fail are left out.
+    `can_fail` looks for one form of a statement; another form of the statement may compare two
+    sides that no judged function changes. The result omits forms that are expected to fail.
 
     Args:
-        statement: or its id.
-        budget: of draws.
+        statement: a statement, or its id.
+        budget: the numbers of draws.
     """
     statement = the_statement(statement)
     left = [form.name for form in statement.forms if form.expected not in REJECTED]
@@ -65,14 +65,14 @@ def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tupl
 def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> list[str]:
-    """The forms that fail with this mistake and are expected not to."""
+    """Return the forms that should hold, and fail if `function` has the mistake `wrong`."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = few_draws(statement, budget), Pool()
             draw(bench, pool, budget, 0)
             columns = pool.columns()
             found = [decide(statement, f, c).status for f, c in zip(statement.forms, columns)]
-    except Exception:  # the mistake breaks the evaluation, which is no verdict
+    except Exception:  # an evaluation that raises gives no verdict
         return []
     outside = lambda form, status: statement.kind == "rate" and status != form.expected
     return [

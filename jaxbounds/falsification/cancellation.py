@@ -1,8 +1,8 @@
-"""Sides of a bound that differ by no more than the rounding of an instance's entries.
+"""Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
-A violation of that size leads no search, because the search would follow the noise. `fails` does
-not rest on such a violation unless ball arithmetic confirms it. Sums of numbers near one lose their
-last digits too, whatever the entries are.
+A search ignores a violation of that size, because it would follow the noise. A form fails by such a
+violation only if ball arithmetic confirms it. Sums of numbers near one lose their last digits too,
+so an instance with small entries has the same rounding as an instance with entries near one.
 """
 
 from typing import Any
@@ -17,13 +17,13 @@ from jaxbounds.falsification.evaluation import Xp, is_floating
 from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
-"""Share of the instance's largest entry, or of one, below which two sides may be equal. A larger
+"""Share of the instance's largest entry (at least 1) below which two sides may be equal. A larger
 share takes more small violations for rounding.
 """
 
 
 def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
-    """Return the largest absolute float of an instance; of each instance, over leading axes."""
+    """Return the largest absolute float of an instance, or of each instance of a batch (`axes`)."""
     floats = [x for x in jax.tree.leaves(instance) if is_floating(x.dtype)]
     last = lambda leaf: tuple(range(axes, leaf.ndim))
     sizes = [xp.max(xp.abs(leaf), axis=last(leaf), initial=0.0) for leaf in floats]
@@ -31,11 +31,11 @@ def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
 
 
 def is_cancellation(lhs: Any, rhs: Any, largest: Any, /) -> Any:
-    """Tell whether the sides of a `<=` may be equal, in an instance with this largest entry."""
+    """Return whether the sides of a `<=` agree up to the rounding of an entry this large."""
     with np.errstate(invalid="ignore"):  # infinite sides are far apart
         return abs(lhs - rhs) <= NOISE * (largest + 1.0)
 
 
 def is_noise(statement: Statement, m: Measured, largest: Any, /) -> Any:
-    """Tell whether a bound is violated by no more than rounding."""
+    """Return whether a violation of a bound is no larger than rounding."""
     return (m.value > edge(statement)) & is_cancellation(m.lhs, m.rhs, largest)

@@ -1,8 +1,8 @@
-"""Moves of points that run together, of scales over many decades, and along a fine line.
+"""Moves that bring points together, scale over many decades, or refine a single number.
 
-The other chains lack these moves. A difference quotient is largest where two points meet, at a
-scale that moves with the points. A maximum may lie at a scale that no draw has. A spike on a line
-lies between the draws.
+The search by other moves misses three cases. A difference quotient is largest where two points
+nearly meet. A maximum may lie at a scale that no draw has. A spike of a function of one number may
+lie between the draws.
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""Steps along slopes for each step of a chain of pairs, and of a chain without pairs. A smaller
-number finds steeper quotients, and takes longer.
+"""Gradient steps for each step of a chain with pairs, and of a chain without pairs. A smaller
+number finds steeper quotients and takes longer.
 """
 CLOSEST = 8.0
-"""Powers of ten by which two points come closer in one step; a larger number reaches distances that
-are rounding.
+"""Most powers of ten by which two points come closer in one step; a larger number reaches distances
+of the size of rounding.
 """
 WIDEST = 20.0
-"""Powers of ten by which a leaf or an entry is scaled at most in one step; a larger number reaches
-rarer scales and overflows more often.
+"""Most powers of ten by which a step scales a leaf or an entry; a larger number reaches rarer
+scales and overflows more often.
 """
 BETWEEN = 16
-"""Points between two neighbouring draws of a single number; more points find finer spikes."""
+"""Points between two neighbouring draws of a single number; more points find narrower spikes."""
 HELD = 2
-"""Violations of a form at one size, far from all draws, that wait for ball arithmetic; more take
-seconds each.
+"""Most violations of a form at one size, far from all draws, that the search sends to ball
+arithmetic; more take seconds each.
 """
 
 
@@ -48,13 +48,13 @@ def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
 
 
 def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Move the second of two points nearer to the first, by a factor of one half or less."""
+    """Move the second of two points toward the first, by a random factor from .9 down to 1e-8."""
     factor = 10.0 ** -rng.uniform(0.05, rng.choice([0.5, CLOSEST]), size=len(own))
     return own + _along(factor, own) * (other - own)
 
 
 def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Keep the second point's distance from the first, and turn its direction along few entries."""
+    """Turn the second point around the first, toward a direction of few entries."""
     flat = (other - own).reshape(len(own), -1)
     far = np.sqrt(np.sum(flat**2, axis=1, keepdims=True))
     chosen = rng.random(flat.shape) < rng.choice([1.0, 0.5, 1 / flat.shape[1]])
@@ -66,7 +66,7 @@ def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Scale all of a leaf, or one entry, by many powers of ten."""
+    """Scale a leaf, or one entry, by a random number of powers of ten."""
     factor = 10.0 ** rng.uniform(-WIDEST, WIDEST / 4, size=len(leaf))
     if rng.random() < 0.5:
         return leaf * _along(factor, leaf)
@@ -76,17 +76,17 @@ def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def pairs_of(leaves: Sequence[Leaf], /) -> list[tuple[int, int]]:
-    """Return the pairs of float leaves of one shape, in either order."""
+    """Return the ordered pairs of float leaves that have the same shape."""
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     return [(i, j) for i in moving for j in moving if i != j and leaves[i].shape == leaves[j].shape]
 
 
 def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
-    """Move two leaves closer, apart or alike; or scale one leaf by many decades."""
+    """Move two leaves closer, turn one around the other, or scale one leaf by many decades."""
     pairs = pairs_of(leaves)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     new = list(leaves)
-    with np.errstate(all="ignore"):  # an overflow does not count
+    with np.errstate(all="ignore"):  # an instance that overflows does not count
         if not pairs or rng.random() < 0.1:
             at = moving[int(rng.integers(len(moving)))]
             new[at] = decades(leaves[at], rng)
@@ -104,7 +104,7 @@ def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """Return the worst instance of each form and drawn instances, in turn."""
+    """Return the starts of the chains: the worst instance of each form, and drawn instances."""
     (batch, measured), rng = pool.of_size(at[1]), np.random.default_rng([*at, 7])
     value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
     order = np.argsort(-value, axis=0, kind="stable")
@@ -117,13 +117,13 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """The largest violations of each form, far from all draws."""
+    """Keeps the largest violations of each form that lie far from all draws."""
 
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
 
     def take(self, instances: Instance, targets: np.ndarray, excess: np.ndarray) -> None:
-        """Hold the instances of positive excess that are among the largest."""
+        """Keep the instances with the largest positive excess."""
         for row in np.flatnonzero(excess > 0):
             own = self.rows[targets[row]]
             if len(own) < HELD or excess[row] > own[-1][0]:
@@ -140,7 +140,7 @@ def search_close(
     Args:
         bench: the bench that measures.
         pool: the pool of draws and earlier results, to which new results are added.
-        budget: the budget, of whose steps a part is taken.
+        budget: the budget, of which the chains use a part of the steps.
         at: the seed and the index of the size.
     """
     (seed, index), statement = at, bench.statement
@@ -176,7 +176,7 @@ def search_close(
 
 
 def look_between(bench: Bench, pool: Pool, index: int, /) -> None:
-    """Add the worst points between the draws, where an instance is one number."""
+    """Measure points between the draws, if an instance is one number; add the worst to the pool."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     batch, measured = pool.of_size(index)
     leaves, structure = jax.tree.flatten(batch)

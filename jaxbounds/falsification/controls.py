@@ -1,4 +1,4 @@
-"""The control of each form: the statement's own, or the right side scaled by the engine."""
+"""The control of each form: the statement's own, or the right side that the engine scales."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from jaxbounds.falsification.decide import Decision, decide
 from jaxbounds.falsification.measure import Measured, ratio
 
 EXCEEDS = 0.01
-"""Relative amount by which the worst instance exceeds the engine's control. The engine's control
-reads it; a larger value makes a control that is easier to reject.
+"""Relative amount by which the worst instance exceeds the engine's control; a larger value makes a
+control that is easier to reject.
 """
 
 
@@ -20,9 +20,8 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 
     Args:
         statement: the statement whose controls are decided.
-        columns: the columns of the forms, then the column of the control from `evaluate`. If the
-            statement names no control, the last column of an `=` is the first form's right side,
-            scaled.
+        columns: the columns of the forms, then the column of the control. If the statement names no
+            control, the last column of an `=` holds the first form's scaled right side.
     """
     if statement.control.strip() or not statement.is_bound:
         return [decide(statement, None, columns[-1])] * len(statement.forms)
@@ -32,9 +31,9 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 def scaled(statement: Statement, column: Column, /) -> Column:
     """Scale the right side of a bound until the worst instance exceeds it by `EXCEEDS`.
 
-    If the right side is zero on the worst instance, the right side moves by that share of its terms
-    instead. If no instance has finite sides, the column stays as it is, and the control is not
-    rejected.
+    If the right side is zero on the worst instance, the engine subtracts that share of its terms
+    instead. If no instance has finite sides, the column stays unchanged, and the rules do not
+    reject the control.
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -54,7 +53,7 @@ def scaled(statement: Statement, column: Column, /) -> Column:
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
-    """Compare the left side with another right side, by the rule of every bound."""
+    """Compare the left side with the control as the right side, as for any bound."""
     with np.errstate(all="ignore"):
         value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
     return m._replace(value=value, low=low, high=high, rhs=control)

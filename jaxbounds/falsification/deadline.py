@@ -1,4 +1,4 @@
-"""A limit of time for a statement, looked at between two batches of instances."""
+"""A time limit for a statement, which the engine checks between two batches of instances."""
 
 import contextlib
 import contextvars
@@ -9,25 +9,25 @@ from typing import Any
 from jaxbounds.ground.exceptions import Refused
 
 TIMEOUT = 600.0
-"""Seconds that a statement may take unless a caller says otherwise; a larger value lets slow
-statements hold up the others for longer."""
+"""Seconds of the default limit for a statement; a larger value lets a slow statement delay the
+others for longer."""
 GRACE = 0.25
-"""Share of the limit that the decision may take after the limit, at least `LEAST_GRACE` seconds. A
-larger value delays the next statement.
+"""Share of the limit that the decision may take after the limit. A larger value delays the next
+statement.
 """
 LEAST_GRACE = 5.0
-"""Seconds that a decision may take after the limit, at least; a larger value delays others."""
+"""Least seconds that the decision may take after the limit; a larger value delays others."""
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("ends", default=None)
 
 
 class OutOfTime(Exception):
-    """A statement took longer than it may."""
+    """Signals that a statement exceeds its time limit."""
 
 
 @contextlib.contextmanager
 def limited(seconds: float | None, /) -> Iterator[None]:
-    """Let `look` raise in a `with` block once the seconds are over; None sets no limit."""
+    """Set a time limit in a `with` block, after which `look` raises; None sets no limit."""
     token = _ends.set(None if seconds is None else time.perf_counter() + seconds)
     try:
         yield
@@ -36,15 +36,15 @@ def limited(seconds: float | None, /) -> Iterator[None]:
 
 
 def is_limited() -> bool:
-    """Tell whether a limit of time is set."""
+    """Return whether a time limit is set."""
     return _ends.get() is not None
 
 
 def look() -> None:
-    """Raise once the time is over.
+    """Check the time limit.
 
     Raises:
-        OutOfTime: if the time is over.
+        OutOfTime: if the limit is over.
     """
     ends = _ends.get()
     if ends is not None and time.perf_counter() > ends:
@@ -52,7 +52,7 @@ def look() -> None:
 
 
 def looking(run: Callable[..., Any], /) -> Callable[..., Any]:
-    """Return a function that checks the time before each call."""
+    """Wrap a function, so that it checks the time limit before each call."""
 
     def looked(*given: Any) -> Any:
         look()
@@ -62,10 +62,10 @@ def looking(run: Callable[..., Any], /) -> Callable[..., Any]:
 
 
 def refuse_other_limits(seconds: float, /) -> None:
-    """Refuse a limit that is no positive number.
+    """Refuse a limit that is not a positive number.
 
     Raises:
-        Refused: naming the limit.
+        Refused: in that case; the message names the limit.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise Refused(

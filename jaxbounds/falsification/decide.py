@@ -1,4 +1,4 @@
-"""The rules by which measurements become a status."""
+"""The rules that turn measurements into a status."""
 
 from typing import NamedTuple
 
@@ -22,38 +22,35 @@ class Decision(NamedTuple):
 
 
 ON_AVERAGE = ("probability", "expectation", "rate", "limit")
-"""Kinds of statements about which no single instance decides."""
+"""Kinds of statements that no single instance can refute."""
 REACHES_ONE = "the ratio reaches one up to rounding, and no equality case is named"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form: where the sides agree, in words'
 NUMERICAL = 1e-3
-"""Width of an error bar above which the bar is statistical: a known equality case cannot decide it.
-A larger value lets wider bars decide.
+"""Relative width of an error bar. A wider bar is statistical, so a known equality case does not
+decide it. A larger value lets wider bars decide.
 """
 
 
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
-"""The reason where only rounding speaks against a bound that names no equality case."""
+"""The reason for a bound without an equality case whose worst ratio is one up to rounding."""
 
 
 def edge(statement: Statement, /) -> float:
-    """Return the value above which an instance violates: 1 + tolerance for `<=` and `>=`.
+    """Return the value above which an instance violates the claim: 1 + tolerance for a bound.
 
-    For `=` the edge is a thousand tolerances. A difference between one and a thousand tolerances is
+    For `=` the edge is a thousand tolerances. A difference of one to a thousand tolerances is
     neither rounding nor a clear violation.
     """
     return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
-    """Measure by how much each instance certainly violates.
-
-    -inf for an instance that does not count.
-    """
+    """Return the certain violation of each instance, -inf for an instance that does not count."""
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 
 def _unknown(m: Measured) -> np.ndarray:
-    """Tell the measurements without meaning: a NaN, or a negative error bar."""
+    """Return a mask of the measurements that hold a NaN; a negative error counts as NaN."""
     return np.isnan(m.value) | np.isnan(m.low) | np.isnan(m.high) | np.isnan(m.error)
 
 
@@ -100,7 +97,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:
-    """Say why a ratio above one is no violation: the larger side rests on a search's result."""
+    """Return the reason why a ratio above one is no violation: a side depends on a search."""
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
         return (
@@ -133,16 +130,16 @@ def _equal(statement: Statement, m: Measured) -> Decision:
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
     """Decide the status of one column of measurements (`form=None` for the control).
 
-    Frequencies and means are computed for each size.
+    The function computes a frequency or a mean for each size.
 
     Args:
-        statement: the statement, whose kind and tolerance decide.
+        statement: the statement, which gives the kind and the tolerance.
         form: the form of the column.
         column: all measurements of the form.
     """
     keep = column.measured.counted
     if statement.kind in ("probability", "expectation"):
-        keep = column.measured.met  # what the error leaves open counts against the claim
+        keep = column.measured.met  # an undecided draw counts against the claim
     if not np.any(keep) and np.any(column.measured.met):
         hidden = int(np.sum(column.measured.met))
         reason = f"the stated error exceeds both sides of {hidden} instances"

@@ -1,4 +1,4 @@
-"""Downhill in the promised entries of many instances: along slopes, and by moves."""
+"""Descent in the promised entries of many instances: gradient steps and random moves."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,53 +16,56 @@ from jaxbounds.falsification.measure import measured, ratio
 from jaxbounds.falsification.moves import is_float, one_leaf
 
 CHAINS = 4
-"""Starts of each instance from which it goes downhill. A larger value finds witnesses in more
-places, and takes longer."""
+"""Starting points of the descent for each instance, one for each chain. A larger value finds
+witnesses in more places and takes longer."""
 AT_ONCE = 16
-"""Instances that go downhill together; a larger value takes more memory."""
+"""Instances whose chains descend together; a larger value takes more memory."""
 ROUNDS = 60
-"""Rounds that an instance gets, each of a slope and a few points; a larger value finds more, for
-longer."""
+"""Most rounds for an instance, each with a gradient and a few trial points; a larger value finds
+more witnesses and takes longer."""
 PATIENCE = 8
-"""Rounds without progress after which an instance stays as it is; a larger value takes longer."""
+"""Rounds without progress after which the descent of an instance ends; more take longer."""
 MOVES = 5
-"""Moves that each chain tries in a round; a larger value takes longer."""
+"""Random moves that each chain tries in a round; a larger value takes longer."""
 CLOSER = 24
-"""Rounds for an instance that has a witness, so that its ratio is close to the least one. A larger
-value measures looseness more closely, for longer; the instances with the largest ratios get them.
+"""Most further rounds for an instance that has a witness, to bring its ratio near the least ratio.
+A larger value measures looseness better and takes longer. Only the largest ratios get these rounds.
 """
 ENOUGH = 1e-3
-"""A ratio so small is small enough. A smaller value spends rounds on claims that are very loose."""
+"""Ratio at which the descent ends. A smaller value spends rounds on claims that are very loose."""
 ODD = "chain"
-"""The name under which a program is told which chains look at the gap."""
+"""The name of the entry that tells a program which chains minimise the gap."""
 BELOW = 2.0
-"""The amount, of a ratio, that a witness is lowered by to be below zero; a larger value changes
+"""Amount subtracted from a witness's ratio, which makes it negative; a larger value changes
 nothing."""
 PROGRESS = 1e-9
-"""Relative: a ratio that is smaller by less is no progress."""
+"""Relative decrease of a ratio that counts as progress; a larger value ends a descent sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
-"""Lengths along a slope, relative to the last one that led downhill."""
+"""Lengths of trial steps along a gradient, relative to the last successful step."""
 
 
 FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
-"""Exponents of the largest factor that an entry of a simplex is multiplied by; more take longer."""
+"""Exponents of the largest factors that multiply the entries of a simplex; more take longer."""
 TINY = 1e-9
-"""The least entry, relative to the sum, at which a slope on a simplex is taken. A larger value sees
-less of what lies near a vertex."""
+"""Least entry of a simplex's point, relative to its sum, at which gradients are evaluated. A larger
+value sees less of the function near a vertex."""
 EXACT = 1e-3
-"""The part of its tolerance to which an `=` is solved. A larger part leaves larger differences."""
+"""Share of the tolerance to which the descent solves an `=`; a larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
-"""Parts of the last step that are taken again: valleys are long."""
+"""Factors of the last step that a round tries again, because a valley may be long."""
 
 
 class Tried(NamedTuple):
-    """Promised entries that were measured.
+    """Trial values of the promised entries, with their measurements.
 
     Attributes:
-        leaves: the entries, of shape (tried, instances, *shape) each.
-        value: of the form, shape (tried, instances); infinite where it does not count or is NaN.
-        gap: by how much the sides miss the relation, alike; of an `=` the value.
-        outer: shape (instances,), whether the hypotheses that no promised entry changes are met.
+        leaves: the trial entries, each of shape (tried, instances, *shape).
+        value: the form's ratio, shape (tried, instances); infinite for a trial that does not count
+            or gives NaN.
+        gap: the amount by which the sides miss the relation, of the same shape; for an `=` the
+            ratio itself.
+        outer: whether an instance meets the hypotheses that no promised entry changes, shape
+            (instances,).
     """
 
     leaves: list[np.ndarray]
@@ -72,17 +75,17 @@ class Tried(NamedTuple):
 
 
 def rows_of(batch: Any, /) -> int:
-    """The number of instances stacked in a batch."""
+    """Return the number of instances stacked in a batch."""
     return len(jax.tree.leaves(batch)[0])
 
 
 def taken(batch: Any, index: Any, /) -> Any:
-    """Rows of a batch."""
+    """Return the chosen rows of a batch."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
 
 def _joined(own: Instance, leaves: Sequence[np.ndarray], batch: Instance) -> Instance:
-    """Instances, one for each tried entry of each instance, along one axis."""
+    """Return one instance for each trial value of each instance, along one axis."""
     tried, count = leaves[0].shape[:2]
     flat = [leaf.reshape(tried * count, *leaf.shape[2:]) for leaf in leaves]
     repeated = taken(batch, np.tile(np.arange(count), tried))
@@ -92,15 +95,15 @@ def _joined(own: Instance, leaves: Sequence[np.ndarray], batch: Instance) -> Ins
 def evaluated(
     given: Any, size: Size, own: Instance, leaves: list[np.ndarray], batch: Instance, index: int, /
 ) -> Tried:
-    """Measure one form with several promised entries for each instance.
+    """Measure one form with several trial values of the promised entries of each instance.
 
     Args:
-        given: measures instances that have all entries.
-        size: of the instances.
-        own: their promised entries, which tell the structure.
-        leaves: the entries to try, shape (tried, instances, *shape).
+        given: the bench that measures instances with all entries.
+        size: the size of the instances.
+        own: the promised entries of the instances, which give the structure of `leaves`.
+        leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
-        index: of the form.
+        index: the index of the form.
     """
     shape = leaves[0].shape[:2]
     instances = _joined(own, leaves, batch)
@@ -115,22 +118,22 @@ def evaluated(
     own_flags = reading.met[1 + index] if index + 1 < len(reading.met) else {}
     for flag in (*reading.met[0].values(), *own_flags.values()):
         flags = np.asarray(flag).reshape(*shape, -1).all(axis=2)
-        if not np.any(flags.any(axis=0) & ~flags.all(axis=0)):  # no promised entry changes it
+        if not np.any(flags.any(axis=0) & ~flags.all(axis=0)):  # no promised entry matters here
             outer &= flags.all(axis=0)
     return Tried(leaves, value, gap, outer)
 
 
 class Descent:
-    """Makes the ratio of one form small, in the promised entries of many instances.
+    """Minimises the ratio of one form over the promised entries of many instances.
 
     Args:
-        given: measures instances that have all entries.
-        size: of the instances.
-        names: of the promised entries.
-        index: of the form.
+        given: the bench that measures instances with all entries.
+        size: the size of the instances.
+        names: the names of the promised entries.
+        index: the index of the form.
 
     Attributes:
-        rounds: how many an instance gets.
+        rounds: the largest number of rounds for an instance.
     """
 
     def __init__(self, given: Any, size: Size, names: tuple[str, ...], index: int) -> None:
@@ -140,24 +143,24 @@ class Descent:
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
-        """Whether a ratio, or a difference, is that of a witness."""
+        """Return whether promised entries with this ratio are a witness: they satisfy the form."""
         statement = self.given.statement
         return value <= (
             1 + statement.tolerance if statement.is_bound else EXACT * statement.tolerance
         )
 
     def _amount(self, tried: Tried) -> np.ndarray:
-        """The number that each chain makes small: below zero where the entries are a witness.
+        """Return the number that each chain minimises, which is negative for a witness.
 
-        Else half of the chains look at the ratio, and half at the gap. The ratio is flat where a
-        side has the wrong sign; the gap is small wherever both sides are.
+        Without a witness, half of the chains minimise the ratio, and half minimise the gap. The
+        ratio is flat if a side has the wrong sign; the gap is small whenever both sides are small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
         missed = np.where(chain % 2 == 0, tried.value, np.maximum(tried.gap, 1e-300))
         return np.where(self.satisfied(tried.value), tried.value - BELOW, missed)
 
     def projected(self, leaves: list[np.ndarray], batch: Instance, /) -> list[np.ndarray]:
-        """Promised entries back onto their sets; the other entries stay."""
+        """Project the promised entries onto their sets; the other entries stay unchanged."""
         own = {name: batch[name] for name in self.names}
         run = self.given.mapped(projection(self.given.statement, self.size), "project", self.size)
         there = self.given.in_parts(run, _joined(own, leaves, batch))
@@ -165,12 +168,12 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """From the best of what was tried, until there is no progress.
+        """Descend from the best starting points until there is no progress.
 
         Args:
-            first: the starts.
+            first: the measured starting points.
             batch: the instances.
-            rounds: how many each may take.
+            rounds: the largest number of rounds for each instance.
         """
         held, count = _best_of(first), rows_of(batch)
         own = {name: batch[name] for name in self.names}
@@ -204,7 +207,7 @@ class Descent:
     def _round(
         self, held: Tried, length: np.ndarray, past: list[np.ndarray], batch: Instance, rows: Any
     ) -> None:
-        """One slope and a few points for each chain of some instances; `held` gets the best."""
+        """Try points along a gradient and random moves in each chain; `held` keeps the best."""
         here = [leaf[:, rows] for leaf in held.leaves]
         some, last = taken(batch, rows), length[:, rows]
         before = Tried(here, held.value[:, rows], held.gap[:, rows], held.outer[rows])
@@ -248,7 +251,7 @@ class Descent:
     def _ways(
         self, before: Tried, last: np.ndarray, past: list[np.ndarray], some: Instance
     ) -> list["_Way"]:
-        """Points along the slopes of all chains, with their lengths, and along the last step."""
+        """Return trial points along the gradients of all chains, and along their last steps."""
         here = before.leaves
         moving = [i for i, leaf in enumerate(here) if is_float(leaf) and leaf[0, 0].size]
         slope = self._slopes(here, some) if self._has_slopes and moving else None
@@ -278,9 +281,9 @@ class Descent:
         return [*found, *self._by_factors(here, dict(zip(moving, along)))]
 
     def _by_factors(self, here: list[np.ndarray], along: dict[int, np.ndarray]) -> list["_Way"]:
-        """Points of simplices whose entries are multiplied, by slopes in the exponent.
+        """Return trial points of simplices by exponentiated-gradient steps.
 
-        A step along a slope moves small entries too far.
+        A plain gradient step would move small entries too far.
         """
         found = []
         for part in FACTORS if self._simplices else ():
@@ -298,7 +301,7 @@ class Descent:
     def _slopes(
         self, here: list[np.ndarray], some: Instance
     ) -> tuple[np.ndarray, list[np.ndarray]] | None:
-        """The distance to a witness, and the slope of the form, of all chains; None without."""
+        """Return the scores and gradients of all chains; None if JAX has no gradient."""
         chains, count = here[0].shape[:2]
         own = {name: some[name] for name in self.names}
         inside = [_inside(x) if i in self._simplices else x for i, x in enumerate(here)]
@@ -316,7 +319,7 @@ class Descent:
                                for part in slope]  # fmt: skip
 
     def _along(self, instance: Instance) -> tuple[Any, list[Any]]:
-        """The score of one instance, or the size of its differences, and where it rises."""
+        """Return the score of one instance and its gradient; for an `=`, a Gauss-Newton step."""
         leaves, structure = jax.tree.flatten({name: instance[name] for name in self.names})
         moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
 
@@ -337,19 +340,19 @@ class Descent:
         return side(found.lhs), side(found.rhs)
 
     def _score(self, instance: Instance) -> Any:
-        """The ratio, or the gap, above zero where the entries are no witness."""
+        """Return the ratio minus one, or the gap; a witness has a score of at most zero."""
         left, right = self._sides(instance)
         missed = instance[ODD] & (left > right)
         return jnp.where(missed, left - right, ratio(left, right) - 1)
 
     def _apart(self, instance: Instance) -> Any:
-        """The differences of both sides of an `=`, entry by entry."""
+        """Return the differences of both sides of an `=`, entry by entry."""
         left, right = self._sides(instance)
         return jnp.ravel(left - right)
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """The length of a step of Gauss and Newton, and the step, uphill."""
+    """Return the squared length of a Gauss-Newton step, and the step, which points uphill."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)
@@ -363,7 +366,7 @@ def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, 
 
 
 def _inside(leaf: np.ndarray) -> np.ndarray:
-    """Points of simplices without zeros: a slope may be infinite at a zero."""
+    """Raise the zeros of a simplex's point, because a gradient may be infinite at a zero."""
     return np.maximum(leaf, TINY * np.sum(leaf, axis=-1, keepdims=True))
 
 
@@ -372,19 +375,19 @@ def _axes(leaf: np.ndarray) -> tuple[int, ...]:
 
 
 def _norm(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The length of a vector that lies in several leaves, of all chains."""
+    """Return the l_2 norm over several leaves, for each chain and instance."""
     return np.asarray(np.sqrt(sum(np.sum(p**2, axis=_axes(p)) for p in parts)))
 
 
 class _Way(NamedTuple):
-    """Points along a direction, and how far away they are."""
+    """Trial points along a direction, and their distances."""
 
     leaves: list[np.ndarray]
     length: np.ndarray
 
 
 def _best_of(first: Tried) -> Tried:
-    """The best starts of each instance, as many as there are chains, with different ratios."""
+    """Return the best starts of each instance, one for each chain, with different ratios first."""
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)
     same = np.vstack([np.zeros((1, value.shape[1]), bool), value[1:] == value[:-1]])

@@ -1,7 +1,8 @@
-"""Sets of finitely many points in a search: their leaves, moves to neighbours, all points.
+"""Finite sets in a search: moves of integers and signs, and enumeration of all points.
 
-An integer has neighbours: one more and one less, a power of two away, the ends of its range. Arrays
-of integers or signs have more moves: exchange two entries, change two in step, flip a few together.
+The neighbours of an integer are one more, one less, a power of two away, and the ends of its range.
+Further moves of an array exchange two entries, change two entries in opposite directions, or flip
+a few entries together.
 """
 
 import math
@@ -23,7 +24,7 @@ Leaf = np.ndarray
 
 
 def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
-    """Return the finite sets from which a statement draws, by the entry's name."""
+    """Return the finite sets of a statement at a size, by the names of their entries."""
     if statement.over is None or not statement.over:
         return {}
     if not any(isinstance(sampler, Drawn) for sampler in statement.samplers.values()):
@@ -33,7 +34,7 @@ def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
 
 
 def all_points(statement: Statement, size: Size, /) -> Over | None:
-    """Return the sets if all of them are finite and an instance holds nothing else; else None."""
+    """Return the statement's sets if they are finite and cover all entries, else None."""
     samplers = statement.samplers.values()
     drawn = [s for s in samplers if isinstance(s, Drawn) and s.own is None]
     sets = finite_sets(statement, size)
@@ -42,19 +43,19 @@ def all_points(statement: Statement, size: Size, /) -> Over | None:
 
 
 LARGE = 2**16
-"""Points of finite sets up to which all points are measured; more find rarer violations, for
-longer.
+"""Most points of a finite set that the engine enumerates; a larger number finds rarer violations
+and takes longer.
 """
 WORK = 2**22
-"""Equations, over all points, up to which all points are measured: about one microsecond each. A
-larger number measures larger sets, for longer.
+"""Most operations of a program over all points of an enumerated set, about one microsecond each. A
+larger number enumerates larger sets and takes longer.
 """
 LOOPS = 64
 """Steps assumed for a loop of unknown length; a larger number refuses more programs as too long."""
 
 
 def is_little_work(program: Jaxpr, times: float, /) -> bool:
-    """Tell whether a program is short enough to run `times` times."""
+    """Return whether a program is short enough to run `times` times."""
     work = executed(program)
     if math.isinf(work):
         work = LOOPS * sum(1 for _ in equations(program))
@@ -62,7 +63,7 @@ def is_little_work(program: Jaxpr, times: float, /) -> bool:
 
 
 def leaves_of(names: Any, instance: Instance, /) -> frozenset[int]:
-    """Return the places of the entries with these names among the leaves of an instance."""
+    """Return the indices of the leaves that belong to the entries with these names."""
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dict(instance))[0]]
     return frozenset(i for i, path in enumerate(paths) if path and path[0].key in names)
 
@@ -72,13 +73,13 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _places(leaf: Leaf, rng: Rng, count: int = 1) -> tuple[np.ndarray, ...]:
-    """Draw places of entries for each chain."""
+    """Draw random indices of entries for each chain."""
     entries = max(math.prod(leaf.shape[1:]), 1)
     return tuple(rng.integers(entries, size=(count, len(leaf))))
 
 
 def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
-    """Draw plus or minus a power of two up to the spread of the leaf, for each chain."""
+    """Draw plus or minus a power of two for each chain, at most the range of the leaf."""
     spread = float(np.max(leaf)) - float(np.min(leaf))
     powers = rng.integers(0, 1 + max(1, math.ceil(math.log2(max(spread, 2.0)))), size=len(leaf))
     steps = 2 ** np.minimum(powers, 61) * rng.choice((-1, 1), size=len(leaf))
@@ -86,14 +87,14 @@ def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
 
 
 def stepped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Move one entry by one."""
+    """Add 1 to one entry, or subtract 1."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     moved[np.arange(len(moved)), at] += rng.choice((-1, 1), size=len(leaf)).astype(leaf.dtype)
     return moved.reshape(leaf.shape)
 
 
 def galloped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Move one entry by a power of two."""
+    """Add a power of two to one entry, or subtract it."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     with np.errstate(all="ignore"):
         moved[np.arange(len(moved)), at] += _power(leaf, rng).astype(leaf.dtype)
@@ -101,7 +102,7 @@ def galloped(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Move one entry up and another entry down by a power of two."""
+    """Add a power of two to one entry, and subtract it from another entry."""
     moved, (at, other), by = _flat(leaf), _places(leaf, rng, 2), _power(leaf, rng)
     chains = np.arange(len(moved))
     with np.errstate(all="ignore"):
@@ -111,7 +112,7 @@ def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set one entry to the least or the largest number of the leaf in all chains."""
+    """Set one entry to the least or the largest number of the leaf over all chains."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     ends = np.array([np.min(leaf), np.max(leaf)])
     moved[np.arange(len(moved)), at] = rng.choice(ends, size=len(leaf))
@@ -119,7 +120,7 @@ def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Flip a few entries from one end of the leaf to the other, such as signs or bits."""
+    """Flip a few entries, such as signs or bits, to the other end of the leaf's range."""
     moved, total = _flat(leaf), np.min(leaf) + np.max(leaf)
     for at in _places(leaf, rng, int(rng.integers(1, 4))):
         chains = np.arange(len(moved))
@@ -144,7 +145,7 @@ def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def anew(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Take one entry from another chain."""
+    """Copy one entry from another chain."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[rng.permutation(len(moved)), at]
@@ -158,18 +159,18 @@ MOVES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Apply one of the moves to an array that has entries."""
+    """Apply a random move to a nonempty leaf."""
     known = MOVES if math.prod(leaf.shape[1:]) > 1 else (stepped, galloped, galloped, to_end, anew)
     return known[rng.integers(len(known))](leaf, rng).astype(leaf.dtype)
 
 
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
-    """Yield arrays beside one: each entry by powers of two and to both ends, then pairs exchanged.
+    """Yield neighbours of an array: entries moved by powers of two or to an end, pairs exchanged.
 
     Args:
         leaf: a leaf of one instance.
-        ends: the least and the largest number that an entry may be.
-        most: the number of arrays at most.
+        ends: the least and the largest value of an entry.
+        most: the largest number of neighbours.
     """
     flat, made = leaf.reshape(-1), 0
     powers = 2 ** np.arange(min(61, max(1, math.ceil(math.log2(max(ends[1] - ends[0], 2))))))

@@ -1,4 +1,4 @@
-"""The engine: judge, shrink, store, and replay."""
+"""The engine judges a statement, shrinks counterexamples, stores instances and replays them."""
 
 import functools
 import time
@@ -43,17 +43,17 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples]
-"""The folder for worst instances and counterexamples, and the examples of earlier runs."""
+"""The folder for worst instances and counterexamples, and the place of earlier examples."""
 
 
 ENTRIES = 4096
-"""Entries of an instance up to which the instance is shrunk; a larger limit shrinks more, for
-longer.
+"""Most entries of an instance that the engine shrinks; a larger limit shrinks larger instances and
+takes longer.
 """
 
 
 def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
-    """Return the worst failing instance of the smallest failing size, shrunk, with its size."""
+    """Return the shrunk worst instance of the smallest size that fails, with its size."""
     statement = bench.statement
     failing = violation(statement, column.measured) > 0
     for at, size in enumerate(map(Size, statement.sizes)):
@@ -84,24 +84,24 @@ def verdicts_on(
     referee: Asked = no_referee,
     timeout: float | None = None,
 ) -> tuple[Verdict, ...]:
-    """Try to falsify a statement; one verdict for each of its forms.
+    """Try to falsify a statement; return one verdict for each form.
 
-    Runs in float64 on the CPU whatever the surrounding settings. The same seed, budget and
-    software give the same verdicts, unless an earlier run kept a violation among the examples.
+    The engine runs in float64 on the CPU, independent of JAX's settings. Equal seeds, budgets and
+    software give equal verdicts, unless an earlier run kept a violation among the examples.
 
     Args:
         statement: the statement to try.
-        seed: the seed of all draws. It is combined with the statement's id, so other statements do
-            not change the draws.
+        seed: the seed of all draws; the engine combines it with the statement's id.
         budget: a budget that replaces the statement's own.
-        store: folder for `worst/<id>.<form>.npz` (the worst instance) and, where a form fails,
-            `counterexamples/<id>.<form>.npz` (a shrunk one). Nothing is written without it.
-        programs: the compiler, which may keep traced programs. Its folder must belong to this state
-            of the statement's code.
+        store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, for a form that
+            fails, `counterexamples/<id>.<form>.npz` (a shrunk instance). Without a folder the
+            engine writes nothing.
+        programs: the compiler, which may keep traced programs. Its folder must belong to the
+            current code of the statement.
         examples: the place of the worst instances of earlier runs, to which this run adds its own.
-        referee: the referee who decides about a violation of the size of rounding.
-        timeout: seconds after which the draws and searches end, looked at between two batches; a
-            form that is not refuted by then is inconclusive. No limit unless given.
+        referee: the referee that decides about violations of the size of rounding.
+        timeout: the seconds after which draws and searches end, checked between two batches. A form
+            that is not refuted by then is inconclusive. The default is no limit.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
@@ -151,7 +151,7 @@ def _without_small_sides(
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
-    """Return the names of each form's hypotheses; a form without its own has the statement's."""
+    """Return the names of the hypotheses that each form needs: the statement's and its own."""
     statement, first = found.bench.statement, found.pool.instance(0)
     named = lambda form: hypothesis_names(statement, form, first)
     common = functools.cache(lambda: named(None))
@@ -235,7 +235,7 @@ def _steps(statement: Statement) -> list[float]:
 
 
 def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
-    """Return verdicts for a statement that could not be measured at all."""
+    """Return verdicts `error` for a statement that the engine could not measure."""
     blanks = (_blank(statement, form, seed) for form in statement.forms)
     return tuple(replace(blank, status="error", reason=reason) for blank in blanks)
 
@@ -257,10 +257,9 @@ def _quantiles(values: Reals) -> tuple[float, ...]:
 def _save(
     bench: Bench, form: Form, found: tuple[Any, Size, float | None], index: int, store, folder: str
 ):
-    """Store an instance with the ratio that its replay will give: (ratio, relative path).
+    """Store an instance with the ratio that its replay will give; return (ratio, relative path).
 
-    A measured instance gives the same bits again. An instance that is not measured yet comes with
-    None.
+    An instance comes with its measured ratio, or with None if the bench has not measured it yet.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:
@@ -303,7 +302,7 @@ def _with_worst(
         verdict = replace(verdict, size=dict(size), worst_file=file)
     if verdict.status != "fails":
         return verdict
-    if form.counterexample is not None:  # chosen by a person, and measured to fail
+    if form.counterexample is not None:  # a person chose it, and the engine measured that it fails
         failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:
         failing, known = _found_counterexample(bench, pool, column, index), None
@@ -323,7 +322,7 @@ def replay(
         stored: an instance from `load_instance`.
 
     Returns:
-        The statement, the ratio of each form (and the control), and the stored ratio of the form
+        The statement, the ratio of each form and the control, and the stored ratio of the form
             `stored.meta["form"]`.
 
     Raises:
@@ -336,11 +335,11 @@ def replay(
         size = Size(stored.meta["size"])
     except (KeyError, TypeError) as problem:
         raise Refused(
-            f"the stored instance does not fit this version: {problem}, got "
-            f"meta={sorted(stored.meta)}. Try `jaxbounds verify ID` to store a new one"
+            f"the stored instance does not fit this version, meta={sorted(stored.meta)}: "
+            f"{problem}. Try `jaxbounds verify ID` to store a new one"
         ) from problem
     with float64_on_cpu():
-        given = statement.as_given()  # run as `verify` ran it, so that the ratio is the same
+        given = statement.as_given()  # replay as `verify` measured, so that the ratios are equal
         bench = Bench(given, given.budget.batch, UNKEPT, calls=calls_of(given, given.budget))
         try:
             refuse_other_shapes(statement, form, stored.instance, size)

@@ -1,4 +1,4 @@
-"""The sides and the hypotheses of a statement on one instance, before any comparison."""
+"""Evaluate the sides and the hypotheses of a statement on one instance, without comparing them."""
 
 import functools
 import itertools
@@ -15,15 +15,15 @@ from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Si
 from jaxbounds.ground.exceptions import Refused
 
 Xp = Any
-"""The array module of a comparison: `jax.numpy` in a trace, NumPy on the host. On a few numbers a
-`jax.numpy` operation takes a hundred times as long.
+"""The array module of a comparison: `jax.numpy` in a trace, NumPy on the host, where NumPy is a
+hundred times as fast for a few numbers.
 """
 Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
 
 
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
-"""Exceptions of JAX where it cannot differentiate (loops of unknown length, callbacks, ...)."""
+"""Exceptions that JAX raises if it cannot differentiate (a `while_loop`, a callback, ...)."""
 SCALED_BY = 0.01
 """Relative amount by which the engine's control of an `=` scales the right side. A larger value
 makes a control that is easier to reject.
@@ -34,13 +34,13 @@ class Reading(NamedTuple):
     """The sides and the hypotheses of one instance, as `evaluate` and `hypotheses` return them.
 
     Attributes:
-        lhs: the side claimed to be the smaller one, of each form and the control; a single entry
-            where all forms share it.
-        rhs: the other side.
-        error: the stated error.
-        trivial: the trivial bound, if there is one.
+        lhs: the side claimed to be smaller, for each form and the control; a single entry if all
+            forms share it.
+        rhs: the side claimed to be larger, given like `lhs`.
+        error: the stated error, given like `lhs`.
+        trivial: the trivial bound, or None.
         met: the hypotheses by name: the statement's, then each form's own.
-        judged: a few numbers of each judged function's result, where a watch noted it.
+        judged: a few numbers of each judged function's result, if a watch noted them.
     """
 
     lhs: tuple[Reals, ...]
@@ -52,15 +52,15 @@ class Reading(NamedTuple):
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:
-    """Return the order of the entries of `Measured`: the forms, then the control."""
+    """Return the names of the entries of `Measured`, in order: the forms, then the control."""
     return (*(form.name for form in statement.forms), CONTROL)
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """Return one form's side, where forms have sides of their own.
+    """Return the side of one form; a side without names belongs to all forms.
 
     Raises:
-        Refused: if the form has no side.
+        Refused: if `evaluate` returned no side for the form.
     """
     if not isinstance(side, Mapping):
         return side
@@ -73,7 +73,7 @@ def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
 
 
 def in_order(statement: Statement, sides: Sides, /) -> Sides:
-    """Return the sides of a bound, with the side claimed to be the smaller one on the left."""
+    """Return the sides of a bound with the side claimed to be smaller as `lhs`."""
     if statement.relation != ">=":
         return sides
     names = list(sides.rhs)
@@ -85,7 +85,7 @@ def refuse_other_sides(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -
     """Refuse sides that the relation cannot compare.
 
     Raises:
-        Refused: if a side of a bound is no scalar, or other sides differ in shape.
+        Refused: if a side of a bound is not a scalar, or the sides of an `=` differ in shape.
     """
     left, right, stated = map(np.shape, (lhs, rhs, error))
     if relation in ("<=", ">="):
@@ -112,7 +112,7 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
 
 
 def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp) -> dict:
-    """Return each hypothesis by name, as the statement gives it."""
+    """Return each hypothesis by name, as the statement returns it."""
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(
@@ -135,14 +135,14 @@ def asked(
     """Return each hypothesis by name, as a boolean scalar.
 
     Raises:
-        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
+        TypeError: at trace time, if `hypotheses` returns another type than a dict of booleans.
     """
     found = _flags(hypotheses, instance, size, xp)
     return {name: xp.asarray(xp.all(flags)) for name, flags in found.items()}
 
 
 def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
-    """Join hypotheses from several places; all hypotheses of one name must be met."""
+    """Join dicts of hypotheses; an instance must meet all hypotheses of one name."""
     found: dict[str, Flags] = {}
     for name, flag in itertools.chain.from_iterable(table.items() for table in tables):
         found[name] = found[name] & flag if name in found else flag
@@ -152,22 +152,22 @@ def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
 def met(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Return each hypothesis by name, as a boolean scalar; plus finiteness of the instance.
+    """Return each hypothesis by name, as a boolean scalar, and that the instance is finite.
 
     Raises:
-        TypeError: at trace time, if `hypotheses` returns no dict of booleans.
+        TypeError: at trace time, if `hypotheses` returns another type than a dict of booleans.
     """
     return joined({"finite": all_finite(instance, xp)}, asked(hypotheses, instance, size, xp))
 
 
 @functools.cache
 def is_floating(dtype: Any, /) -> bool:
-    """Tell whether a type is a float type; cached, since each step asks and JAX answers slowly."""
+    """Return whether a dtype is a float type; cached, because JAX's test is slow."""
     return bool(jnp.issubdtype(dtype, jnp.floating))
 
 
 def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
-    """Tell whether all floats of an instance are finite; of each instance, over leading axes."""
+    """Return whether all floats of an instance, or of each instance of a batch, are finite."""
     found = xp.asarray(True)
     for leaf in jax.tree.leaves(instance):
         if is_floating(leaf.dtype):
@@ -176,9 +176,9 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 
 
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    """Back onto the hypotheses; what meets them as it is stays, wherever `project` would put it.
+    """Return the projection onto the hypotheses; it leaves an instance that meets them unchanged.
 
-    Without hypotheses `project` alone says which instances there are.
+    For a statement without hypotheses, it is `project` itself.
     """
     project, xp = statement.project, np if statement.host else jnp
     if project is None:
@@ -197,15 +197,15 @@ def projection(statement: Statement, size: Size) -> Callable[[Instance], Instanc
 def read(
     statement: Statement, size: Size, /, returned: Callable[[Any], dict[str, Any]] | None = None
 ) -> Callable[[Instance], Reading]:
-    """Return the function from an instance of that size to its `Reading`.
+    """Return the function that evaluates an instance of the given size.
 
-    Pure; `jit` and `vmap` it, unless the statement is run on the host.
+    The function is pure. JAX can `jit` and `vmap` it, unless the statement runs on the host.
 
     Args:
-        statement: the statement to read.
+        statement: the statement to evaluate.
         size: the size of the instances.
-        returned: a function from the array module to the numbers of the last results of judged
-            functions.
+        returned: a function from the array module to the numbers that a watch noted from the last
+            results of judged functions.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -249,7 +249,7 @@ def read(
                 words = f"{statement.id} ({name}): {problem}"
                 raise Refused(words) from None
         trivial = None if sides.trivial is None else xp.asarray(sides.trivial)
-        # On the host flags may be of another shape for each instance.
+        # On the host the shape of a flag may differ between instances.
         flags = asked if statement.host else _flags
         wanted = (statement.hypotheses, *(form.hypotheses for form in statement.forms))
         met = tuple(flags(hypotheses, instance, size, xp) for hypotheses in wanted)
@@ -259,12 +259,12 @@ def read(
 
 
 def of_form(part: Sequence[Any], index: int, /) -> Any:
-    """Return a form's entry, or the entry that all forms share."""
+    """Return the entry of a form, or the single entry that all forms share."""
     return part[index if len(part) > 1 else 0]
 
 
 def _own(instance: Instance, writable: bool) -> Instance:
-    """Copy the arrays of an instance, so that no other code holds them."""
+    """Copy the arrays of an instance, read-only unless `writable`."""
 
     def own(leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
@@ -277,16 +277,15 @@ def _own(instance: Instance, writable: bool) -> Instance:
 
 
 def _refused(problem: ValueError) -> bool:
-    """Tell whether NumPy refused to change an array."""
+    """Return whether NumPy raised because an array is read-only."""
     return "read-only" in str(problem)
 
 
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
-    """Return the `evaluate` of a statement on the host, which can change no instance but its own.
+    """Return the `evaluate` of a statement on the host, protected from changing the instance.
 
-    `evaluate` gets read-only arrays. An `evaluate` that writes into its instance gets a copy to
-    change. So its sides belong to the instance as it was drawn. `changes_its_instance` tells
-    whether it writes.
+    `evaluate` gets read-only arrays. If it tries to write, it runs again on a writable copy, so its
+    sides belong to the instance as drawn. `changes_its_instance` detects such an `evaluate`.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -301,7 +300,7 @@ def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
 
 
 def changes_its_instance(statement: Statement, instance: Instance, size: Size, /) -> bool:
-    """Tell whether the `evaluate` of a statement on the host writes into its arrays."""
+    """Return whether the `evaluate` of a statement on the host writes into its arrays."""
     try:
         with np.errstate(all="ignore"):
             statement.evaluate(_own(instance, False), size)
@@ -313,7 +312,7 @@ def changes_its_instance(statement: Statement, instance: Instance, size: Size, /
 def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
     evaluate = on_the_host(statement) if statement.host else statement.evaluate
     try:
-        with np.errstate(all="ignore"):  # an instance that the hypotheses leave out may be anything
+        with np.errstate(all="ignore"):  # an instance that misses the hypotheses may overflow
             return evaluate(instance, size)
     except KeyError as missing:
         name = missing.args[0] if missing.args else None
@@ -348,9 +347,9 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
 
 
 def _with_control(statement: Statement, sides: Sides) -> Sides:
-    """Add the first form's right side as the control; scale it by 1% for an `=`.
+    """Add the engine's control: the first form's right side, scaled by 1% for an `=`.
 
-    `falsification.controls` scales a bound, because its scale depends on all instances.
+    For a bound, `falsification.controls` scales it later, because the scale needs all instances.
     """
     first = statement.forms[0].name
     like = lambda side: (

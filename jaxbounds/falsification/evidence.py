@@ -18,36 +18,36 @@ Evidence = Literal[
 ]
 """The kinds of evidence, from weak to strong.
 
-"sampled": draws. "searched": draws, and a search that found worse ones. "enumerated": all instances
-of a finite set. "approached": the ratio comes to one along a scale, and no instance reaches one.
-"attained": an equality case was reached, so nothing sharper can hold. "violated": the form fails.
-"not seen": a fit shows another rate than the claim.
+"sampled": draws only. "searched": draws, and a search that found a worse instance. "enumerated":
+all instances of a finite set. "approached": the ratio approaches one along a scale without reaching
+it. "attained": an instance reached an equality case, so the form is sharp. "violated": the form
+fails. "not seen": a fit shows another rate than the claim.
 """
 
 SHRUNK = 0.01
-"""Share by which the near-control of `<=` makes the right side smaller; a larger share is a control
-that is easier to reject.
+"""Share by which the near-control of `<=` makes the right side smaller; a larger share makes a
+control that is easier to reject.
 """
 CLOSE = 1e-6
 """Relative distance of the worst ratio from one up to which an equality case counts as reached. A
 larger value calls more forms attained.
 """
 MOVED = 1e-6
-"""Share of the largest entry by which the near-control of `=` moves one side; a larger share is a
-control that is easier to reject.
+"""Share of the largest entry by which the near-control of `=` moves one side; a larger share makes
+a control that is easier to reject.
 """
 KINDS = 2
-"""Kinds of starts that must end at an equality case before it counts as attained; a larger number
-asks for more agreement.
+"""Kinds of starting points from which searches must end at an equality case, before it counts as
+attained; a larger number asks for more agreement.
 """
 ENOUGH = 8
-"""Draws from which on it is no accident that all are equal; a larger number notices fewer dead
+"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer such
 samplers.
 """
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
-    """Tell whether the rules reject the form, on the same instances, once it is a little wrong."""
+    """Return whether the rules reject a slightly wrong form on the same instances."""
     counted = column.measured.counted
     m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
@@ -57,10 +57,10 @@ def near_control(statement: Statement, column: Column, /) -> bool:
     positive = m.rhs > 0
     with np.errstate(all="ignore"):
         below = ratio(m.lhs, m.rhs - SHRUNK * np.abs(m.rhs), np)
-        # A violation that a search cannot support is at least measured.
+        # A violation on an estimated side has low = -inf; its value still counts here.
         low = np.where(np.isneginf(m.low), m.value, m.low)
         low = np.where(positive, low / (1 - SHRUNK), below)
-    if column.scale is not None:  # one part in a hundred of a zero side is zero
+    if column.scale is not None:  # a share of a zero side is zero, so the terms give the scale
         scale = column.scale[counted]
         with np.errstate(all="ignore"):
             moved = 1 + SHRUNK + (m.lhs - m.rhs) / np.where(scale > 0, scale, np.nan)
@@ -82,10 +82,10 @@ def evidence(
 ) -> Evidence:
     """Return the strongest kind of evidence for the verdict on a form.
 
-    A form whose ratio only comes to one `along` a scale has no equality case. A form is `sharp` if
-    ball arithmetic found an equality case that the form does not name. A search's end counts
-    as attained only if starts of `KINDS` kinds ended there, because starts of one kind show one
-    basin. A case, or a draw, that is an equality counts by itself.
+    A form whose ratio only approaches one, on the way named `along`, has no equality case. A form
+    is `sharp` if it has an equality case, named or found by ball arithmetic. The end of a search
+    counts as attained only if starts of `KINDS` kinds ended there, because starts of one kind may
+    share one basin. A case or a draw at an equality is enough by itself.
     """
     if decision.status == "fails":
         return "violated"
@@ -112,18 +112,18 @@ def _by_many(searched: Searched, form: int, column: Column) -> bool:
 
 
 def distinct_counted(column: Column, /) -> int:
-    """Count the different instances that count for a form."""
+    """Return the number of different instances that count for a form."""
     return len(np.unique(column.labels[np.asarray(column.measured.counted)]))
 
 
 def bounded_mean(ratios: Reals, /) -> float | None:
-    """Return the mean of r / (1 + |r|); a ratio that moves, or no longer counts, moves the mean."""
+    """Return the mean of r / (1 + |r|) over finite ratios r, to detect a change of any ratio."""
     finite = ratios[np.isfinite(ratios)]
     return float(np.mean(finite / (1 + np.abs(finite)))) if len(finite) else None
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
-    """Return `Verdict.worst_ratio` at each size alone; an empty dict for rates."""
+    """Return the worst ratio of each size alone, by size; empty for rates and limits."""
     found: dict[str, float] = {}
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):
@@ -143,7 +143,7 @@ def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
 def ailments(
     statement: Statement, pool: Pool, columns: list[Column], searched: Searched, /
 ) -> Iterator[str]:
-    """Say why the measurements may be no evidence at all, each reason with its cure."""
+    """Yield the reasons why the measurements may be no evidence at all, each with its cure."""
     for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH

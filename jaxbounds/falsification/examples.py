@@ -1,12 +1,11 @@
-"""The worst instances of earlier runs: tried first, and used as starts of searches.
+"""The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
-There is one file for each form that should hold and each size, for small instances only. An example
-that one command found is a start for the other commands. Claims about means, and finite sets that
-are enumerated, take no examples.
+A form that should hold has one file for each size, for small instances only. Every command that
+judges the statement uses the example. Claims about means and enumerated sets have no examples.
 
-An example belongs to the statement that it was found for: to one source, whatever else has its id.
-It counts only where the statement says which instances there are. `hypotheses` or `over` must admit
-it, or `project` must leave it in place or move it to an instance.
+
+An example belongs to one statement of one source file. It counts only if the statement defines its
+instances: `hypotheses` or `over` must admit the example, or `project` must map it to an instance.
 """
 
 import contextlib
@@ -26,25 +25,26 @@ from jaxbounds.falsification.storage import StoredInstance, load_instance, save_
 from jaxbounds.ground.text import shortened
 
 SMALL = 2**20
-"""Bytes of an instance up to which it is kept as an example; a larger limit fills more disk."""
+"""Bytes of the largest instance that a run keeps as an example; a larger limit fills more disk."""
 SOURCE = "earlier"
-"""The name of examples among the sources of a verdict."""
+"""The source name of examples in a verdict."""
 
 
 class Examples(NamedTuple):
-    """The place of examples, and the choice among them.
+    """The folder of examples, and which of them a run uses.
 
     Attributes:
         folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
-            <source> tells which files define the statement; None keeps no examples.
-        every: take all examples, not only those that violated.
+            <source> identifies the files that define the statement. With None a run neither reads
+            nor keeps examples.
+        every: whether a run uses all examples, or only the ones that violated.
     """
 
     folder: Path | None
     every: bool = False
 
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
-        """Return the file of a form at a size; None where no example is kept."""
+        """Return the file of a form at a size; None if the form keeps no example."""
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
         if self.folder is None or averaged or form.expected != "holds" or not _admits(statement):
             return None
@@ -59,8 +59,8 @@ NONE = Examples(None)
 def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
     """Add the examples of earlier runs to the pool.
 
-    Only the examples that violated are added, unless `every` is set: other examples would make a
-    run depend on earlier runs. An example that no longer fits the statement is passed over.
+    Unless `every` is set, the function adds only the examples that violated, because other examples
+    would make a run depend on earlier runs. It skips an example that no longer fits the statement.
     """
     statement = bench.statement
     for form in statement.forms:
@@ -74,13 +74,13 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
 
 
 def _admits(statement: Statement) -> bool:
-    """Tell whether a statement says which instances exist, so that it can confirm an example."""
+    """Return whether a statement defines its instances, so that it can confirm an example."""
     return statement.hypotheses is not None or statement.project is not None
 
 
 def _stored(file: Path | None) -> Iterator[StoredInstance]:
     if file is not None:
-        with contextlib.suppress(ValueError, KeyError, OSError):  # not there, or damaged
+        with contextlib.suppress(ValueError, KeyError, OSError):  # missing or damaged
             stored = load_instance(file)
             _ratio(stored)
             yield stored
@@ -98,7 +98,7 @@ def _fits(batch: Instance, other: Instance) -> bool:
 def remember(
     bench: Bench, form: Form, index: int, found: tuple[Instance, Size, float], examples: Examples, /
 ) -> None:
-    """Keep an instance of a form with its ratio, if it is worse than the example at its size."""
+    """Keep an instance of a form as the example of its size, if its ratio is the worst so far."""
     instance, size, ratio = found
     file = examples.of(bench.statement, form, size)
     small = sum(leaf.nbytes for leaf in jax.tree.leaves(instance)) <= SMALL
@@ -110,9 +110,11 @@ def remember(
         if _ratio(stored) > ratio:
             batch = batch_of(stored.instance)
             if _fits(batch, batch_of(instance)):
-                again = bench(projected(bench, size)(batch), size)  # the formula may have changed
+                again = bench(
+                    projected(bench, size)(batch), size
+                )  # the formula may have changed since
                 if again.counted[0, index] and again.value[0, index] > ratio:
                     return
     about = {"id": bench.statement.id, "form": form.name, "ratio": repr(ratio)}
-    with contextlib.suppress(OSError):  # no place: nothing is remembered
+    with contextlib.suppress(OSError):  # a full or read-only disk keeps no example
         save_instance(file, instance, lasting=False, **about, size=dict(size))

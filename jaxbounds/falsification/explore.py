@@ -1,4 +1,4 @@
-"""The ways to fill a pool with instances: draws, cases, and searches."""
+"""Fill a pool with instances by draws, cases and searches."""
 
 import functools
 import math
@@ -56,11 +56,11 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""Square of the product of a size from which `_most` estimates the bytes of a draw. A larger value
-saves a trace, and estimates for fewer statements.
+"""Squared product of a size's numbers from which `_most` measures the bytes of a draw. A larger
+value saves a trace for more statements.
 """
 NO_ROOM = "room in memory"
-"""The reason of draws that were left out for their size."""
+"""The reason under which a verdict counts the draws that did not fit into memory."""
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -73,7 +73,7 @@ def _key(seed: int, *names: str | int) -> jax.Array:
 
 @dataclass(frozen=True)
 class _Sampling:
-    """A sampler at a size; statements with one sampler share the first one's program."""
+    """A sampler at a size; statements that share the sampler share its compiled program."""
 
     programs: Programs
     sampler: Sampler
@@ -83,13 +83,13 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """Return a function from a key and a count to a batch; NumPy makes a single draw."""
+    """Return a function (key, count, batch length) -> draws; NumPy makes a single draw."""
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
     def run(key: jax.Array, count: int, batch: int) -> Instance:
         most = _most(draw, of.size)
-        if count > most:  # a part of the draws, a batch at a time
+        if count > most:  # draws that exceed the memory come a batch at a time
             keys, step = jax.random.split(key, count)[:most], min(batch, most)
             parts = [compiled(keys[i : i + step]) for i in range(0, most, step)]
             return concatenate([jax.tree.map(np.asarray, part) for part in parts])
@@ -109,7 +109,7 @@ def _most(draw: Callable, size: Size) -> int:
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
-    """Return all points of finite sets, if they make up instances and an instance decides."""
+    """Return all points of a statement's finite sets, if single instances can decide the claim."""
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
     if statement.host or statement.kind in ON_AVERAGE:
@@ -121,7 +121,7 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
     """Return the draws of one sampler at one size."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     sampler, place = statement.samplers[name], (statement.id, name)
-    # A limit follows one set of instances through all sizes, where their shapes stay.
+    # A limit uses equal keys at all sizes, so that instances of one shape stay the same.
     key = lambda: _key(seed, drawn_as(statement.id), name, 0 if statement.towards else index)
     drawn = _sampler(_Sampling(bench.programs, sampler, size, place))
     make = lambda: drawn(key(), budget.samples, budget.batch)
@@ -131,7 +131,7 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
 
 
 def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
-    """Return the worst points of finite sets for each form, if all can be measured, not kept."""
+    """Measure all points of large finite sets; return the worst points of each form, or None."""
     statement, sets = bench.statement, all_points(bench.statement, size)
     count = sets.cardinality(size) if sets else None
     if statement.host or statement.kind in ON_AVERAGE or sets is None or count is None:
@@ -153,7 +153,7 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
 
 
 def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
-    """Return all draws and cases at the size of an index, by source."""
+    """Return all draws and cases at the size with an index, each with its source."""
     statement, batches = bench.statement, list[tuple[str, Instance]]()
     size = Size(statement.sizes[index])
     for name, sampler in statement.samplers.items():
@@ -168,14 +168,14 @@ def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[
 
 
 def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: Budget) -> int:
-    """Count the draws of all samplers that did not fit into memory."""
+    """Return the number of draws of all samplers that did not fit into memory."""
     return sum(
         budget.samples - length(batch) for name, batch in batches if name in statement.samplers
     )
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool with draws and cases; count the instances that missed a hypothesis."""
+    """Fill the pool with draws and cases; return how many instances do not count, by reason."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)
@@ -193,13 +193,13 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""Seconds that a portion of draws takes on the host, about, where time is limited. A larger value
-loses more measurements when the time is over.
+"""Seconds that a portion of draws on the host should take under a time limit. A larger value loses
+more measurements at the limit.
 """
 
 
 class _Portion(NamedTuple):
-    """Rows of a batch: their source, the place of the first row, the batch's length."""
+    """Rows of a batch: their source, the index of the first row, and the length of the batch."""
 
     source: str
     batch: Instance
@@ -208,7 +208,7 @@ class _Portion(NamedTuple):
 
 
 def _portions(batches: Iterable[tuple[str, Instance]], *, portioned: bool) -> Iterator[_Portion]:
-    """Yield the batches, or portions of them, so that a limit of time loses few measurements."""
+    """Yield batches, or portions of them, so that a time limit loses few measurements."""
     many = 1
     for name, batch in batches:
         start, total = 0, length(batch)
@@ -229,12 +229,12 @@ def _starts(
     *,
     equality: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose starting points, and return them with the kind of each.
+    """Choose starting points of searches; return their rows and their kinds.
 
-    Half are the worst instances so far, one of each set of equally bad ones. The others are random,
-    half of them wide ones where there are any. If no instance is worse than an `equality`, one of
-    the worst is enough, and three in four of the others are wide: a worse instance would lie
-    elsewhere.
+    Half of the starts are the worst instances so far, without repeated ratios. The others are
+    random, and half of them are wide (entries of very different sizes), if the pool has wide draws.
+    If no instance is worse than the form's `equality` case, one of the worst is enough, and three
+    quarters of the others are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -255,14 +255,14 @@ def _starts(
 
 
 ALIKE = 1e-6
-"""Relative difference up to which two ratios belong to one place. A larger value merges more
-places.
+"""Relative difference up to which the ratios at the ends of two searches count as equal. A larger
+value merges more ends.
 """
 
 
 INNER = 20
-"""Steps of which one is taken where each step runs a search of its own. A larger number tries fewer
-steps.
+"""Factor by which the searches take fewer steps if each step runs an inner search (`there_is`). A
+larger number tries fewer steps.
 """
 
 
@@ -271,10 +271,10 @@ class Searched(NamedTuple):
 
     Attributes:
         runs: the number of searches for each form.
-        accepted: the steps, for each form and the control, that led to a worse instance.
-        met: the steps that met the hypotheses, of all forms.
-        ends: the ends of the searches.
-        far: the instances that violate a form far from all draws, where rounding may explain it.
+        accepted: the number of steps, for each form and the control, that led to a worse instance.
+        met: the number of steps that met the hypotheses, over all forms.
+        ends: the ends of the searches at each size.
+        far: the instances that violate a form far from all draws, perhaps only by rounding.
     """
 
     runs: int
@@ -285,7 +285,7 @@ class Searched(NamedTuple):
 
 
 class DistantInstance(NamedTuple):
-    """An instance, and the index of its size."""
+    """An instance far from all draws, and the index of its size."""
 
     size: int
     instance: Instance
@@ -295,9 +295,9 @@ class End(NamedTuple):
     """The ends of the searches at one size, of shape (searches,) each.
 
     Attributes:
-        kind: the kind of the start.
+        kind: the kind of each search's start.
         form: the index of the form.
-        value: the form's value at the end; -inf where no instance counted.
+        value: the form's ratio at the end; -inf if no instance counted.
     """
 
     kind: np.ndarray
@@ -306,9 +306,9 @@ class End(NamedTuple):
 
 
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
-    """Count the searches that ended at the worst end, and all, for each kind of start.
+    """Return (searches that reached the worst end, all searches) for each kind of start.
 
-    The counts are those of the size with the worst end.
+    The function counts the searches at the size with the worst end.
     """
     own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
     own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]
@@ -352,7 +352,7 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 def _with_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
 ) -> Searched:
-    """Search points that run together, other scales, and the space between draws of one number."""
+    """Search by the moves of `close_moves`, and add their results to `searched`."""
     look_between(bench, pool, at[1])
     found, distant = search_close(bench, pool, budget, at)
     far = tuple(DistantInstance(at[1], instance) for instance in distant)
@@ -372,7 +372,7 @@ def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
 def _slopes(
     bench: Bench, pool: Pool, budget: Budget, at: Place, near: InRange, searched: Searched
 ) -> Searched:
-    """Climb along slopes, or by random moves, at one size; add the best instances to the pool."""
+    """Run gradient ascent or random moves at one size; add the best instances to the pool."""
     statement, index = bench.statement, at[1]
     size, rng = Size(statement.sizes[index]), np.random.default_rng(at)
     (batch, measured), spread = pool.of_size(index), 0
@@ -391,13 +391,13 @@ def _slopes(
     if not len(rows):
         return searched
     targets = np.repeat(np.arange(len(chosen)), [len(some) for some, _ in chosen])
-    # Logarithmic steps make sizes very different and small entries hardly move: a third of the
-    # chains take them.
+    # A third of the chains step in logarithms, which makes entries of very different sizes but
+    # hardly moves small entries.
     each = (kinds == "wide") & (np.arange(len(kinds)) % 3 == 0)
     starts = take(batch, rows), targets, each
     found = _climb(bench, budget.steps, at, size, batch, starts)
     best, of_each = bench(found.best, size), (np.arange(len(rows)), targets)
-    # A violation far from the draws may be rounding: it waits for ball arithmetic.
+    # A violation far from the draws may be rounding, so ball arithmetic decides about it later.
     far = ~near(found.best) & np.any(violation(statement, best)[:, :-1] > 0, axis=1)
     kept = np.flatnonzero(~far)
     if len(kept):
@@ -418,7 +418,7 @@ def _slopes(
 
 
 def _climb(bench, steps, place, size, batch, starts) -> Found:
-    """Search from these instances, each for its form; some chains move logarithms."""
+    """Search from the given instances, each for its form; some chains step in logarithms."""
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
@@ -429,7 +429,7 @@ def _climb(bench, steps, place, size, batch, starts) -> Found:
         ascent = gradient_search(leading(statement, along), projected(bench, size), steps)
         try:
             return ascent(instances, targets, each)
-        except NO_SLOPES:  # the measured program was traced before: only its slopes can be missing
+        except NO_SLOPES:  # the program has a trace already, so only its gradient can be missing
             pass
     measured_at = measuring(bench, size, targets)
 

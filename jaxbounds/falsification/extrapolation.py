@@ -1,8 +1,8 @@
-"""Limits: instances far beyond the draws, which count only where ball arithmetic confirms them.
+"""Instances far beyond the draws, which count only if ball arithmetic confirms a violation.
 
-At these instances float64 shows differences of large numbers that are rounding. So a violation
-there is no evidence by itself. The engine asks the ball-arithmetic referee, and discards a
-violation that the referee does not confirm.
+Far from the draws, a difference of large float64 numbers may be rounding, so a violation there is
+no evidence by itself. The engine asks the ball-arithmetic referee, and discards a violation that
+the referee does not confirm.
 """
 
 from collections.abc import Iterator
@@ -21,23 +21,23 @@ from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
-"""Worst instances that are scaled, and as many other instances. A larger number scales more, for
-longer.
+"""Number of worst instances, and of other instances, that the engine scales. A larger number tries
+more scaled instances and takes longer.
 """
 CLEAR = 1e-6
-"""Share of their terms above which the difference of two sides is no rounding of a member of a set.
+"""Share of the sides' terms. A larger difference of the sides is no rounding of a point in its set.
 A larger share leaves more violations open.
 """
 ASKED = 2
-"""Questions to the referee about one form at most; more take seconds each."""
+"""Most questions to the referee about one form; more take seconds each."""
 LEAVES = 6
-"""Leaves of floats at most for which each leaf is also scaled alone; a larger number scales more
-instances leaf by leaf.
+"""Most float leaves of an instance for which the engine also scales each leaf alone; a larger
+number scales more instances leaf by leaf.
 """
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:
-    """Yield the instance with each leaf of floats scaled by each factor, then all leaves."""
+    """Yield the instance with each float leaf, and then all float leaves, scaled by each factor."""
     leaves, structure = jax.tree.flatten(instance)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
     alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
@@ -59,7 +59,7 @@ def confirm_extrapolated(
     """Add far instances that searches found to the pool, if the referee confirms their violation.
 
     Returns:
-        The reason, by form, why the referee cannot tell whether the form is violated there.
+        For each form that the referee cannot decide, the reason.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):
@@ -79,8 +79,8 @@ def confirm_extrapolated(
                 break
             if not said.is_true:
                 doubts[form.name] = (
-                    f"it is violated by {amount:.2g} far from all draws, where rounding may be all "
-                    f"there is, and ball arithmetic does not confirm it: {said.reason}"
+                    f"floats violate it by {amount:.2g} far from all draws, perhaps only by "
+                    f"rounding, and ball arithmetic does not confirm it: {said.reason}"
                 )
     return doubts
 
@@ -88,7 +88,7 @@ def confirm_extrapolated(
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
     """Add scaled instances that violate a form to the pool, if the referee confirms the violation.
 
-    A form that is violated nearby, or that no single instance decides, is left as it is.
+    The function skips a form that the pool already violates, or that no single instance decides.
     """
     statement = bench.statement
     if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:
@@ -99,7 +99,7 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
         batch, measured = pool.of_size(index)
         rng = np.random.default_rng([seed, index, 5])
         rows = rng.integers(len(measured.counted), size=BASES).tolist()
-        value = np.where(measured.counted, measured.value, -np.inf)  # sorted, NaN comes last
+        value = np.where(measured.counted, measured.value, -np.inf)  # a sort puts NaN last
         rows += np.argsort(-value[:, 0], kind="stable")[:BASES].tolist()
         many = [moved for row in dict.fromkeys(rows) for moved in _scaled(take(batch, row))]
         if not many:
@@ -125,8 +125,7 @@ def without_rounding(
     """Return the columns of the forms and the control without violations of the size of rounding.
 
     Returns:
-        The columns; and the reason, by form, why the referee cannot tell whether the form is
-            violated.
+        The columns, and the reason for each form that the referee cannot decide.
     """
     statement, doubts = bench.statement, dict[str, str]()
     if not statement.is_bound or statement.kind in ON_AVERAGE:
@@ -144,14 +143,14 @@ def without_rounding(
         said = referee(statement, form, pool.instance(row), size)
         certain, gap = said.word.startswith("disproved"), abs(m.lhs[row] - m.rhs[row])
         scale = columns[index].scale
-        # Large entries, or small terms, explain the violation.
+        # Rounding of large entries or of the terms may explain the violation.
         if certain and (gap > NOISE or (scale is not None and gap > CLEAR * scale[row])):
             continue
         found[index] = columns[index]._replace(measured=m._replace(counted=m.counted & ~lost))
         asked = form, pool.instance(row), size
         if not said.clears and not clears_at_the_set(statement, *asked, referee):
-            # A certain violation of these floats does not suffice: they may meet the hypotheses
-            # only up to rounding.
+            # A certain violation is not enough, because the floats may meet the hypotheses only up
+            # to rounding.
             words = "is certain of these floats only" if certain else (
                 f"does not confirm it: {said.reason}")  # fmt: skip
             doubts[form.name] = (

@@ -1,7 +1,7 @@
-"""Moves of instances that test whether a statement's hypotheses exclude anything.
+"""Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
 
-A hypothesis that no instance could miss guards nothing, and no verdict would show it. Such a
-hypothesis is true by construction, or evaluates the wrong thing.
+A hypothesis that no instance misses excludes nothing, and no verdict would show the mistake. It is
+true by construction, or it tests the wrong quantity.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ FACTORS = (-1.0, 0.0, 0.5, 0.9, 0.999, 1.001, 1.1, 2.0, 10.0, 1e3)
 SHIFTS = (-1.0, 1.0, 3.0)
 INTEGERS = (-3, -1, 1, 2, 1000)
 DRAWN = 3
-"""Instances of each source that are moved; a larger number finds more missed hypotheses, for
-longer.
+"""Instances of each source that the test moves; a larger number finds more missed hypotheses and
+takes longer.
 """
 
 
 def _of_floats(leaf: Moved) -> Iterator[Moved]:
-    """Yield the leaf scaled, shifted, with one entry moved, constant, or reordered.
+    """Yield variants of a leaf: scaled, shifted, with one entry moved, constant or reordered.
 
-    Near ones first.
+    Small changes come first.
     """
     noise = np.random.default_rng(0).normal(size=leaf.shape)
     scale = float(np.sqrt(np.mean(leaf**2))) or 1.0
@@ -48,7 +48,7 @@ def _of_floats(leaf: Moved) -> Iterator[Moved]:
 
 
 def _of_integers(leaf: Moved) -> Iterator[Moved]:
-    """Yield the leaf with one entry or all entries moved, and with equal entries."""
+    """Yield variants of a leaf of integers: one or all entries moved, or all entries equal."""
     for step in map(np.array(INTEGERS).astype(leaf.dtype).__getitem__, range(len(INTEGERS))):
         one = leaf.copy()
         one.reshape(-1)[-1] += step
@@ -67,7 +67,7 @@ def _moves(leaf: Moved) -> Iterator[Moved]:
 
 
 def _beside(instance: Instance) -> Iterator[Instance]:
-    """Yield instances that differ in one leaf, and the instance that is all zero."""
+    """Yield variants of an instance that differ in one leaf, and the zero instance."""
     leaves, structure = jax.tree.flatten(instance)
     yield from (instance, jax.tree.map(np.zeros_like, instance))
     for place, leaf in enumerate(leaves):
@@ -76,7 +76,7 @@ def _beside(instance: Instance) -> Iterator[Instance]:
 
 
 def _given(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield a few instances of each sampler, and of the cases."""
+    """Yield a few draws of each sampler, and a few cases."""
     for sampler in statement.samplers.values():
         keys = jax.random.split(jax.random.key(0), DRAWN)
         batch = jax.tree.map(np.asarray, jax.vmap(lambda key, s=sampler: s(key, size))(keys))
@@ -88,14 +88,14 @@ def _given(statement: Statement, size: Size) -> Iterator[Instance]:
 
 
 def never_missed(statement: Statement, /) -> tuple[str, ...]:
-    """Return the hypotheses, of the statement and of its forms, that no moved instance misses.
+    """Return the hypotheses of the statement and its forms that no moved instance misses.
 
-    The engine draws instances and moves one leaf at a time: it scales, shifts or changes one entry,
-    by a millionth and by much. Only larger changes may miss a hypothesis. So a name here is a
-    question, not a fault.
+    The engine draws instances and changes one leaf at a time: it scales, shifts or moves one entry,
+    by a millionth and by large amounts. Other changes might miss the hypothesis, so a result is a
+    question to the author, not a fault.
 
     Args:
-        statement: the statement whose hypotheses are tried.
+        statement: the statement with the hypotheses.
     """
     wanted = [h for h in (statement.hypotheses, *(f.hypotheses for f in statement.forms)) if h]
     left: dict[str, bool] = {}
@@ -118,7 +118,7 @@ def _flags(statement: Statement, wanted: list[Any], size: Size) -> Callable:
         return joined(*(asked(hypotheses, instance, size, xp) for hypotheses in wanted))
 
     def where_defined(batch: Instance) -> dict[str, np.ndarray]:
-        """Evaluate the hypotheses, and skip instances that the statement's functions refuse."""
+        """Evaluate the hypotheses, and skip instances on which they raise."""
         rows = []
         for index in range(length(batch)):
             with contextlib.suppress(ValueError, IndexError, KeyError):

@@ -1,4 +1,4 @@
-"""Confidence bounds: exact for a binomial, of a mean, and of the exponent of a power law."""
+"""Confidence bounds of a frequency, of a mean, and of the exponent of a power law."""
 
 import numpy as np
 import scipy
@@ -11,12 +11,12 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
     """Return the exact two-sided interval for a binomial frequency.
 
     Raises:
-        Refused: if trials is not positive or failures is not between 0 and trials.
+        Refused: if trials is not positive, or failures is not in 0..trials.
     """
     if trials < 1 or not 0 <= failures <= trials:
         raise Refused(
-            f"need 0 <= failures <= trials >= 1, got failures={failures} of "
-            f"trials={trials}. Try at least one trial"
+            f"failures={failures}, trials={trials}: expected 0 <= failures <= trials and "
+            "trials >= 1. Try at least one trial"
         )
     tail = (1 - confidence) / 2
     low = scipy.special.betaincinv(failures, trials - failures + 1, tail) if failures else 0.0
@@ -31,25 +31,25 @@ def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999)
 def bernstein_bound(
     values: ArrayLike, least: float, most: float, /, *, trials: int | None = None, risk: float
 ) -> float:
-    """Return an upper bound on a mean: empirical Bernstein (Maurer and Pontil 2009, Theorem 4).
+    """Return an empirical Bernstein bound on a mean (Maurer and Pontil 2009, Theorem 4).
 
-    The bound fails with probability at most `risk` if all values lie from `least` to `most`.
+    The mean exceeds the bound with probability at most `risk` if all values are in [least, most].
 
     Args:
         values: independent draws.
-        least: the smallest value there is.
-        most: the largest.
-        trials: the number of independent draws; all draws unless given.
-        risk: the probability of failing.
+        least: the smallest possible value.
+        most: the largest possible value.
+        trials: the number of independent draws; the default is the number of values.
+        risk: the probability that the bound fails.
 
     Raises:
-        Refused: for fewer than two values or trials.
+        Refused: if there are fewer than two values or trials.
     """
     values = np.asarray(values, float)
     n = len(values) if trials is None else trials
     if len(values) < 2 or n < 2:
         raise Refused(
-            f"need at least 2 values for an interval, got n={min(len(values), n)}. Try more draws"
+            f"n={min(len(values), n)}, expected at least 2 values for a bound. Try more draws"
         )
     amount = np.log(2 / risk)
     spread = np.sqrt(2 * float(np.var(values, ddof=1)) * amount / n)
@@ -57,16 +57,16 @@ def bernstein_bound(
 
 
 CLIPS = 4
-"""Floors that `upper_mean` tries; a larger number finds a smaller bound, for longer."""
+"""Number of floors that `upper_mean` tries; more find a smaller bound and take longer."""
 
 
 def upper_mean(
     values: ArrayLike, most: float, /, *, trials: int | None = None, risk: float = 0.001
 ) -> float:
-    """Return an upper bound on a mean of values up to `most`, without a bound from below.
+    """Return an upper confidence bound on a mean of values up to `most`, without a lower limit.
 
-    The function raises the values to a floor. The raised values have no smaller mean, and they have
-    a range. The result is the best bound of several floors.
+    The function raises small values to a floor, which cannot lower the mean and gives the values a
+    finite range. The result is the least of the bounds for several floors.
     """
     values = np.asarray(values, float)
     floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))
@@ -78,12 +78,12 @@ def upper_mean(
 
 
 def tail_index(values: ArrayLike, /) -> float:
-    """Estimate the index a of the upper tail P(x > t) ~ t^-a, about the median (Hill).
+    """Estimate the index a of the upper tail P(x - median > t) ~ t^-a (Hill's estimator).
 
-    The estimator uses the largest values, as many as the square root of all, and then the largest
-    third of these. The larger of the two estimates counts, as only a true power keeps its index to
-    the end. The index is infinite where the values do not spread. An index up to two shows no sign
-    of a variance.
+    The estimator uses the sqrt(n) largest of n values, and then the largest third of these. The
+    result is the larger estimate, because only a true power law keeps its index in the far tail.
+    The index is infinite if the values do not spread. A tail with an index of at most two may have
+    no variance.
     """
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]
@@ -102,16 +102,16 @@ def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
     """Fit the slope of log y against log x by least squares, with its Student interval.
 
     Returns:
-        (slope, low, high).
+        The tuple (slope, low, high) of the slope and the ends of its interval.
 
     Raises:
-        Refused: if fewer than 3 points are given, some are not positive, or x is constant.
+        Refused: if there are fewer than 3 points, a number is not positive, or x is constant.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     if len(x) < 3 or len(x) != len(y):
         raise Refused(
-            f"need at least 3 points in x and y of one length, got {len(x)} and {len(y)}. "
-            "Try more sizes"
+            f"lengths={(len(x), len(y))} of x and y, expected one length of at least 3. Try more "
+            "sizes"
         )
     if not (np.all(x > 0) and np.all(y > 0)):
         raise Refused(

@@ -1,6 +1,6 @@
-"""The judgement of a statement: draw, search, measure, decide.
+"""The judgement of a statement: draw instances, search, measure, and decide.
 
-It shrinks and stores no instance.
+The engine shrinks and stores instances; this module does not.
 """
 
 import time
@@ -59,11 +59,11 @@ from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
 
 LESS = 8
-"""Smaller violations that are measured again where the largest may be rounding; more take longer.
+"""Most smaller violations to measure again if the largest may be rounding; more take longer.
 """
 STORED = 1e-6
-"""Relative distance up to which a stored counterexample's ratio agrees with its recorded ratio. A
-larger value overlooks larger changes.
+"""Relative difference up to which a counterexample's measured ratio agrees with its recorded ratio.
+A larger value overlooks larger changes.
 """
 
 
@@ -73,21 +73,21 @@ CHANGES = (
 )
 OUT_OF_TIME = "it is out of time"
 SLOW = 1.0
-"""Seconds from which on an instance is measured again once in place of twice. A larger value
-notices more functions that change at every other call, and takes longer.
+"""Seconds of a measurement above which the check of repeatability measures once instead of twice. A
+larger value notices more functions that change at every other call, and takes longer.
 """
 ASKED = 2
 """Instances about which the engine asks the referee once more; more take seconds each."""
 FAR = 8
-"""Instances with overflowing sides about which the engine asks the referee; more take seconds each.
+"""Most instances with overflowing sides that the referee decides; more take seconds each.
 """
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
-    """Tell whether the first instance, and each form's worst one, repeat their values twice.
+    """Return whether repeated measurements of an instance agree, for the first and the worst ones.
 
-    A value below its stated error says nothing, and two values whose bounds overlap are equal. An
-    instance that takes more than `SLOW` seconds repeats its values once.
+    Two values agree if their error bars overlap, or if neither counts. An instance that takes more
+    than `SLOW` seconds is measured again once, any other instance twice.
     """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))
@@ -113,10 +113,10 @@ def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
 
 
 def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
-    """Decide by ball arithmetic where a side overflows, and floats give NaN or a violation.
+    """Decide instances by ball arithmetic if a side overflows, and floats give NaN or a violation.
 
-    A violation with two infinite sides counts if the referee confirms it. Instances do not count if
-    the referee finds the claim true at each one that it is asked about.
+    A violation with two infinite sides counts if the referee confirms it. The instances do not
+    count if the referee finds the claim true at each instance that it decides.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -145,7 +145,7 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Take the stored counterexample into account: its recorded ratio makes the form fail."""
+    """Combine a decision with the stored counterexample: its recorded ratio makes the form fail."""
     stored = form.counterexample
     if stored is None:
         return decision, None
@@ -177,18 +177,18 @@ class Findings(NamedTuple):
     """The findings about all instances of a statement.
 
     Attributes:
-        bench: the bench that measures.
-        pool: the pool of instances.
-        columns: a column for each form, then the control's column.
-        decisions: for each form its decision and the ratio of its stored counterexample.
-        controls: for each form the decision about its control.
+        bench: the bench that measures instances.
+        pool: the pool of measured instances.
+        columns: the column of each form, then the column of the control.
+        decisions: the decision on each form, and the ratio of its stored counterexample or None.
+        controls: the decision on each form's control.
         left_out: the number of instances that do not count, by reason.
-        searched: the result of the searches.
-        near: for each form whether its near-control was rejected.
-        along: for each form the way along which its ratio comes to one, and reaches it nowhere.
-        sharp: for each form whether it has an equality case, named or found.
-        steep: for each form whether its violations are rounding of small sides.
-        late: whether the time was over before everything was tried.
+        searched: the results of the searches.
+        near: whether the rules rejected the near-control, for each form.
+        along: for each form, the way on which its ratio approaches one without reaching it; or "".
+        sharp: whether each form has an equality case, named or found.
+        steep: whether the violations of each form are rounding of small sides.
+        late: whether the time limit ended the draws or searches.
     """
 
     bench: Bench
@@ -206,7 +206,7 @@ class Findings(NamedTuple):
 
 
 def unfit(watch: TraceWatch, /) -> Iterator[str]:
-    """Say why the measured program is not the program that the statement speaks of."""
+    """Yield the reasons why the measured program may differ from the statement's program."""
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
         yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
@@ -225,8 +225,8 @@ def _looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain: it stands if ball arithmetic confirms it.
 
-    If the largest violation does not stand, smaller violations are measured again. A violation that
-    is larger than a standing one does not count.
+    If the largest violation does not stand, the function asks about smaller violations. If one of
+    them stands, larger violations do not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     if np.any(violating > 0):
@@ -240,7 +240,7 @@ def _looked_again(
     doubt = stands(bench, form, found, referee)
     if not doubt:
         return decision, column
-    if np.any(violating > 0):  # rounding of their terms may explain all violations
+    if np.any(violating > 0):  # rounding of the terms may explain all violations
         index = [f.name for f in statement.forms].index(form.name)
         looked = look_at_large_violations(bench, pool, column, index)
         again = decide(statement, form, looked)
@@ -257,11 +257,11 @@ def _looked_again(
 
 
 class _Asked(NamedTuple):
-    """The referee's words on violations that the size of the terms explains.
+    """The referee's answers about violations that rounding of the terms may explain.
 
     Attributes:
-        row: one that the referee confirms; None without one.
-        doubt: why one of them may be more than rounding; empty without such a one.
+        row: the row of a violation that the referee confirms, or None.
+        doubt: the reason why the referee cannot exclude a violation; empty if it excludes all.
     """
 
     row: int | None
@@ -271,7 +271,7 @@ class _Asked(NamedTuple):
 def _asked(
     bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
 ) -> _Asked:
-    """Ask about the largest violations that may be rounding: an undecided one is no evidence."""
+    """Ask the referee about the largest violations that may be rounding."""
     amount, doubt = column.rounding, ""
     if rows is None:
         if amount is None or not np.any(amount > 0):
@@ -293,7 +293,7 @@ def _asked(
 
 
 def _confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
-    """The column with a violation that the referee confirms, as it was measured."""
+    """Return the column with the original measurement of a violation that the referee confirms."""
     own = Measured(*(field[row] for field in pool.columns()[index].measured))
     fields = [np.array(field) for field in column.measured]
     for measured, value in zip(fields, own):
@@ -304,9 +304,9 @@ def _confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
 def _beside_zero(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> Decision:
-    """Let a bound by zero hold where its side differs from zero by no more than its terms round.
+    """Let a bound by zero hold if its other side differs from zero only by rounding of its terms.
 
-    No equality case says more. Ball arithmetic must not refute the worst instances.
+    A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)
@@ -332,7 +332,7 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Return at most `LESS` rows with smaller violations than the largest, from large to small."""
+    """Return up to `LESS` rows with violations below the largest, from large to small."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]
@@ -349,7 +349,7 @@ def judge(
     referee: Asked = no_referee,
     timeout: float | None = None,
 ) -> Findings:
-    """Draw, search, measure and decide; shrink and store no instance.
+    """Draw, search, measure and decide, without shrinking or storing an instance.
 
     Args:
         statement: the statement to judge.
@@ -357,12 +357,12 @@ def judge(
         seed: the seed of all draws.
         programs: the compiler, which may keep traced programs.
         examples: the examples of earlier runs.
-        referee: the referee who decides about a violation of the size of rounding.
-        timeout: seconds after which the draws and searches end; the measurements so far are
-            decided.
+        referee: the referee, which decides about violations of the size of rounding.
+        timeout: the seconds after which draws and searches end; the function then decides on the
+            measurements so far.
 
     Raises:
-        OutOfTime: if no instance was measured, or no form decided, in time.
+        OutOfTime: if the limit ends before the first measurement, or before a decision.
     """
     referee = remembering(looking(referee))
     with float64_on_cpu():
@@ -390,7 +390,7 @@ class _Seen:
     Attributes:
         searched: the result of the searches.
         left_out: the number of instances that do not count, by reason.
-        doubts: the reason why a form is no more than inconclusive, by the form's name.
+        doubts: for each form that can only be inconclusive, the reason, by the form's name.
     """
 
     searched: Searched
@@ -408,7 +408,7 @@ def _explore(
     examples: Examples,
     referee: Asked,
 ) -> None:
-    """Draw and search; the results so far stay in `pool` and `seen` when the time is over."""
+    """Draw and search; at the time limit, `pool` and `seen` keep the results so far."""
     seen.left_out = draw(bench, pool, budget, seed)
     recall(bench, pool, examples)
     if budget.restarts:
@@ -431,7 +431,7 @@ def _decided(
         ends = reach(bench, pool)
         columns = [column._replace(reach=end) for column, end in zip(columns, ends)]
     controls = controls_of(statement, columns)
-    if statement.host and bench.watch.never:  # a function tabulated before does not run again
+    if statement.host and bench.watch.never:  # a cached judged function does not run again
         forget(*(function.__module__ for function in statement.judges))
         bench.one(pool.instance(0), Size(statement.sizes[pool.sizes[0]]))
     if statement.host:
@@ -444,7 +444,7 @@ def _decided(
     along, sharp = [""] * len(statement.forms), [bool(f.equality) for f in statement.forms]
     steep = [False] * len(statement.forms)
     decided: dict[int, tuple[Decision, float | None]] = {}
-    refuted = False  # whether a false twin fails: then the same code rejects a false claim
+    refuted = False  # whether a false twin fails, which shows that the code rejects a false claim
     forms = statement.forms
     for index in sorted(range(len(forms)), key=lambda i: not forms[i].is_twin):
         form, column, control = forms[index], columns[index], controls[index]

@@ -1,4 +1,4 @@
-"""Limits: decide from a trend over sizes whether the distance of the sides goes to zero."""
+"""Decide limits: whether the distance of the sides tends to zero, by a trend over sizes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,36 +11,37 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""Power of the parameter: changes that fall with this power or faster come to an end. A larger
-power calls fewer trends settled.
+"""Exponent: changes that decay at least like this power of the parameter count as settling. A
+larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
-"""Shares of the last distance: an extrapolated limit of at least STAYS is "does not converge", of
-at most GOES "converges". A larger STAYS leaves more trends open, a larger GOES calls more
+"""Shares of the last distance: an extrapolated limit of at least STAYS means "does not converge",
+of at most GOES "converges". A larger STAYS leaves more trends open, a larger GOES calls more trends
 converged. A negative limit belongs to sides that are about to cross, and counts as the distance
 before.
 """
 SAME = 0.98
-"""Share: the extrapolations with and without the last distance must agree to this share on the
-limit. A larger share leaves more trends open. A logarithm seems to settle lower and lower.
+"""Ratio of the extrapolated limits with and without the last distance: a smaller ratio leaves the
+trend open. A larger value leaves more trends open. Extrapolations of a slow logarithmic decay keep
+falling, and so have a small ratio.
 """
 STEADY, FALLS = 0.97, 0.05
-"""Factor and exponent of a slow power law: local exponents differ by no more than STEADY over three
-steps, and are at least FALLS. Larger values accept fewer power laws. Sides on their way past each
-other look like a slow power law for two steps.
+"""Ratio and exponent of a slow power law: three successive local exponents are at least FALLS, and
+their ratios lie between STEADY and its inverse. Larger values accept fewer power laws. Two steps
+are not enough, because sides that cross look like a slow power law for two steps.
 """
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Factors of local exponents: exponents that fall by ENDS or more from step to step come to an end.
-A distance then stays if its logarithm falls by at most TAIL in all further steps. The factor must
-grow by at most FASTER from step to step. It falls for a distance that stays, and rises to one for a
-distance that goes slowly to zero. Larger values call more distances staying.
+"""Factors for a distance with a positive limit: each drop of the log distance is at most ENDS times
+the drop before, this ratio grows by at most FASTER from step to step, and all further drops would
+add up to at most TAIL. For a slow decay to zero the ratio rises to one. Larger values find a
+positive limit more often.
 """
 
 
 def _stands_still(x: Reals, slopes: Reals) -> bool:
-    """Tell whether the last three local exponents fall fast, so that almost all distance stays."""
+    """Return whether the log distance drops less and less, so that most of the distance remains."""
     falls = -slopes[-3:] * np.diff(x)[-3:]
     if len(falls) < 3 or np.any(falls <= 0):
         return False
@@ -51,7 +52,7 @@ def _stands_still(x: Reals, slopes: Reals) -> bool:
 
 
 def _steady(slopes: Reals) -> bool:
-    """Tell whether the last three local exponents belong to one power."""
+    """Return whether the last three local exponents agree with a single power law."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
         return False
     ratios = slopes[-2:] / slopes[-3:-1]
@@ -59,14 +60,13 @@ def _steady(slopes: Reals) -> bool:
 
 
 PAIRS = 3
-"""Pairs of neighbouring sizes that must agree on the limit where a distance falls like 1 / log. A
+"""Number of pairs of neighbouring sizes that must agree on the limit of a distance c + a / log. A
 larger number asks for more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Shares of the last distance: a limit up to NOTHING is zero, a limit from LEAST on certainly
-stays, and the pairs must agree to EXACTLY. A distance that falls more slowly than a logarithm seems
-to settle, but differs from pair to pair by more than `EXACTLY`. A larger `EXACTLY` would call it
-inconsistent.
+"""Shares of the last distance, for a distance c + a / log: a limit c up to NOTHING counts as zero,
+a limit of at least LEAST as positive, and the limits of all pairs must agree to EXACTLY. A distance
+with a slower decay has limits that differ by more. A larger EXACTLY would call it inconsistent.
 """
 
 
@@ -79,9 +79,9 @@ class Trend(NamedTuple):
 
 
 def _left(x: Reals, distance: Reals) -> float:
-    """Extrapolate the limit as a share of the last distance; NaN where the changes do not settle.
+    """Extrapolate the limit as a share of the last distance; NaN if the changes do not settle.
 
-    The last three distances are fitted as c + a exp(-p x), for any steps of x; the limit is c.
+    The model c + a exp(-p x) fits the last three distances, for any steps of x; the limit is c.
     """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):
@@ -97,12 +97,12 @@ def _left(x: Reals, distance: Reals) -> float:
 
 
 def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
-    """Decide from distances at growing values of a parameter whether they go to zero.
+    """Decide from distances at growing values of a parameter whether the distances tend to zero.
 
     Args:
-        x: the logarithm of the parameter (of 1 / parameter where it goes to zero), rising.
+        x: the rising logarithms of the parameter, or of 1 / parameter if it tends to zero.
         distance: the distances of the sides, at least three.
-        floor: the distance below which a distance is rounding.
+        floor: the distance below which a difference is rounding.
     """
     last = float(distance[-1])
     if last <= floor:
@@ -133,7 +133,7 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
     """Extrapolate the limit, as a share of the last distance, by the model c + a / x.
 
     Returns:
-        The share by each of the last `PAIRS` pairs of sizes; an empty array for fewer sizes.
+        The share from each of the last `PAIRS` pairs of sizes; an empty array for fewer sizes.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:
@@ -142,13 +142,13 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
-    """Return the worst status of all groups of sizes that differ in the parameter alone.
+    """Decide a limit: the worst status over groups of sizes that differ only in the parameter.
 
-    At each size the distance is the largest over the instances that count.
+    The distance at a size is the largest distance of an instance that counts.
 
     Args:
         statement: a statement about a limit.
-        m: the measurements.
+        m: the measurements of a form on all instances.
         sizes: the index of each instance's size.
     """
     (axis, end), *_ = statement.towards.items()

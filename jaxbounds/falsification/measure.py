@@ -1,8 +1,8 @@
-"""The measurement of one statement on one instance: the ratio of each form, and whether it counts.
+"""Measure a statement on one instance: the ratio of each form, and whether the instance counts.
 
-A program computes the sides and the hypotheses, a `Reading`. A comparison of the sides involves a
-few numbers for each instance, of all forms at once. Nothing is compiled for the comparison where
-instances are NumPy arrays.
+A program computes the sides and the hypotheses, a `Reading`. The comparison needs a few numbers for
+each instance, for all forms at once. For NumPy instances the comparison runs in NumPy, without a
+compilation.
 """
 
 import contextlib
@@ -30,24 +30,23 @@ from jaxbounds.ground.jax_internals import enable_x64
 
 
 class Measured(NamedTuple):
-    """The measurements of a statement's forms, in order, then of its control, on one instance.
+    """The measurements of a statement's forms, in order, and of its control, on one instance.
 
-    For `<=` the value is lhs/rhs, at most one where the form is true. For `>=` the value is
-    rhs/lhs: lhs here is always the side claimed to be the smaller one. For `=` the value is the
-    largest difference relative to the largest entry; for a limit the value is that difference
-    itself. `low` and `high` enclose the value, given `Sides.error`. `low` is -inf where a search
-    supports no violation.
+    For a bound the value is lhs/rhs, which is at most one if the form is true; `lhs` is always the
+    side claimed to be smaller. For `=` the value is the largest difference relative to the largest
+    entry; for a limit the value is the difference itself. `low` and `high` enclose the value, given
+    `Sides.error`. `low` is -inf if the violation depends on a search's estimate.
 
     Attributes:
-        value: the ratio or the discrepancy.
+        value: the ratio, or the relative difference.
         low: the least value compatible with the stated error.
         high: the greatest value compatible with the stated error.
-        counted: the hypotheses are met and the sides are not both below the error.
-        lhs: the left side (for `=`: NaN).
-        rhs: the right side (for `=`: NaN).
-        trivial: the form does not beat the trivial bound on this instance.
-        met: the hypotheses are met; `counted` also asks whether the error decides nothing.
-        error: the stated error; NaN where it is negative.
+        counted: whether the instance meets the hypotheses, and a side exceeds the error.
+        lhs: the side claimed to be smaller (for `=`: NaN).
+        rhs: the side claimed to be larger (for `=`: NaN).
+        trivial: whether the form fails to beat the trivial bound on this instance.
+        met: whether the instance meets the hypotheses.
+        error: the stated error; NaN if it is negative.
     """
 
     value: Reals
@@ -61,13 +60,13 @@ class Measured(NamedTuple):
     error: Reals
 
     def column(self, index: int, /) -> "Measured":
-        """Return one form alone, without the last axis."""
+        """Return the measurements of one form, without the last axis."""
         return Measured(*(field[..., index] for field in self))
 
 
 @contextlib.contextmanager
 def float64_on_cpu() -> Iterator[None]:
-    """Use float64 on the CPU with full matmul precision, for the length of a `with` block."""
+    """Use float64 on the CPU with full matmul precision in a `with` block."""
     with (
         enable_x64(True),
         jax.default_device(jax.devices("cpu")[0]),
@@ -77,10 +76,10 @@ def float64_on_cpu() -> Iterator[None]:
 
 
 def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
-    """Return a number that is at most one exactly where lhs <= rhs: lhs/rhs for positive rhs.
+    """Return a number that is at most one if and only if lhs <= rhs: lhs/rhs for positive rhs.
 
-    For rhs <= 0 it is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 <= 0 gives zero. An infinite side
-    beside another side is larger or smaller than it; two equal infinities give NaN.
+    For rhs <= 0 the number is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 for lhs = rhs = 0. An infinite
+    side is larger or smaller than any finite side; two equal infinities give NaN.
     """
     positive = rhs > 0
     spread = xp.abs(lhs) + xp.abs(rhs)
@@ -92,7 +91,7 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]
-"""The value, low, high, whether the error leaves the comparison open, lhs and rhs."""
+"""The tuple (value, low, high, whether the error exceeds both sides, lhs, rhs)."""
 
 
 def _inequality(
@@ -113,7 +112,7 @@ def _identity(lhs: Any, rhs: Any, error: Any, tolerance: float, xp: Xp, axes: in
     relative = lambda amount: amount / xp.where(largest > 0, largest, 1.0)
     low = relative(xp.maximum(difference - error, 0.0))
     nothing = xp.full(largest.shape, xp.nan)
-    # With an error above the tolerance the instance decides nothing.
+    # An instance whose error exceeds the tolerance decides nothing.
     informative = ~(error > tolerance / 2 * largest)
     return relative(difference), low, relative(difference + error), informative, nothing, nothing
 
@@ -134,10 +133,10 @@ _COMPARE: dict[str, Callable[..., Compared]] = {
 
 
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
-    """Return one form's ratio (or discrepancy), and the least value that the error allows."""
+    """Return the ratio (or relative difference) of two sides, and the least one that `error` allows."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     refuse_other_sides(relation, lhs, rhs)
-    if relation == "=" and lhs.size > 1:  # entry by entry, as balls compare them
+    if relation == "=" and lhs.size > 1:  # compare entry by entry, as ball arithmetic does
         each = [_identity(*pair, np.max(error), 1.0, np)[:2] for pair in zip(lhs.flat, rhs.flat)]
         value, low = (float(np.max(part)) for part in zip(*each))
         return value, low
@@ -148,13 +147,13 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
 def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
-    """Compare the sides in a reading, for each form; in many readings, over leading axes.
+    """Compare the sides of each form in a reading, or in many readings over leading axes.
 
     Args:
         statement: the statement that was read.
         reading: the reading of the instance.
-        instance: the instance, of which all floats must be finite.
-        xp: the array module of all arrays here.
+        instance: the instance; it counts only if all its floats are finite.
+        xp: the array module of all arguments.
         axes: the number of leading axes.
     """
     kind, compare = jax.dtypes.canonicalize_dtype(float), _COMPARE[statement.relation]
@@ -165,10 +164,7 @@ def measured(
         return functools.reduce(operator.and_, every, common)
 
     def row(part: Sequence[Any]) -> Any:
-        """Stack the numbers of the forms along a last axis.
-
-        A number shared by all forms is repeated.
-        """
+        """Stack the numbers of the forms along a last axis; repeat a number that forms share."""
         return xp.stack(xp.broadcast_arrays(*part), axis=-1)
 
     def floats(part: Sequence[Any]) -> list[Any]:
@@ -179,10 +175,10 @@ def measured(
     lhs, rhs, stated = map(floats, reading[:3])
     stated = row([xp.max(error, axis=own(error), initial=-xp.inf) for error in stated])
     error = xp.where(stated >= 0, stated, xp.nan)
-    with np.errstate(all="ignore"):  # infinities are compared like other numbers
+    with np.errstate(all="ignore"):  # infinities compare like other numbers
         if statement.is_bound:
             compared = compare(row(lhs), row(rhs), error, statement.tolerance, xp)
-        else:  # sides have another shape for each form
+        else:  # the sides of the forms differ in shape
             errors = [error[..., i] for i in range(error.shape[-1])]
             each = [
                 compare(*(of_form(part, i) for part in (lhs, rhs, errors)), statement.tolerance,
@@ -194,12 +190,12 @@ def measured(
         beaten = xp.asarray(False)
         if reading.trivial is not None:
             (trivial,) = floats([reading.trivial])
-            # The trivial bound of a >= is from below as well.
+            # The trivial bound of a >= is a lower bound, too.
             beaten = (
                 left <= trivial[..., None] if statement.relation == ">="
                 else right >= trivial[..., None]
             )  # fmt: skip
-    if statement.unrefutable:  # the control, the last column, is refuted all the same
+    if statement.unrefutable:  # only the control, the last column, may be refuted
         low = xp.where(xp.arange(len(reading.met)) < len(statement.forms), -xp.inf, low)
     return Measured(
         *xp.broadcast_arrays(
@@ -211,9 +207,9 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tell for many readings of a bound, each for one form, whether it counts; return its sides.
+    """Return whether each reading of a bound counts for its form, and the form's sides.
 
-    The result agrees with `measured`, which compares all forms.
+    The result agrees with `measured`, which compares all forms of each reading.
 
     Args:
         statement: the statement that was read.
@@ -235,14 +231,14 @@ def counts_for(
 
 
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
-    """Return the function from an instance of that size to its `Measured`.
+    """Return the function from an instance of the given size to its `Measured`.
 
-    Pure; `jit` and `vmap` it, unless the statement is run on the host. Entries that `there_is`
-    promises are measured as the instance has them: nothing is sought.
+    The function is pure. JAX can `jit` and `vmap` it, unless the statement runs on the host. The
+    function measures the promised entries of the instance without a search for better ones.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
-        TypeError: at trace time, if it returns complex numbers.
+        TypeError: at trace time, if `evaluate` returns complex numbers.
     """
     reading, xp = read(statement, size), np if statement.host else jnp
     return lambda instance: measured(statement, reading(instance), instance, xp)
@@ -251,12 +247,12 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
 def hypothesis_names(
     statement: Statement, form: Form | None = None, instance: Instance | None = None
 ) -> tuple[str, ...]:
-    """Return the names of the hypotheses, by evaluating them on an instance of the smallest size.
+    """Return the names of a statement's hypotheses by evaluating them on one instance.
 
     Args:
-        statement: the statement whose hypotheses are named.
-        form: a form whose own hypotheses are added.
-        instance: the instance to evaluate them on; the first that can be drawn unless given.
+        statement: the statement.
+        form: a form whose own hypotheses the result includes.
+        instance: the instance to evaluate on; the default is a draw or case of the first size.
     """
     wanted = [h for h in (statement.hypotheses, form and form.hypotheses) if h]
     if not wanted:
@@ -269,6 +265,6 @@ def hypothesis_names(
         elif instance is None:
             sampler = next(iter(statement.samplers.values()))
             draw = lambda: sampler(jax.random.key(0), size)
-            # Hypotheses on the host look at numbers; other hypotheses need no device.
+            # Hypotheses on the host need numbers; other hypotheses need only shapes.
             instance = jax.tree.map(np.asarray, draw()) if statement.host else jax.eval_shape(draw)
         return tuple(named(instance) if statement.host else jax.eval_shape(named, instance))

@@ -1,4 +1,4 @@
-"""Slightly and grossly wrong versions of a function's values."""
+"""Mistakes to plant in a function: slightly and grossly wrong versions of its results."""
 
 import contextlib
 import dataclasses
@@ -17,13 +17,12 @@ from jaxbounds.numerics.arrays import array_module
 def off(value: Any, factor: Any, /) -> Any:
     """Return a slightly wrong version of a function's result.
 
-    Real numbers are multiplied by `factor`. A result without real numbers has its integers raised
-    by one and its booleans negated. An object that is no pytree (a compiled network) changes one
-    entry of its first suitable field. A returned function gets results that are off in the same
-    way.
+    The mistake multiplies real numbers by `factor`. In a result without real numbers it adds one to
+    integers and negates booleans. In an object that is not a pytree (a compiled network) it changes
+    one entry of the first suitable field. A function as a result returns wrong results.
 
     Raises:
-        TypeError: if the result holds no number and no boolean.
+        TypeError: if the result holds neither a number nor a boolean.
     """
     if _is_function(value):
         return functools.wraps(value)(lambda *given, **named: off(value(*given, **named), factor))
@@ -39,37 +38,37 @@ def off(value: Any, factor: Any, /) -> Any:
     changed = with_one_entry_off(value)
     if changed is None:
         raise TypeError(
-            f"type={type(value).__name__} holds no number that could be off; expected "
-            "arrays or numbers. Try a judged function that returns them"
+            f"type={type(value).__name__} holds no number to change, expected arrays or numbers. "
+            "Try a judged function that returns them"
         )
     return changed
 
 
 def _is_function(value: Any) -> bool:
-    """Whether a value is a function, and not an object with fields that can be called."""
+    """Return whether a value is a function, and not a callable object with fields."""
     fields = dataclasses.is_dataclass(value) or isinstance(value, tuple)
     return callable(value) and not fields
 
 
 def is_of(leaf: Any, kind: type) -> bool:
-    """Tell whether a leaf is a number or an array of a kind, such as `np.inexact`."""
+    """Return whether a leaf is a number or an array of a kind, such as `np.inexact`."""
     if isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)):
         return jax.numpy.issubdtype(jax.numpy.result_type(leaf), kind)
     return False
 
 
 def with_one_entry_off(value: Any, at: int = 0) -> Any:
-    """A copy of an object in which one entry is another, or None if it has no such entry.
+    """Return a copy of an object with one changed entry, or None if it has too few entries.
 
     Args:
         value: any object.
-        at: how many entries are left as they are before the one that is changed.
+        at: the index of the entry to change.
     """
     return next(itertools.islice(_copies(value), at, None), None)
 
 
 def _copies(value: Any) -> Iterator[Any]:
-    """For each entry of an object, in turn, a copy in which it is another; none that is refused."""
+    """Yield a copy of an object for each entry, with that entry changed; skip refused copies."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)
@@ -85,7 +84,7 @@ def _copies(value: Any) -> Iterator[Any]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             for changed in _copies(getattr(value, field.name)) if field.init else ():
-                with contextlib.suppress(ValueError, TypeError):  # the object refuses it
+                with contextlib.suppress(ValueError, TypeError):  # the object refuses the entry
                     yield dataclasses.replace(value, **{field.name: changed})
     elif isinstance(value, tuple | list):
         for index, entry in enumerate(value):
@@ -95,7 +94,7 @@ def _copies(value: Any) -> Iterator[Any]:
 
 
 def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Make a mistake in the arrays of real numbers, as large as moving entries allows."""
+    """Return a mistake that applies `change` to each array of real numbers."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):
@@ -119,11 +118,11 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
     "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
 }
-"""Mistakes beside a factor, for claims about zeros or orders, which a factor does not change."""
+"""Mistakes other than a factor, for claims about zeros or orders, which a factor cannot change."""
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Make a mistake in every real number that keeps its sign: another order of growth."""
+    """Return a mistake that changes the absolute value of every real number and keeps its sign."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):
@@ -135,10 +134,10 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Make a mistake in integers and negate truths; the other mistakes leave both by real numbers.
+    """Return a mistake in integers and booleans, which other mistakes skip beside real numbers.
 
     Args:
-        change: the mistake in an integer.
+        change: the change of an integer; booleans are negated.
     """
 
     def wrong(value: Any) -> Any:
@@ -155,11 +154,11 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ENTRIES = 12
-"""Entries of an object, such as a circuit, that are changed one by one; more entries find more."""
+"""Entries of an object, such as a circuit, to change one by one; more entries find more mistakes."""
 
 
 def _of_an_object(at: int) -> Callable[[Any], Any]:
-    """A mistake in one entry of an object that holds no arrays of its own, as a circuit's wires."""
+    """Return a mistake in one entry of an object without arrays, such as a wire of a circuit."""
 
     def wrong(value: Any) -> Any:
         if any(is_of(leaf, np.number) for leaf in jax.tree.leaves(value)):
@@ -181,4 +180,4 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "integers halved, truths negated": _discrete(lambda n: n // 2),
     **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
-"""Large mistakes; a claim about a function should fail under one of them."""
+"""Large mistakes in a function; a claim about the function should fail under one of them."""

@@ -33,7 +33,7 @@ def test_an_exact_interval_has_a_thousandth_outside_in_two_tails():
 
 @pytest.mark.parametrize("failures, trials", [(0, 0), (-1, 3), (4, 3), (1, 0)])
 def test_a_frequency_is_of_something(failures, trials):
-    with pytest.raises(ValueError, match="need 0 <= failures <= trials"):
+    with pytest.raises(ValueError, match="expected 0 <= failures <= trials"):
         clopper_pearson(failures, trials)
 
 

@@ -288,7 +288,7 @@ def test_coverage_in_words():
     )
     bare = jb.Paper(id="t", title="t", contents=jb.Items(item), statements=())
     assert coverage(bare, ())[0].words == NOT_COVERED
-    with pytest.raises(KeyError, match="no item 'thm2'; there are: thm1"):
+    with pytest.raises(KeyError, match=r"no item is called name='thm2'\. Try one of: thm1"):
         jb.Items(item)["thm2"]
     with pytest.raises(ValueError, match=r"t\.thm1"):
         jb.Items(item, item)
