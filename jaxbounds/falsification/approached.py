@@ -1,9 +1,9 @@
 """Suprema that the ratio approaches along a scale and that no instance reaches.
 
 The search starts from an instance whose sides nearly agree. It scales arrays up or down, or brings
-two arrays together: each is a way. A way approaches the supremum under three conditions: the ratio
-stays near one on the way and falls on the way back, the sides differ at the end of every way, and
-ball arithmetic confirms that they differ.
+two arrays together: each is a way. A way approaches the supremum under three conditions. The
+ratio stays near one on the way, and falls on the way back. The sides differ at the end of every
+way. Ball arithmetic confirms that they differ.
 """
 
 import contextlib

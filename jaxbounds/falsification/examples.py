@@ -35,7 +35,7 @@ class Examples(NamedTuple):
 
     Attributes:
         folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
-            <source> identifies the files that define the statement. With None a run neither reads
+            <source> identifies the files that define the statement. If None, a run neither reads
             nor keeps examples.
         every: whether a run uses all examples, or only the ones that violated.
     """

@@ -33,8 +33,8 @@ are not enough, because sides that cross look like a slow power law for two step
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Factors for a distance with a positive limit: each drop of the log distance is at most ENDS times
-the drop before, this ratio grows by at most FASTER from step to step, and all further drops would
+"""Factors for a distance with a positive limit. Each drop of the log distance is at most ENDS times
+the drop before, and this ratio grows by at most FASTER from step to step. All further drops would
 add up to at most TAIL. For a slow decay to zero the ratio rises to one. Larger values find a
 positive limit more often.
 """
@@ -64,8 +64,8 @@ PAIRS = 3
 larger number asks for more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Shares of the last distance, for a distance c + a / log: a limit c up to NOTHING counts as zero,
-a limit of at least LEAST as positive, and the limits of all pairs must agree to EXACTLY. A distance
+"""Shares of the last distance, for a distance c + a / log. A limit c up to NOTHING counts as zero,
+a limit of at least LEAST as positive. The limits of all pairs must agree to EXACTLY. A distance
 with a slower decay has limits that differ by more. A larger EXACTLY would call it inconsistent.
 """
 

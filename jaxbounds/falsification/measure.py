@@ -133,7 +133,7 @@ _COMPARE: dict[str, Callable[..., Compared]] = {
 
 
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
-    """Return the ratio (or relative difference) of two sides, and the least one that `error` allows."""
+    """Return the ratio (or relative difference) of two sides, and its least value under `error`."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     refuse_other_sides(relation, lhs, rhs)
     if relation == "=" and lhs.size > 1:  # compare entry by entry, as ball arithmetic does

@@ -154,7 +154,7 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ENTRIES = 12
-"""Entries of an object, such as a circuit, to change one by one; more entries find more mistakes."""
+"""Entries of an object, such as a circuit, to change one by one; more entries find more."""
 
 
 def _of_an_object(at: int) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Chains of moves on a statement's instances: their starts, and their results in the pool."""
+"""Run chains of random moves on a statement's instances, and add their results to the pool."""
 
 import functools
 from collections.abc import Callable
@@ -25,32 +25,32 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""Steps along slopes for each step of a chain: before the slopes are climbed, and again afterwards.
-A larger number takes fewer steps.
+"""Gradient steps for each step of a chain, before gradient ascent (False) and after it (True). A
+larger number makes chains of fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""Steps along slopes for each step of a chain where no leaf has slopes. A chain
-reaches the middle of a range of 2^20 integers; a larger number takes fewer steps.
+"""Gradient steps for each step of a chain, for statements without gradients. These chains reach the
+middle of a range of 2^20 integers; a larger number makes chains of fewer steps.
 """
 FAR = 1e3
-"""Factor by which entries may be larger, or smaller, than the drawn entries. A larger factor lets
-searches reach numbers whose differences are rounding.
+"""Factor by which a search's entries may exceed, or fall below, the drawn entries. A larger factor
+lets searches reach numbers whose differences are rounding.
 """
 Place = tuple[int, int]
 """The seed, and the index of the size."""
 InRange = Callable[[Instance], np.ndarray]
-"""A function that tells which stacked instances are not far from the draws."""
+"""A function from stacked instances to a mask of the ones that are not far from the draws."""
 
 
 class FoundByMoves(NamedTuple):
     """The results of the chains at a size, of shape (chains,) each.
 
     Attributes:
-        kinds: the kinds of the starts.
-        forms: the index of the form that each chain made large.
-        score: the value of the form at the end; -inf where no instance counted.
-        accepted: the steps that led to a worse instance.
-        met: the steps that met the hypotheses.
+        kinds: the kind of each chain's start.
+        forms: the index of the form that each chain maximises.
+        score: the form's ratio at the end; -inf if no instance counted.
+        accepted: the number of steps that led to a worse instance.
+        met: the number of steps that met the hypotheses.
     """
 
     kinds: np.ndarray
@@ -61,7 +61,7 @@ class FoundByMoves(NamedTuple):
 
 
 def _changed(change: Callable, batch: Instance, rng: np.random.Generator) -> Instance:
-    with np.errstate(all="ignore"):  # an overflow does not count
+    with np.errstate(all="ignore"):  # an instance that overflows does not count
         return jax.tree.map(lambda x: change(x, rng) if is_float(x) and x[0].size else x, batch)
 
 
@@ -76,9 +76,9 @@ def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
 def measuring(
     bench: Bench, size: Size, targets: np.ndarray, /
 ) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
-    """Return a function that projects instances, measures each one's form, and scores it.
+    """Return a function that projects instances, measures each for its form, and scores it.
 
-    An instance that does not count has the score -inf, as has a violation that may be rounding.
+    The score is -inf for an instance that does not count, and for a violation that may be rounding.
 
     Args:
         bench: the bench that measures.
@@ -105,7 +105,7 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[Instance, np.ndarray]:
-    """Return a start for each chain and its kind: the kinds in turn, each for every form."""
+    """Return the starts of the chains and their kinds, each kind in turn for every form."""
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])
     batch, measured = pool.of_size(index)
@@ -125,10 +125,9 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """Return the first form's worst instances at the size before, made as large as the drawn ones.
+    """Return the first form's worst instances of the size before, enlarged to the drawn shapes.
 
-    The drawn instances are returned if there is no size before, or if its instances have other
-    axes.
+    For the first size, and if the numbers of axes differ, the function returns drawn instances.
     """
     if index - 1 not in pool.sizes:
         return drawn
@@ -144,9 +143,9 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
 
 
 def within_range_of(batch: Instance, /) -> InRange:
-    """Tell which instances have zeros, or entries of sizes not far from the entries of a batch.
+    """Return a function that finds instances whose nonzero entries are near a batch's in size.
 
-    Far away, differences of large numbers are rounding, which refutes no claim.
+    Far from the batch, a difference of large numbers may be rounding, which refutes no claim.
     """
 
     def ends(leaf: np.ndarray) -> tuple[float, float]:
@@ -168,14 +167,14 @@ def within_range_of(batch: Instance, /) -> InRange:
 def search_by_moves(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool
 ) -> FoundByMoves:
-    """Run chains of moves at a size, as many as are measured at once, for each form alike.
+    """Run as many chains of moves as one measurement holds at a size, equally many for each form.
 
     Args:
         bench: the bench that measures.
         pool: the pool of draws and earlier results, to which new results are added.
-        budget: the budget, of whose steps `STEPS` takes a part.
+        budget: the budget; the chains take its steps divided by `STEPS`.
         at: the seed and the index of the size.
-        again: whether slopes were climbed before.
+        again: whether gradient ascent ran before.
     """
     (seed, index), forms = at, len(bench.statement.forms)
     size = Size(bench.statement.sizes[index])
@@ -185,7 +184,7 @@ def search_by_moves(
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         moved, measured, leads = measured_at(instances)
         value = measured.value
-        # Without this rule chains run to instances where the stated error hides everything.
+        # Without this rule, chains drift to instances whose error exceeds both sides.
         with np.errstate(invalid="ignore"):
             width = measured.high - measured.low
             clear = width <= bench.statement.tolerance * np.maximum(np.abs(value), 1.0)

@@ -1,9 +1,9 @@
-"""Search without slopes, where suprema of inequalities lie: vertices, ties, few entries, scales.
+"""Search by random moves toward vertices, ties, sparse arrays and other scales.
 
-Many chains climb at once. One call of the program that measures draws serves all chains, so no
-program is compiled for them. In a step all chains take one kind of move in one leaf, each with
-entries of its own. A chain keeps an instance that is worse for its form. Starts are of several
-kinds, so that a slope which leads everywhere to one place is not the only witness.
+Suprema of inequalities often lie at such points. All chains run together, and the program that
+measures draws measures them, too, so they need no program of their own. In a step all chains make
+one kind of move in one leaf, each with random entries. A chain keeps an instance that is worse for
+its form. The starts are of several kinds, because a single kind may lead to one local maximum.
 """
 
 import functools
@@ -20,17 +20,17 @@ Rng = np.random.Generator
 Leaf = np.ndarray
 """A leaf of all chains, with the chains along its first axis."""
 LEAST = 1e-12
-"""Relative gain from which on an instance counts as worse. A larger value ends chains earlier."""
+"""Relative gain of the ratio that counts as progress. A larger value ends chains earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
 """Factors by which a move multiplies a leaf, a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
-"""Standard deviations of the logarithms by which the entries of a wide start are multiplied."""
+"""Standard deviations of the log-normal factors that multiply the entries of a wide start."""
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Tell whether a leaf holds floats."""
+    """Return whether a leaf holds floats."""
     return np.issubdtype(leaf.dtype, np.floating)
 
 
@@ -39,7 +39,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _largest(leaf: Leaf) -> np.ndarray:
-    """Return the largest absolute entry of each chain; one where all entries are zero."""
+    """Return the largest absolute entry of each chain, or 1 if all entries are zero."""
     size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
     return np.where(size > 0, size, 1.0)
 
@@ -64,7 +64,7 @@ def entry_flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def entry_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Copy one entry onto another, or exchange both; with either sign."""
+    """Copy one entry onto another, or exchange both, with a random sign."""
     moved, chains = _flat(leaf).copy(), np.arange(len(leaf))
     onto, of = rng.integers(moved.shape[1], size=(2, len(leaf)))
     sign = rng.choice([1.0, 1.0, -1.0])
@@ -84,7 +84,7 @@ def entry_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def row_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Copy one slice along an axis (a token, a head, a row) onto another, with either sign."""
+    """Copy one slice along an axis (a token, a head, a row) onto another, with a random sign."""
     if leaf.ndim < 3:
         return entry_copied(leaf, rng)
     axis = rng.integers(1, leaf.ndim)
@@ -96,7 +96,7 @@ def row_copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def row_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Multiply one slice along an axis by a factor: by -1, by zero, or by another size."""
+    """Multiply one slice along an axis by -1, by zero or by a random factor."""
     if leaf.ndim < 3:
         return entry_scaled(leaf, rng)
     axis = rng.integers(1, leaf.ndim)
@@ -114,17 +114,14 @@ def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def vertex(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set every entry to plus or minus the largest, by its sign.
-
-    Set nearly zero entries to zero.
-    """
+    """Set every entry to the largest absolute entry with its own sign, or to 0 if nearly zero."""
     largest, entries = _largest(leaf), _flat(leaf)
     ends = np.where(np.abs(entries) > 0.1 * largest, np.sign(entries), 0.0)
     return (largest * ends).reshape(leaf.shape)
 
 
 def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Keep only the largest entries, a random number of them."""
+    """Keep a random number of the largest entries, and set the others to zero."""
     entries = _flat(leaf)
     kept = rng.integers(1, entries.shape[1] + 1, size=(len(leaf), 1))
     rank = np.argsort(np.argsort(-np.abs(entries), axis=1), axis=1)
@@ -132,7 +129,7 @@ def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def even(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Give all non-zero entries of a chain one size, the root of their mean square."""
+    """Set all nonzero entries of a chain to their root mean square, and keep their signs."""
     entries = _flat(leaf)
     count = np.maximum(np.sum(entries != 0, axis=1, keepdims=True), 1)
     size = np.sqrt(np.sum(entries**2, axis=1, keepdims=True) / count)
@@ -140,7 +137,7 @@ def even(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def nudged(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Move a few entries by a little, relative to the largest."""
+    """Add small numbers to a few entries, relative to the largest entry."""
     entries = _flat(leaf)
     amount = 10.0 ** rng.uniform(-3, 0.5, size=(len(leaf), 1)) * _largest(leaf)
     some = rng.random(entries.shape) < max(0.2, 1 / entries.shape[1])
@@ -155,15 +152,15 @@ MOVES: tuple[Move, ...] = (
 
 
 def wide(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Multiply every entry by a factor of its own, over many sizes."""
+    """Multiply every entry by its own log-normal factor."""
     sigma = rng.choice(WIDE, size=(len(leaf), *[1] * (leaf.ndim - 1)))
     return leaf * np.exp(sigma * rng.normal(size=leaf.shape))
 
 
 def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
-    """Yield larger instances made from an instance of a smaller size.
+    """Yield instances of a larger size made from an instance of a smaller size.
 
-    The instance is repeated, or padded by its edge, by zeros or by the entries of `like`.
+    The function repeats the instance, or pads it by its edge, by zeros or by entries of `like`.
 
     Args:
         instance: an instance of the smaller size.
@@ -192,9 +189,9 @@ class Chains(NamedTuple):
 
     Attributes:
         instances: the last instance of each chain.
-        score: the value of each chain's form; -inf where no instance counted.
-        accepted: the steps of each chain that led to a worse instance.
-        met: the steps of each chain that led elsewhere and met the hypotheses.
+        score: the ratio of each chain's form; -inf if no instance counted.
+        accepted: the number of steps of each chain that led to a worse instance.
+        met: the number of steps of each chain that changed the instance and met the hypotheses.
     """
 
     instances: Instance
@@ -204,22 +201,22 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""A function of the instances of all chains. It returns the projected instances, the value of each
-one's form (-inf where the instance does not count), and whether the hypotheses are met.
+"""A function of the instances of all chains. It returns the projected instances, the ratio of each
+chain's form (-inf if the instance does not count), and whether each meets the hypotheses.
 """
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
-"""A function from the leaves of all chains to the leaves that are tried next."""
+"""A function that proposes the next leaves of all chains from their current leaves."""
 
 
 def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -> Chains:
-    """Run all chains, a move at a time.
+    """Run all chains, one move at a time.
 
     Args:
-        score: scores the instances of all chains.
+        score: the function that scores the instances of all chains.
         starts: the starting instances, stacked.
         rng: the source of random moves.
         steps: the number of steps.
-        move: proposes the leaves that are tried next.
+        move: the function that proposes the next leaves.
     """
     held, value, _ = score(starts)
     leaves, structure = jax.tree.flatten(held)
@@ -239,7 +236,7 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
 
 
 def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
-    """Tell the chains in which any leaf changed."""
+    """Return a mask of the chains in which a leaf changed."""
     apart = [np.any(_flat(a) != _flat(b), axis=1) for a, b in zip(one, other) if a[0].size]
     return np.any(apart, axis=0)
 
@@ -247,13 +244,13 @@ def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
 def one_leaf(
     leaves: Sequence[Leaf], rng: Rng, /, discrete: frozenset[int] = frozenset()
 ) -> list[Leaf]:
-    """Move one leaf, or replace it by another of its shape; the other leaves stay.
+    """Move one leaf, or replace it by another leaf of its shape; the other leaves stay.
 
     Args:
         leaves: the leaves of all chains.
         rng: the source of random moves.
-        discrete: the places of leaves in sets of finitely many points, which move to neighbours.
-            Other leaves move only if they hold floats.
+        discrete: the indices of leaves in finite sets, which move to neighbours. Other leaves move
+            only if they hold floats.
     """
     movable = [i for i, leaf in enumerate(leaves) if can_move(i, leaf, discrete)]
     if not movable:
@@ -267,11 +264,11 @@ def one_leaf(
     elif at in discrete:
         new = moved_leaf(leaf, rng)
     else:
-        with np.errstate(all="ignore"):  # an overflow does not count
+        with np.errstate(all="ignore"):  # an instance that overflows does not count
             new = MOVES[rng.integers(len(MOVES))](leaf, rng).astype(leaf.dtype)
     return [new if i == at else own for i, own in enumerate(leaves)]
 
 
 def can_move(at: int, leaf: Leaf, discrete: frozenset[int], /) -> bool:
-    """Tell whether a leaf has entries that are floats, or that lie in a finite set."""
+    """Return whether a leaf is not empty, and holds floats or lies in a finite set."""
     return bool(leaf[0].size) and (is_float(leaf) or at in discrete)

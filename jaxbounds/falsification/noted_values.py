@@ -1,7 +1,7 @@
-"""The values of a claim's sides and of the functions that it judges, in a few numbers each.
+"""Note the values of a claim's sides and judged functions, as a few numbers each.
 
-A changed formula moves one of these numbers, also where no verdict and no ratio moves. The engine
-notes them on a few fixed rows of each drawn batch, from the measurements that it makes anyway.
+A change of a formula changes one of these numbers, even if it changes no verdict and no ratio. The
+engine notes the numbers on a few fixed rows of each drawn batch, without further measurements.
 """
 
 import dataclasses
@@ -18,27 +18,27 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
-"""Numbers up to which a value is noted entry by entry; a longer value is noted as two weighted
-sums. A larger limit takes more room on record.
+"""Most entries of a value that the engine notes one by one; it notes two weighted sums of a longer
+value. A larger limit takes more room on record.
 """
 DRAWN = 2
-"""Draws of each sampler at each size on which values are noted; more take more room on record."""
+"""Draws of each sampler and size on which the engine notes values; more take more room."""
 DEEP = 4
-"""Levels of objects inside objects that are noted; a larger number notes deeper objects."""
+"""Most levels of nested objects whose values the engine notes; a larger number goes deeper."""
 SMALL = 4096
-"""Entries up to which a program holds their weights as a constant; it computes the weights of more.
-A larger number makes larger programs.
+"""Most entries of an array whose weights are a constant of the program; the program computes more
+weights itself. A larger number makes larger programs.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
-"""A vector of numbers by name: "lhs", "rhs", or a judged function."""
+"""Vectors of numbers by name: "lhs", "rhs", or the name of a judged function."""
 
 
 class NotedAt(NamedTuple):
-    """The origin of instances: the index of their size, the sampler, "every" or "cases".
+    """The origin of instances: the index of their size, and the sampler, "every" or "cases".
 
-    `start` is the place of the first of them in the whole batch of that source.
+    `start` is the index of the first instance in the whole batch of that source.
     """
 
     size: int
@@ -51,9 +51,9 @@ class Row(NamedTuple):
 
     Attributes:
         at: the origin of the instance.
-        row: the place of the instance in the batch.
-        of_forms: for each form the numbers of its sides.
-        judged: for each judged function the numbers of its first result.
+        row: the index of the instance in the batch.
+        of_forms: the numbers of each form's sides.
+        judged: the numbers of each judged function's first result.
     """
 
     at: NotedAt
@@ -63,14 +63,14 @@ class Row(NamedTuple):
 
 
 def rows_of(source: str, count: int, /) -> tuple[int, ...]:
-    """Return the rows of a batch that are noted: two draws, or four of the cases."""
+    """Return the rows of a batch on which values are noted: two draws, or four cases."""
     if source != "cases":
         return tuple(range(min(DRAWN, count)))
     return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)
 
 
 def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
-    """Yield the numbers, arrays and words of a value; other objects in the value are left out."""
+    """Yield the numbers, arrays and words in a value; skip other objects."""
     for leaf in jax.tree.leaves(value):
         if isinstance(leaf, str | bytes):
             yield np.asarray(zlib.crc32(leaf.encode() if isinstance(leaf, str) else leaf))
@@ -84,7 +84,7 @@ def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
 
 
 def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
-    """Yield a leaf as flat vectors of floats; keys of random numbers are left out."""
+    """Yield a leaf as flat vectors of floats; skip random keys."""
     kind = leaf.dtype
     if jax.dtypes.issubdtype(kind, jax.dtypes.extended) or kind.kind == "O":
         return
@@ -96,18 +96,18 @@ def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
 
 
 def _weights(start: int, count: int, xp: Xp) -> Any:
-    """Return two columns of weights between 1/2 and 3/2, from integers: alike everywhere."""
-    xp = np if count <= SMALL else xp  # a program holds no large constants
+    """Return two columns of weights between 1/2 and 3/2, equal on every platform."""
+    xp = np if count <= SMALL else xp  # a large constant would make the program large
     places = (start + xp.arange(count))[:, None] * np.array([_MULTIPLIERS])
     return (places % _MODULUS + _MODULUS // 2) / _MODULUS
 
 
 def numbers(value: Any, xp: Xp, /) -> Any:
-    """Return a few numbers that any changed entry moves; None where the value holds no number.
+    """Return a few numbers that depend on every entry of a value; None for a value without numbers.
 
     Args:
         value: numbers, arrays, words, and containers of them.
-        xp: the array module; `jax.numpy` where the value is traced.
+        xp: the array module; `jax.numpy` for a traced value.
     """
     parts = [part for leaf in _plain(value) for part in _reals(leaf, xp)]
     count = sum(map(len, parts))
@@ -126,7 +126,8 @@ def numbers(value: Any, xp: Xp, /) -> Any:
 def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
     """Return the numbers of the results of judged functions, by function.
 
-    A trace leaves out values that do not depend on the instance, since a table may hold them.
+    Under a trace the function skips results that do not depend on the instance, because a cache may
+    hold them.
     """
     traced = lambda value: any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(value))
     kept = {name: v for name, v in returned.items() if xp is np or traced(v)}
@@ -135,7 +136,7 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
-    """Return for each form the numbers of its sides, on one instance; a shared side only once."""
+    """Return the numbers of each form's sides on one instance; the first form has shared sides."""
     found = []
     for i in range(len(form_names(statement)) - 1):
         own = lambda part, i=i: i == 0 or len(part) > 1
@@ -148,7 +149,7 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return a form's noted values by instance and name; shared values stand with the first form.
+    """Return a form's noted values by instance and name; the first form has shared values.
 
     Args:
         statement: the statement of the instances.
@@ -169,10 +170,10 @@ def noted(
     """Note values on some instances of one batch.
 
     Args:
-        statement: the statement that was read.
-        readings: the readings of the noted rows, one each.
+        statement: the statement.
+        readings: the reading of each noted row.
         at: the origin of the rows.
-        rows: their places in the part of the batch that was read.
+        rows: the indices of the rows in the batch.
     """
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}
     return [

@@ -1,4 +1,4 @@
-"""The noted values of a statement alone: no search, no verdict."""
+"""Compute the noted values of a statement without a search or a verdict."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ class Few(NamedTuple):
         at: the origin of the instances.
         size: the size of the instances.
         batch: the instances, stacked.
-        rows: the places of the instances in the whole batch.
+        rows: the indices of the instances in the whole batch.
     """
 
     at: NotedAt
@@ -39,9 +39,9 @@ class Few(NamedTuple):
 
 
 def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
-    """Yield the instances on which values are noted.
+    """Yield the instances on which a run notes values.
 
-    A draw does not depend on the batch's length.
+    The function draws only these rows, because a draw does not depend on the batch's length.
     """
     statement = bench.statement
     if statement.there_is is not None:
@@ -56,12 +56,12 @@ def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
 def noted_alone(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[dict[str, dict[str, Numbers]], ...]:
-    """Return for each form the `Verdict.values` of a full run.
+    """Return the `Verdict.values` of each form, as a full run would.
 
     Args:
-        statement: any statement.
+        statement: a statement of any kind.
         seed: the seed of the draws.
-        programs: the compiler, which may keep draws.
+        programs: the compiler, which may store draws.
     """
     found: list[Row] = []
     with float64_on_cpu():

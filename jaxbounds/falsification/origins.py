@@ -1,4 +1,4 @@
-"""The origin of a statement: a digest that tells it from every other statement of its id."""
+"""Digest of a statement's source, which distinguishes it from other statements with its id."""
 
 import functools
 import hashlib
@@ -13,11 +13,11 @@ from jaxbounds.claims.statements import Statement
 
 
 def source_digest(statement: Statement, /) -> str:
-    """Return the SHA-256 of the files that define a statement, with their paths, and of its sets.
+    """Return the SHA-256 of the paths and contents of a statement's files, and of its sets.
 
-    These are the files of its functions: sides, judged functions, samplers, cases, projection and
-    hypotheses. A function without a file, as in a notebook, counts by its code. One form of the
-    statement at one size has the digest of the whole statement.
+    The digest covers the files of the sides, judged functions, samplers, cases, projection and
+    hypotheses. A function without a file, as in a notebook, contributes its code. All forms and
+    sizes of a statement share one digest.
     """
     numbers = [s for s in getattr(statement.evaluate, "sides", ()) if not callable(s)]
     total = hashlib.sha256(repr((statement.id, statement.over, numbers)).encode())
@@ -27,7 +27,7 @@ def source_digest(statement: Statement, /) -> str:
 
 
 def _functions(s: Statement) -> Iterator[Any]:
-    """Yield all functions that a statement names, without the library's wrappers."""
+    """Yield all functions of a statement's declaration, without the library's wrappers."""
     own = (s.evaluate, s.hypotheses, s.project, s.cases, *s.judges, *s.samplers.values())
     sides = getattr(s.evaluate, "sides", ())
     for function in filter(callable, (*own, *sides)):
@@ -39,7 +39,7 @@ def _bare(function: Any) -> Iterator[Any]:
         function = function.func
     function = inspect.unwrap(getattr(function, "__func__", function))
     yield function
-    if getattr(function, "own", None) is not None:  # of sets, with the sampler's own part
+    if getattr(function, "own", None) is not None:  # of sets, with the statement's own
         yield from _bare(function.own)
 
 

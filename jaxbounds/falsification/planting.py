@@ -1,4 +1,4 @@
-"""A mistake planted in a judged function, wherever its package holds it."""
+"""Plant a mistake in a judged function, in every module that holds the function."""
 
 import contextlib
 import functools
@@ -14,7 +14,7 @@ from jaxbounds.falsification.trace_watch import forget, modules
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
-    """Yield every place (holder, name) through which modules of the function's package reach it."""
+    """Yield every (holder, name) through which modules of the function's package reach it."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name
@@ -28,16 +28,16 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 
 
 FACTORS: dict[str, Any] = {}
-"""The factor by which each planted function is off at the moment."""
+"""The current factor of each planted function, by its full name."""
 STATIC: set[str] = set()
-"""Planted functions whose values a trace must know; these functions take no tracers."""
+"""Planted functions whose results hold no traced number, so that a traced factor has no effect."""
 
 
 @contextlib.contextmanager
 def replaced(function: Judged) -> Iterator[None]:
-    """Put a wrapper in the function's place for a `with` block.
+    """Replace a function by a wrapper in a `with` block.
 
-    `FACTORS` decides how far it is off.
+    The wrapper multiplies the results by the function's factor in `FACTORS`.
     """
     owner, at = owner_of(function)
     kept, name = vars(owner)[at], full_name(function)
@@ -74,11 +74,11 @@ def replaced(function: Judged) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planted(function: Judged, wrong: float | Callable[[Any], Any], /) -> Iterator[None]:
-    """Make the function wrong for a `with` block, wherever its package holds it.
+    """Make a function wrong in a `with` block, in every module of its package.
 
     Args:
         function: a public function of a module.
-        wrong: the factor by which the function is off, or a change of each of its values.
+        wrong: the factor that multiplies the function's results, or a function that changes them.
     """
     with replaced(function):
         forget(function.__module__)

@@ -1,9 +1,9 @@
-"""Compiled programs in files, found again without a trace.
+"""Store compiled programs in files, and load them without tracing.
 
-JAX keeps compiled programs as well, but finds them by the traced program. A folder here belongs to
-one state of all traced code, of the compiler and of the processor. A file that cannot be read is
-made again. A program is code, and the compiler writes it as a pickle. So each file carries a digest
-under a key of the folder, which only the folder's owner can read.
+JAX's own cache needs the traced program to find a compiled one. A folder here belongs to one state
+of all traced code, of the compiler and of the processor. The engine makes an unreadable file again.
+A program is code, which the compiler writes as a pickle. Each file therefore carries a digest under
+the folder's key, which only the folder's owner can read.
 """
 
 import contextlib
@@ -27,15 +27,16 @@ _RECORDS: dict[str, Any] = {"Measured": Measured, "Reading": Reading}
 
 
 def digest(content: bytes | bytearray, /) -> bytes:
-    """Return 32 bytes that tell contents apart."""
+    """Return a digest of 32 bytes."""
     return hashlib.sha256(content).digest()
 
 
 def described(tree: Any, /) -> Any:
-    """Describe the containers of a result as JSON: its leaves become zeros.
+    """Return the containers of a result as JSON, with zeros for the leaves.
 
     Raises:
-        TypeError: if a container is no dict by strings, list, tuple, `Reading` or `Measured`.
+        TypeError: if a container is not a dict with string keys, a list, a tuple, a `Reading` or a
+            `Measured`.
     """
     if tree is None or not isinstance(tree, dict | list | tuple):
         return None if tree is None else 0
@@ -50,7 +51,7 @@ def described(tree: Any, /) -> Any:
 
 
 def rebuilt(description: Any, /) -> Any:
-    """Rebuild the containers that `described` described, with zeros for leaves."""
+    """Return the containers of a description from `described`, with zeros for the leaves."""
     if not description:
         return description
     ((kind, parts),) = description.items()
@@ -66,9 +67,9 @@ class StoredProgram(NamedTuple):
     """A compiled program, with the record of its trace.
 
     Attributes:
-        seen: the record of the trace, see `TraceWatch.seen`.
-        result: the containers of its result, see `described`.
-        program: the program as the compiler writes it.
+        seen: the record of the trace; see `TraceWatch.seen`.
+        result: the containers of the program's result; see `described`.
+        program: the bytes that the compiler writes for the program.
     """
 
     seen: dict[str, list[str]]
@@ -76,11 +77,11 @@ class StoredProgram(NamedTuple):
     program: bytes
 
     def written(self, file: Path, key: bytes) -> bytes:
-        """Return the bytes of a file: a digest under the folder's key, a line of JSON, the program.
+        """Return the contents of a file: a digest by the folder's key, a line of JSON, the program.
 
         Args:
             file: the path of the file.
-            key: the key of its folder.
+            key: the key of the file's folder.
         """
         about = {"seen": self.seen, "result": self.result}
         content = json.dumps(about).encode() + b"\n" + self.program
@@ -88,10 +89,10 @@ class StoredProgram(NamedTuple):
 
 
 def read_program(file: Path, /) -> StoredProgram | None:
-    """Read a program from a file; None where no program of this library is.
+    """Read a program from a file; the result is None unless this library wrote the file.
 
-    None stands for a missing or damaged file, for a file from elsewhere, and for every file of a
-    folder that others can write.
+    The result is None, too, for a damaged file, and for every file of a folder that others can
+    write.
     """
     content = read_signed(file)
     if content is None:
@@ -101,8 +102,8 @@ def read_program(file: Path, /) -> StoredProgram | None:
 
 
 def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> None:
-    """Write a compiled program where it will be found; skip a program that cannot be written."""
-    # A full or read-only disk, or a program that cannot be written, costs time, not verdicts.
+    """Write a compiled program to a file; skip a program that the compiler cannot serialise."""
+    # A failed write (a full disk, a program that cannot be serialised) costs only time.
     with contextlib.suppress(OSError, TypeError, ValueError, NotImplementedError):
         key = key_of(file.parent)
         if key is None:
@@ -115,14 +116,14 @@ def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> N
 
 @functools.cache
 def _lapack_is_ready() -> None:
-    """Load LAPACK by lowering a program that needs it: a loaded program would crash without it."""
+    """Load LAPACK by lowering a program that needs it; a stored program would crash without it."""
     jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
 
 
 def load_program(kept: StoredProgram, arguments: tuple, /) -> Callable | None:
-    """Return the program, ready for such arguments; None where this machine cannot run it."""
+    """Return a stored program as a function; None if this machine cannot run it."""
     _lapack_is_ready()
-    with contextlib.suppress(Exception):  # any refusal of a program that was written elsewhere
+    with contextlib.suppress(Exception):  # any error of a program from another machine
         return serialize_executable.deserialize_and_load(
             kept.program,
             jax.tree.structure((arguments, {})),
@@ -135,14 +136,14 @@ def load_program(kept: StoredProgram, arguments: tuple, /) -> Callable | None:
 
 @contextlib.contextmanager
 def without_jax_cache() -> Iterator[None]:
-    """Switch off JAX's own cache for the length of a `with` block.
+    """Switch off JAX's compilation cache in a `with` block.
 
-    A program from JAX's cache could not be written again: its machine code is gone by then.
+    JAX cannot serialise a program that came from its cache.
     """
     name = "jax_enable_compilation_cache"
     usual = jax.config.values[name]
     jax.config.update(name, False)
-    forget_compilation_cache()  # else JAX keeps the setting that it read first
+    forget_compilation_cache()  # JAX would otherwise keep its first setting
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
-"""Programs of statements, run in NumPy or compiled, whichever takes less time.
+"""Run the programs of statements in NumPy or compiled, whichever takes less time.
 
-Statements are hundreds of small programs that run for milliseconds, most of them a few times. A
-folder may keep compiled programs and draws.
+A run has hundreds of small programs that take milliseconds, and most of them run a few times. A
+folder may store compiled programs and draws.
 """
 
 import contextlib
@@ -33,26 +33,24 @@ CHEAP = {
     "xla_cpu_parallel_codegen_split_count": 1,
     "xla_cpu_prefer_vector_width": 128,
 }
-"""Compiler options that trade the speed of a program for the time of compiling it."""
+"""Compiler options that make the compilation faster and the program slower."""
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""Equations that run, over all calls. Up to LONG a program runs in NumPy, where an equation takes
-some microseconds; compiling takes a few hundred. From HEAVY on a program is compiled well. A larger
-LONG runs more programs in NumPy, a larger HEAVY compiles more of them quickly.
+"""Executed equations over all calls. A program of at most LONG runs in NumPy, where an equation
+takes a few microseconds; the compilation of an equation takes a few hundred. The compiler fully
+optimises a program of at least HEAVY. A larger LONG runs more programs in NumPy; a larger HEAVY
+compiles more programs quickly.
 """
 MANY = 100
-"""Calls that are assumed where the caller gives no number; a larger number compiles more programs.
+"""Default of the expected number of calls; a larger number compiles more programs.
 """
 SMALL = 2**23
-"""Bytes of instances up to which draws are kept; a larger limit fills more disk."""
+"""Most bytes of draws that the folder stores under one name; a larger limit fills more disk."""
 
 
 class _Options:
-    """The options of `CHEAP` that this version of the compiler knows.
-
-    They outlive `watched.forget`.
-    """
+    """The options of `CHEAP` that the installed compiler knows; `trace_watch.forget` keeps them."""
 
     known: dict[str, Any] | None = None
 
@@ -72,25 +70,25 @@ def _supported() -> dict[str, Any]:
 
 
 def compiled(function: Callable) -> Callable:
-    """Return `jit` of a function, with the compiler set to compile quickly."""
+    """Return `jit` of a function with the options of a fast compilation."""
     return jax.jit(function, compiler_options=_supported())
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """Return a key that tells arguments apart for a compiled program, faster than JAX's type."""
+    """Return a key of a leaf's shape and type; it is faster than JAX's own type."""
     weak = getattr(leaf, "weak_type", False)
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 
 
 class Programs:
-    """A runner of functions over batches of instances on the CPU; it may keep compiled programs.
+    """Runs functions over batches of instances on the CPU; it may store compiled programs.
 
-    A program is found again by the name of the function and the shapes of its arguments alone. So a
-    folder must belong to one state of all code that is traced, and to nothing else.
+    The name of a function and the shapes of its arguments alone identify a stored program. So a
+    folder must belong to one state of all traced code.
     """
 
     def __init__(self, folder: str | Path | None = None, /) -> None:
-        """Keep programs and draws in `folder`; without one, nothing is kept."""
+        """Store programs and draws in `folder`; without a folder, store nothing."""
         self._folder = None if folder is None else Path(folder)
 
     def __call__(
@@ -101,12 +99,12 @@ class Programs:
         calls: int = MANY,
         watch: TraceWatch | None = None,
     ) -> Callable:
-        """Return `jit(vmap(function))`; in NumPy where so few calls are not worth compiling it.
+        """Return `jit(vmap(function))`, or run it in NumPy if the calls are too few to compile it.
 
         Args:
             function: a function of one instance.
-            name: plain values that tell this function from all others that use the folder.
-            calls: the number of calls, about, for arguments of one shape.
+            name: plain values that distinguish the function from others in the folder.
+            calls: the expected number of calls with arguments of one shape.
             watch: the watch that records the trace.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
@@ -123,21 +121,21 @@ class Programs:
         return run
 
     def cached_draw(self, draw: Callable[[], Instance], /, *name: object) -> Instance:
-        """Return the result of `draw`, or its earlier result under this name.
+        """Return the result of `draw`, or the stored result under this name.
 
         Args:
             draw: a function that makes the instances.
-            name: the name as in `__call__`, with all that the instances depend on beside the code.
+            name: the name as in `__call__`, with all inputs of the draws beside the code.
         """
         if self._folder is None:
             return draw()
         file = self._folder / f"{digest(repr(name).encode()).hex()}.npz"
         if file.exists():
-            with contextlib.suppress(ValueError, OSError):  # a damaged file is made again
+            with contextlib.suppress(ValueError, OSError):  # a damaged file: draw again
                 return load_instance(file).instance
         made = draw()
         if sum(leaf.nbytes for leaf in jax.tree.leaves(made)) <= SMALL:
-            with contextlib.suppress(OSError, TypeError):  # a full disk, or no dict of arrays
+            with contextlib.suppress(OSError, TypeError):  # a full disk, or not a dict of arrays
                 save_instance(file, made, lasting=False)
         return made
 
@@ -149,7 +147,7 @@ class Programs:
         calls: int,
         watch: TraceWatch | None,
     ) -> Callable:
-        """Return a function for such arguments: kept, in NumPy, or compiled."""
+        """Return a function for arguments of these shapes: stored, in NumPy, or compiled."""
         file = self._folder and self._folder / digest(signature.encode()).hex()
         if file and (kept := read_program(file)) and (found := load_program(kept, arguments)):
             if watch is not None:
@@ -161,12 +159,12 @@ class Programs:
     def _compiled(
         self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: TraceWatch | None
     ) -> Callable:
-        """Return a function for such arguments, in NumPy or compiled, without a kept program."""
+        """Return a function for arguments of these shapes, in NumPy or newly compiled."""
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
             retrace = functools.partial(jax.eval_shape, mapped, *arguments)
             watch.program(traced.jaxpr, jax.tree.leaves(arguments), retrace=retrace)
-            if watch.fixed is None and file is None:  # a folder's key is the code itself
+            if watch.fixed is None and file is None:  # a folder belongs to one state of the code
                 watch.fixed = is_fixed(mapped, *arguments, before=traced.jaxpr)
         work = calls * executed(traced.jaxpr.jaxpr)
         cheap = _supported() | {"xla_backend_optimization_level": int(work >= HEAVY)}
@@ -174,7 +172,7 @@ class Programs:
         if work <= LONG:
             with contextlib.suppress(NotInterpreted):
                 return _or_else(_in_numpy(traced), compile_it, NotInterpreted)
-        if file is None or (watch is not None and watch.blind):  # the called functions are unknown
+        if file is None or (watch is not None and watch.blind):  # the calls are unknown
             return compile_it()
         with without_jax_cache():
             made = compile_it()
@@ -183,18 +181,18 @@ class Programs:
 
 
 def _in_numpy(traced: Any) -> Callable:
-    """Return a traced function that NumPy runs.
+    """Return a function that runs a traced program in NumPy.
 
     Raises:
-        NotInterpreted: if NumPy has no rule for one of its primitives; in a call, where NumPy may
-            give another result.
+        NotInterpreted: if NumPy has no rule for a primitive; in a call, if NumPy's result may
+            differ.
     """
     run, structure = interpreted(traced.jaxpr), jax.tree.structure(traced.out_info)
     return lambda *given: jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """Return a function that falls back to another, made once, where it refuses."""
+    """Return `run` with a fallback: if `run` raises `refusal`, make another function once."""
     other = functools.cache(make)
 
     def either(*given: Any) -> Any:
@@ -207,5 +205,4 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""The programs of callers that keep nothing: statements share their samplers' programs through it.
-"""
+"""Programs without a folder, through which statements share the compiled programs of samplers."""

@@ -1,9 +1,9 @@
-"""Entries that a claim only promises: the best that a search finds, of many instances at once.
+"""Search for the entries that a claim only promises (`there_is`), for many instances at once.
 
-Each instance comes with entries of its own, where its search starts. Other starts are the witness
-of the statement, zeros, ends, vertices, draws, and the entries of the instance itself. From the
-best of these the search climbs along slopes and by moves. The worst instances get most of the work:
-their ratio is the one that a verdict reports.
+The search of an instance starts from the instance's own promised entries, the statement's witness,
+zeros, extreme points, draws, and copies of the instance's other entries. It descends from the best
+of these by gradients and random moves. The instances with the worst ratios get most of the work,
+because the verdict reports the worst ratio.
 """
 
 import hashlib
@@ -23,20 +23,19 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Draws, and as many vertices, from which each search may start. A larger value finds witnesses in
-small places more often, and takes longer for each instance."""
+"""Number of draws, and of extreme points, from which each search may start. A larger value finds
+more witnesses in small sets and takes longer for each instance."""
 CORNERS = 64
-"""Extreme points of the promised sets up to which all are starts; a larger value takes longer."""
+"""Most corners of the promised sets that all serve as starts; a larger value takes longer."""
 OPEN = 32
-"""Instances without a witness, after `Descent.rounds` rounds each, from which on the rounds of
-further instances are few. A larger value spends more time on claims that stay open."""
+"""Instances that end without a witness, after which further instances get only `FEW` rounds. A
+larger value spends more time on claims that stay open."""
 FEW = 6
-"""Rounds for an instance where `OPEN` others stayed without a witness; a larger value takes
-longer."""
+"""Rounds for an instance after `OPEN` others ended without a witness; more take longer."""
 
 
 class Reads(Protocol):
-    """A bench: it measures instances that have the promised entries already."""
+    """The interface of a bench, which measures instances that contain the promised entries."""
 
     statement: Statement
 
@@ -44,29 +43,29 @@ class Reads(Protocol):
         """Measure instances of one size."""
 
     def reading(self, batch: Instance, size: Size) -> Any:
-        """The sides and hypotheses of instances, as `evaluate` gives them."""
+        """Return the sides and hypotheses of instances without a comparison."""
 
     def mapped(self, function: Callable[..., Any], what: str, size: Size) -> Callable:
-        """A function of one instance over a batch."""
+        """Map a function of one instance over a batch."""
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
-        """A function over a batch of any length."""
+        """Run a mapped function over a batch of any length."""
 
 
 class _Kept(NamedTuple):
-    """The entries that were found for an instance, and whether the hypotheses left none to try."""
+    """The entries found for an instance, and whether every trial missed a hypothesis."""
 
     entries: list[np.ndarray]
     lost: bool
 
 
 class Promises:
-    """Measures instances with the entries that suit each form, and the control, best.
+    """Measures instances with the best promised entries of each form and of the control.
 
     Args:
-        statement: with `there_is`.
-        given: measures instances that have all entries.
-        size: of the instances.
+        statement: a statement with `there_is`.
+        given: the bench that measures instances with all entries.
+        size: the size of the instances.
     """
 
     def __init__(self, statement: Statement, given: Reads, size: Size) -> None:
@@ -78,17 +77,17 @@ class Promises:
         self._starts: list[dict[str, Any]] | None = None
         self._descents: dict[int, Descent] = {}
 
-    @np.errstate(all="ignore")  # what overflows is no witness
+    @np.errstate(all="ignore")  # an entry that overflows is no witness
     def __call__(self, batch: Instance, /) -> Measured:
-        """Each form, and the control, of instances stacked along a leading axis.
+        """Measure each form and the control on instances stacked along a leading axis.
 
-        The control of an `=` is measured at the entries of the first form, so is the engine's.
+        The control of an `=`, and the engine's control, use the entries of the first form.
         """
         forms, own = len(self.statement.forms), bool(self.statement.control.strip())
         columns = [self._column(batch, index, index) for index in range(forms)]
         apart = own and self.statement.is_bound
         control = self._column(batch, forms if apart else 0, forms)
-        if self.every is None:  # a search that finds nothing proves no absence
+        if self.every is None:  # a search without success proves nothing
             none = np.full(len(control.value), -np.inf)
             columns = [column._replace(low=none) for column in columns]
         return jax.tree.map(lambda *fields: np.stack(fields, axis=-1), *columns, control)
@@ -104,7 +103,7 @@ class Promises:
 
     @np.errstate(all="ignore")
     def filled(self, batch: Instance, index: int, /) -> Instance:
-        """Instances with the entries that suit a form best, as the search finds them."""
+        """Return the instances with the best promised entries that the search finds for a form."""
         return self._filled(batch, index)[0]
 
     def _filled(self, batch: Instance, index: int) -> tuple[Instance, np.ndarray]:
@@ -125,7 +124,7 @@ class Promises:
         return {name: batch[name] for name in self.sets}
 
     def _found(self, batch: Instance, index: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """The best entries of each instance, and which ones the hypotheses leave none to try."""
+        """Return the best entries of each instance, and which instances have no valid trial."""
         if self.every is not None:
             tried = self._of_every(batch, index)
         else:
@@ -136,7 +135,7 @@ class Promises:
         return [leaf[best, each] for leaf in tried.leaves], nothing & tried.outer
 
     def _of_every(self, batch: Instance, index: int) -> Tried:
-        """All points of small finite sets, a few instances at a time."""
+        """Try all points of small finite sets, for a few instances at a time."""
         points = jax.tree.leaves(self.every)
         own = jax.tree.leaves(self._own(batch))
         parts, step = [], max(1, MOST // len(points[0]))
@@ -157,7 +156,7 @@ class Promises:
         return evaluated(self.given, self.size, self._own(batch), leaves, batch, index)
 
     def _climbed(self, batch: Instance, index: int) -> Tried:
-        """From the best starts downhill."""
+        """Descend from the best starts of each instance."""
         if index not in self._descents:
             self._descents[index] = Descent(self.given, self.size, tuple(self.sets), index)
         descent = self._descents[index]
@@ -173,7 +172,7 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Instances with other promised entries each: own, the witness, and what sets offer."""
+        """Return copies of the batch with each start: own entries, the witness, points of sets."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))
@@ -188,12 +187,12 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """The witness of the statement at one instance; what it does not name stays."""
+        """Return the promised entries of an instance, with the witness's entries in place."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
-        """Draws, vertices, either with an entry at zero, corners, and zero."""
+        """Return starts from the sets: draws, extreme points, corners and points with zeros."""
         sets, size = self.sets, self.size
 
         def make(key: jax.Array) -> tuple[Any, Any]:
@@ -212,10 +211,10 @@ class Promises:
 
 
 def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[str, Any]:
-    """The promised entries that a statement's witness names, at one instance.
+    """Return the promised entries that a statement's witness gives for one instance.
 
     Raises:
-        Refused: if it names an entry that is not promised, or gives one of another shape.
+        Refused: if the witness gives an entry that is not promised, or one of another shape.
     """
     sets, given = Over(statement.there_is or {}), statement.witness
     found: Any = given(instance, size) if callable(given) else given
@@ -240,7 +239,7 @@ def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[
 
 
 def _names(batch: Instance) -> list[bytes]:
-    """A short text for each instance, the same for instances that agree bit by bit."""
+    """Return a digest of each instance; instances that agree bit by bit have equal digests."""
     leaves = [np.ascontiguousarray(leaf) for leaf in jax.tree.leaves(batch)]
     made = []
     for row in range(rows_of(batch)):
@@ -256,7 +255,7 @@ def _unstacked(points: Any) -> list[dict[str, Any]]:
 
 
 def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
-    """A point of which each array of floats has one entry set to zero."""
+    """Return a point with one entry of each float array set to zero."""
 
     def without(leaf: np.ndarray) -> np.ndarray:
         if not np.issubdtype(leaf.dtype, np.floating) or leaf.size < 2:
@@ -269,7 +268,7 @@ def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
 
 
 def _copies(batch: Instance, own: Instance) -> list[dict[str, Any]]:
-    """Promised entries that are an entry of the instance, or its negative."""
+    """Return promised entries that copy another entry of the instance, or its negative."""
     found = []
     for name, entry in own.items():
         if not isinstance(entry, np.ndarray):

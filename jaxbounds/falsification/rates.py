@@ -1,4 +1,4 @@
-"""Rates: the fitted exponent, and whether lower-order terms explain its distance from the claim."""
+"""Decide rates: fit the exponent, and test whether lower-order terms explain a difference."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,13 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Factor for each doubling of the right side: a change of log(lhs / rhs) that falls by this factor
-or more comes to an end (lower-order terms). A logarithm's change falls more and more slowly. A
-larger factor explains more by lower-order terms.
+"""Factor for each doubling of the right side: if the changes of log(lhs / rhs) shrink at least by
+this factor, lower-order terms explain them. The changes of a logarithm shrink more and more slowly.
+A larger factor explains more by lower-order terms.
 """
 SLOWLY = 0.9
-"""Factor for each doubling, for changes that do not slow down from step to step; a larger factor
-explains more by lower-order terms. Beside a right side n^2, a term of order n leaves 0.71.
+"""Factor for each doubling, as SETTLES, if the factor itself does not rise from step to step. A
+larger factor explains more by lower-order terms. A term of order n beside n^2 has the factor 0.71.
 """
 STAYS = 0.75
 """Share of the fitted exponent's distance from one. If the last local exponent's distance is at
@@ -34,40 +34,40 @@ class Rate(NamedTuple):
 
 
 def by_size(m: Measured, sizes: np.ndarray, /) -> tuple[Reals, Reals]:
-    """Return geometric means of log rhs and log(lhs / rhs) at each size, by size."""
+    """Return the means of log rhs and of log(lhs / rhs) at each size, in order of sizes."""
     means = [
         (np.mean(np.log(m.rhs[rows])), np.mean(np.log(m.lhs[rows]) - np.log(m.rhs[rows])))
         for rows in (sizes == size for size in np.unique(sizes))
     ]
     x, q = np.array(means).T
-    # Sizes with one right side tell nothing about the exponent.
+    # Sizes with equal right sides do not determine the exponent.
     moved = np.append(True, np.abs(np.diff(x)) > 1e-9)
     return x[moved], q[moved]
 
 
 def _decays(x: Reals, q: Reals) -> bool:
-    """Tell whether log(lhs / rhs) comes to an end, as with lower-order terms."""
+    """Return whether log(lhs / rhs) converges, as with lower-order terms."""
     steps, change = np.abs(np.diff(x)), np.abs(np.diff(q))
     slopes = change / steps
     if len(slopes) < 3 or not np.all(slopes > 0):
         return False
-    # Over a step of log 2 in the right side; between the middles of the steps.
+    # The factor for a step of log 2 in the right side, between the middles of steps.
     middles = np.abs(np.diff((x[1:] + x[:-1]) / 2)) / np.log(2)
     factors = (slopes[1:] / slopes[:-1]) ** (1 / middles)
     settling = np.all(factors[-2:] <= SETTLES)
     slowly = len(factors) > 2 and np.all(factors[-3:] <= SLOWLY)
-    # Factors that agree to a thousandth are equal up to rounding.
+    # Factors that agree to a thousandth count as equal.
     return bool(settling or (slowly and factors[-1] <= 1.001 * np.min(factors[-3:-1])))
 
 
 ASIDE = 0.01
-"""Distance from one that the exponents of three steps must have to contradict a fit that agrees. A
+"""Distance from one of the exponents of the last three steps that contradicts a fit that agrees. A
 larger distance contradicts fewer fits.
 """
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """Measure by how much the exponents of the last steps miss the claim, if they come no nearer.
+    """Return how far the exponents of the last steps miss the claim without coming nearer, else 0.
 
     A fit over all sizes may agree only because of the small sizes.
     """
@@ -84,10 +84,10 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     """Decide whether the exponent of lhs against rhs agrees with the claim.
 
     Args:
-        form: the form whose band counts.
+        form: the form, which may give a band of exponents.
         sense: the claim about the exponent.
-        m: the measurements, with a stated error that leaves the sides positive.
-        sizes: the index of each instance's size, the asymptotic end last.
+        m: the measurements; both sides must be positive in spite of the stated error.
+        sizes: the index of each instance's size; the last size is the asymptotic end.
     """
     try:
         slope, low, high = fitted_exponent(m.rhs, m.lhs)
@@ -95,7 +95,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
         wrong = int(np.sum(~(m.lhs > 0) | ~(m.rhs > 0)))
         reason = f"{problem} ({wrong} of {len(m.lhs)} instances have a side that is not positive)"
         return Rate("inconclusive", float("nan"), reason)
-    # An exact power has an interval of no length, which rounding may put beside one.
+    # The interval of an exact power has length zero, and rounding may move it away from one.
     most, least = low <= 1 + 1e-9, high >= 1 - 1e-9
     agrees = {"at most": most, "at least": least, "exactly": most and least}[sense]
     text = f"exponent {slope:.3f} (99% interval {low:.3f} to {high:.3f}), claimed {sense} 1"
@@ -112,7 +112,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     if _decays(x, q):
         words = "lower-order terms: the ratio of the sides settles as the right side moves on"
         return Rate("consistent", slope, f"{text}; {words}")
-    # The fit of a single size decides alone; right sides that hardly differ show no step.
+    # Right sides that hardly differ show no step, so the fit decides alone.
     alone = slope - 1 if len(np.unique(sizes)) == 1 else 0.0
     last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 1 else alone
     if last * (slope - 1) < STAYS * (slope - 1) ** 2:

@@ -1,7 +1,7 @@
-"""The reach of a claim about a mean: the difference of its sides beside the draws.
+"""Measure the range of lhs - rhs near the draws, for a claim about a mean.
 
-Rare and large values decide a mean. Draws do not show values rarer than one in their number.
-Instances just beyond the extremes of each coordinate show some of them.
+Rare large values may decide a mean, and n draws do not show values rarer than 1/n. The engine
+measures instances just beyond the extremes of each coordinate, which show some of these values.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,15 @@ from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 
 ENTRIES = 16
-"""Entries of a leaf up to which each entry is moved alone; a larger number sees more, for longer.
+"""Most entries of a leaf that the engine moves one by one; a larger number sees more and takes
+longer.
 """
 BASES = 2
-"""Drawn instances that are moved; a larger number sees more, for longer."""
+"""Drawn instances that the engine moves; a larger number sees more and takes longer."""
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """Return the extremes of a coordinate, and points beyond them by the last draws' gaps."""
+    """Return the extremes of a coordinate, and points beyond them by the gaps of the last draws."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]
@@ -45,7 +46,7 @@ def _beside(batch: Instance) -> Iterator[Instance]:
 
 
 def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
-    """Return for each form and the control the least and the largest lhs - rhs beside the draws."""
+    """Return the least and largest lhs - rhs near the draws, for each form and the control."""
     statement, seen = bench.statement, []
     for index, size in enumerate(map(Size, statement.sizes)):
         for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
@@ -59,5 +60,5 @@ def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
                 seen.append(np.where(np.isfinite(difference), difference, np.nan))
     if not seen:
         return [(np.nan, np.nan)] * (len(statement.forms) + 1)
-    # Unlike `min` these functions pass over NaN, and give NaN where all numbers are NaN.
+    # These functions skip NaN, and return NaN if all numbers are NaN.
     return [(float(np.fmin.reduce(c)), float(np.fmax.reduce(c))) for c in np.concatenate(seen).T]

@@ -1,8 +1,8 @@
-"""Error bars of noted values: how far rounding alone may move them, on any platform.
+"""Error bars of noted values: bounds on the change by rounding alone, on any platform.
 
-A bar is the size of the terms that a value sums, times some units of rounding. NumPy finds that
-size where NumPy runs the program (`summands`). A program on the host, or a long one, runs a few
-times more. These runs take instances beside the noted ones, or round up, down and towards zero.
+A bar is the size of the terms that a value sums, times some units of rounding. `summands` finds the
+size for programs that NumPy can run. A program on the host, or a long program, runs a few times
+more instead: on instances near the noted ones, and with rounding up, down and towards zero.
 """
 
 import contextlib
@@ -28,36 +28,34 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 PRINTED = 1e-13
-"""Relative error of a value on record, which is written with 13 digits. A larger value hides
-smaller changes of a formula.
+"""Relative error of a value on record, which has 13 digits. A larger value hides larger changes of
+a formula.
 """
 LONGEST, MOST = 100_000, 2**22
-"""Equations that run, and numbers in an array, of a program whose terms NumPy finds: a longer one
-takes minutes, and is moved instead."""
+"""Most executed equations, and most numbers in an array, of a program whose terms NumPy finds. A
+longer program takes minutes, so it runs on moved instances instead."""
 HIDDEN = 1e300
-"""Size of terms where a run met no number. No change of such a value counts; a smaller size would
-let some changes count.
+"""Size of the terms of a value for which a run gave NaN. No change of this value counts; a smaller
+size would let some changes count.
 """
 OFTEN = 1e-8
-"""Relative: the least bar of a program that NumPy does not run step by step. Its solvers and long
-runs stop at about 1e-9, at another point on each processor. A larger bar hides smaller changes of a
-formula."""
+"""Least relative bar of a program that NumPy does not run step by step. Its solvers stop at about
+1e-9, at a different point on each processor. A larger bar hides larger changes of a formula."""
 WORST, RESIDUAL = 1e6, 1e-12
-"""How much larger than the sides the terms of a program on the host may be; and a move that is
-rounding in any case, as sides that cancel are. Larger numbers take more steps for rounding."""
+"""Largest ratio of a host program's terms to its sides, and absolute change that always counts as
+rounding (of sides that cancel). Larger numbers take more jumps of a program for rounding."""
 _MODES = (0x400, 0x800, 0xC00)
-"""Modes of C's `fesetround` on x86: down, up, towards zero."""
+"""Modes of C's `fesetround` on x86: round down, up, towards zero."""
 _NEAREST = 0
-"""C's `fesetround` mode on x86 for rounding to nearest; a larger number is another mode's bits."""
+"""The x86 mode of C's `fesetround` that rounds to nearest; larger numbers are other modes."""
 
 
 class Bars(NamedTuple):
-    """The noted values of one form, by instance and name, and how far each may move.
+    """The noted values of one form, by instance and name, with their error bars.
 
     Attributes:
         values: the values as in `Verdict.values`.
-        bars: a bar for each value, in equal containers; infinite where a rounding decides the
-            value.
+        bars: a bar for each value, in equal containers; infinite if rounding decides the value.
     """
 
     values: dict[str, dict[str, Numbers]]
@@ -66,7 +64,7 @@ class Bars(NamedTuple):
 
 @contextlib.contextmanager
 def _rounding(mode: int) -> Iterator[None]:
-    """Change this thread's rounding mode for a `with` block, where the platform supports it."""
+    """Change this thread's rounding mode in a `with` block, if the platform supports it."""
     try:
         turn = ctypes.CDLL(None).fesetround
     except (OSError, AttributeError, TypeError):
@@ -80,7 +78,7 @@ def _rounding(mode: int) -> Iterator[None]:
 
 
 def _beside(instance: Instance, seed: int, way: int) -> Instance:
-    """Return an instance whose floats are off by `MOVED`; floats of few digits stay exact."""
+    """Return an instance with floats moved by `MOVED`; floats of few digits stay exact."""
     rng = np.random.default_rng(seed)
 
     def moved(leaf: Any) -> Any:
@@ -99,9 +97,9 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Yield readings beside an instance's reading, with the relative size of each step.
+    """Yield readings of moved instances or under other rounding modes, with the relative move.
 
-    A program may refuse an instance beside the first one. The refusal says nothing about rounding.
+    The function skips a moved instance on which the program raises.
     """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):
@@ -112,14 +110,11 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""The values of each noted row, and the sizes of their terms."""
+"""Pairs of the values of a noted row and the sizes of their terms."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
-    """Join the values of two rows one by one.
-
-    Values of the first row alone are left as they are.
-    """
+    """Join the values of two rows one by one; a value of the first row alone stays unchanged."""
 
     def both(a: dict[str, Numbers], b: dict[str, Numbers]) -> dict[str, Numbers]:
         fits = lambda n: n in b and len(b[n]) == len(a[n])
@@ -134,12 +129,12 @@ def _apart(a: float, b: float) -> float:
 
 
 def _largest(row: Row) -> Row:
-    """Return the absolute values of a row."""
+    """Return a row with the absolute values of its numbers."""
     return _joined(row, row, lambda a, _: abs(a) if math.isfinite(a) else 0.0)
 
 
 def _by_moves(bench: Bench, few: Few) -> Found:
-    """Find the sizes of terms by running a program a few times more."""
+    """Find the sizes of terms by further runs of a program on moved instances."""
     reader = bench.reader(few.size)
     run: Run = bench.watch.calls(reader)
     if not bench.statement.host:
@@ -160,17 +155,15 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 
 
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
-    """Return the sizes of terms by which values moved.
+    """Return the sizes of terms that explain the moves of values.
 
-    A move too large for rounding counts as none.
-
-    A program on the host takes steps at exact numbers, as ceil(log2(4)) is one. Beside these
-    numbers it takes other steps, which no platform does.
+    A move too large for rounding counts as zero. A program on the host may jump at exact numbers,
+    such as ceil(log2(4)). A moved instance crosses the jump, but no platform does.
 
     Args:
         value: the values of the instance.
-        moved: the amount by which each number moved.
-        step: the relative amount by which the program was off.
+        moved: the change of each value.
+        step: the relative move of the instance.
     """
 
     def sizes(numbers: dict[str, Numbers], far: dict[str, Numbers]) -> dict[str, Numbers]:
@@ -190,17 +183,17 @@ def _is_long(program: Any) -> bool:
 
 
 def _by_terms(bench: Bench, few: Few) -> Found:
-    """Find the sizes of terms of a program that NumPy runs.
+    """Find the sizes of terms of a program by running it in NumPy.
 
     Raises:
-        NotInterpreted: if NumPy does not run it, or would take long.
+        NotInterpreted: if NumPy cannot run the program, or would take long.
     """
     batch = jax.tree.map(jnp.asarray, few.batch)
     bench.watch.notes = True
     traced = jax.jit(jax.vmap(bench.watch.calls(bench.reader(few.size)))).trace(batch)
     if _is_long(traced.jaxpr.jaxpr):
         raise NotInterpreted(
-            f"a program of equations={LONGEST} or more runs too long in NumPy. Try moves instead"
+            f"a program of more than equations={LONGEST} takes too long in NumPy. Try moves instead"
         )
     measured = terms(traced, batch)
 
@@ -240,12 +233,12 @@ def _bar(value: float, scale: float) -> float:
 def noted_with_bars(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[Bars, ...]:
-    """Return for each form its noted values, and how far rounding may move each.
+    """Return the noted values of each form, with their error bars.
 
     Args:
-        statement: any statement.
+        statement: a statement of any kind.
         seed: the seed of the draws.
-        programs: the compiler, which may keep draws.
+        programs: the compiler, which may store draws.
     """
     values: list[Row] = []
     bars: list[Row] = []

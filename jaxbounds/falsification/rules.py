@@ -1,4 +1,4 @@
-"""The rules that every paper's declarations must obey, the shipped ones and a user's alike."""
+"""Rules for the declarations of a paper, shipped or your own."""
 
 import importlib
 import re
@@ -18,7 +18,7 @@ from jaxbounds.programs.interpreted import once
 
 
 def _exists(name: str) -> bool:
-    """Tell whether a module, or an object in a module, has that full name."""
+    """Return whether a module, or an object in a module, has a full name."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -64,7 +64,7 @@ def _of_errata(paper: Paper) -> Iterator[str]:
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """Yield the readings in a wrong place: the false reading stands first, and its forms fail."""
+    """Yield faults of readings: an erratum gives the false reading first, and its forms fail."""
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):
@@ -80,7 +80,7 @@ def _of_readings(paper: Paper) -> Iterator[str]:
 
 
 def _missed(statement: Statement, stored: Counterexample) -> list[str]:
-    """Return the hypotheses of the paper that a counterexample does not meet."""
+    """Return the paper's hypotheses that a counterexample misses."""
     assert stored.meets is not None
     with float64_on_cpu():
         instance = as_arrays(dict(stored.instance))
@@ -89,7 +89,7 @@ def _missed(statement: Statement, stored: Counterexample) -> list[str]:
         meets = lambda given: stored.meets(given, size)
         try:
             named = meets(given) if statement.host else once(meets, meets)(given)
-        except jax.errors.JAXTypeError:  # a hypothesis that reads its numbers cannot be traced
+        except jax.errors.JAXTypeError:  # a trace fails for a hypothesis that reads numbers
             named = meets(given)
     return [name for name, met in named.items() if not np.all(np.asarray(met))]
 
@@ -106,14 +106,15 @@ def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
 
 
 def problems_of(paper: Paper) -> tuple[str, ...]:
-    """Return the faults in a paper's declarations, a sentence each.
+    """Return the faults in a paper's declarations, a sentence each; empty without faults.
 
-    Empty for a paper without faults.
+    The rules are:
 
-    Every item is judged, an erratum, a definition in code, or left out with a reason. Errata stand
-    by weight and rest on functions that exist. A form shows an erratum where a statement can. A
-    printed form gives its place, if the paper has a citation. A counterexample meets all
-    assumptions of the paper.
+    - Every item has a statement, an erratum, a definition in code, or a reason for its omission.
+    - Errata are in order of weight, and their evidence exists.
+    - An erratum whose evidence is a statement has a form that cites it.
+    - A printed form names its place, if the paper has a citation.
+    - A counterexample meets all assumptions of the paper.
 
     Args:
         paper: a shipped paper, or your own.

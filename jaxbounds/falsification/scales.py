@@ -1,9 +1,9 @@
-"""Sides of a claim beside the size of the terms that they sum.
+"""Compare the sides of a claim relative to the size of the terms that they sum.
 
-A side may be zero, or small beside its terms. Then its digits are rounding, and a ratio of the two
-sides means nothing. The claim's own program gives the size s of the terms (`summands`). A few units
-of rounding of s are the error bar, and s replaces a side that is zero. The engine looks only at
-instances that seem to violate a form, or at which a side is zero.
+A side may be zero, or small relative to its terms. Then rounding determines its digits, and the
+ratio of the sides means nothing. `summands` computes the size s of the terms with the claim's own
+program. A few units of rounding of s become the error bar, and s replaces a side that is zero. The
+engine does this only for instances that seem to violate a form, or at which a side is zero.
 """
 
 import contextlib
@@ -26,49 +26,48 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 UNITS = 256 * 2.0**-53
-"""Error bar relative to the size of the terms: 256 units of rounding. Sums of as many terms lose at
-most this, as do members of sets that floats meet up to rounding. A larger bar hides smaller
-violations.
+"""Error bar relative to the size of the terms: 256 units of rounding. A sum of 256 terms has at
+most this error. A larger bar hides larger violations.
 """
 LONGEST = 10_000
-"""Equations that run, up to which the terms of a program are computed; a longer program takes
+"""Most executed equations of a program whose terms the engine computes; a longer program takes
 seconds.
 """
 MOST = 2**21
-"""Numbers in an array of a program up to which its terms are computed; five runs hold several such
-arrays. A larger limit takes more memory.
+"""Most numbers in an array of a program whose terms the engine computes, in five runs. A larger
+limit takes more memory.
 """
 FIRST = 64
-"""Violations of a form at one size that are looked at first; where one of them stands, the smaller
-ones are left as they are."""
+"""Violations of a form at one size that the engine checks first. If one of them stands, the engine
+skips the smaller ones. A larger number takes longer."""
 ROWS = 16
-"""Instances of a whole identity whose entries are compared one by one; a larger number sees more,
-for longer.
+"""Instances of an identity whose entries the engine compares one by one; a larger number sees more
+and takes longer.
 """
 NEARLY = 0.99
-"""Ratio from which on an instance reaches an equality case, as in the near-control. A larger ratio
-counts fewer instances.
+"""Ratio above which an instance counts as reaching an equality case. A larger ratio counts fewer
+instances.
 """
 SHAKES = 16
-"""Runs with other roundings that a violation must survive where the program steps or chooses. More
-runs catch more violations that are rounding; one in 2^SHAKES is missed where a run decides a step
-like a coin.
+"""Runs with other roundings that a violation must survive if the program has jumps or branches on
+floats. More runs catch more violations that are only rounding: if rounding decides a branch at
+random, they miss one violation in 2^SHAKES.
 """
 NEARBY = 1e-6
-"""Share of the instance's largest entry (or of one). Sides of a bound that differ by a larger share
-differ by more than rounding, unless the right side is not positive.
+"""Share of the instance's largest entry (at least 1). A larger difference of a bound's sides is
+more than rounding, unless the right side is not positive. A larger share checks more instances.
 """
 
 
 class Judged(NamedTuple):
-    """The measurements of one form on some instances, beside the size of its terms.
+    """The measurements of one form on some instances, relative to the size of its terms.
 
     Attributes:
         value: the value as in `Measured`.
         low: the least value as in `Measured`.
         high: the greatest value as in `Measured`.
-        tells: whether the stated error leaves the comparison decided, beside the size.
-        scale: the size of the terms of both sides; for an identity the largest of all entries.
+        tells: whether the comparison is decided: the stated error is small relative to the terms.
+        scale: the size of the terms of both sides; for an identity, the largest over entries.
     """
 
     value: np.ndarray
@@ -79,20 +78,20 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Tell whether the engine computes the terms' size: in JAX, where one instance decides."""
+    """Return whether the engine computes the terms: for JAX programs that one instance decides."""
     exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
     return exact and not statement.host and statement.there_is is None
 
 
 def _is_long(program: Any) -> bool:
-    """Tell whether NumPy would run too long, or hold too much."""
+    """Return whether a program would take NumPy too long or too much memory."""
     work, arrays = executed(program), (v for eqn in equations(program) for v in eqn.outvars)
     most = max((math.prod(getattr(v.aval, "shape", ())) for v in arrays), default=0)
     return most > MOST or (math.isfinite(work) and work > LONGEST)
 
 
 def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
-    """Return the program that reads as many instances as are measured at once.
+    """Trace the program that evaluates a batch of instances.
 
     Raises:
         NotInterpreted: if the program runs too long in NumPy.
@@ -103,14 +102,14 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
         bench.traces[key] = None if _is_long(traced.jaxpr.jaxpr) else traced
     if bench.traces[key] is None:
         raise NotInterpreted(
-            f"a program of equations={LONGEST} or more runs too long in NumPy. Try a "
+            f"a program of more than equations={LONGEST} takes too long in NumPy. Try a "
             "shorter evaluate"
         )
     return bench.traces[key]
 
 
 def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
-    """Yield the instances in parts of one length, with the number of counting instances."""
+    """Yield the instances in padded parts of one length, with the number of real instances."""
     total = length(batch)
     for start in range(0, total, bench.batch):
         index = np.minimum(np.arange(start, start + bench.batch), total - 1)
@@ -127,10 +126,7 @@ def _flat(x: Any) -> np.ndarray:
 
 
 def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both sides of a form at many instances, and the stated errors.
-
-    The sides have shape (instances, entries).
-    """
+    """Return both sides of a form, of shape (instances, entries), and the stated errors."""
     left, right, error = (_flat(of_form(side, form)) for side in part[:3])
     return left, right, np.max(error, axis=1, initial=0.0)
 
@@ -142,14 +138,14 @@ def _compared(
     error: np.ndarray,
     spread: Any = 0.0,
 ) -> Judged:
-    """Compare flat sides of many instances with the size of their terms, entry by entry.
+    """Compare the sides of many instances relative to the size of their terms, entry by entry.
 
     Args:
         statement: the statement.
         sides: both sides, of shape (instances, entries).
         size: the size of the terms of both sides.
-        error: the stated errors, one an instance.
-        spread: how far other roundings move the difference of the sides.
+        error: the stated error of each instance.
+        spread: the change of the difference of the sides under other roundings.
     """
     (left, right), stated = sides, error[:, None]
     bar = UNITS * size + stated + spread
@@ -177,29 +173,29 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Take another judgement where it sees no violation and the first one does."""
+    """Replace a judgement by `again` where only the first one sees a violation."""
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
 
 def may_step(bench: Bench, instance: Instance, size: Size, /) -> bool:
-    """Tell whether the claim's program steps or chooses by floats.
+    """Return whether the claim's program has jumps or branches on floats.
 
     Raises:
-        NotInterpreted: if NumPy does not run the program.
+        NotInterpreted: if NumPy cannot run the program.
     """
     (part, _), *_ = parts_of(bench, batch_of(instance))
     return has_jumps(traced_reading(bench, size, part).jaxpr)
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
-    """Measure one form on some instances, beside the size of its terms.
+    """Measure one form on some instances, relative to the size of its terms.
 
-    A violation counts only if it stays under other roundings, and is larger than these move it: one
-    rounding may decide a step (floor, a comparison).
+    A violation counts only if it persists under other roundings and exceeds the change that they
+    cause, because rounding may decide a jump (floor, a comparison).
 
     Raises:
-        NotInterpreted: if NumPy does not run the claim's program.
+        NotInterpreted: if NumPy cannot run the claim's program.
     """
     statement, found = bench.statement, []
     with np.errstate(all="ignore"):
@@ -225,10 +221,7 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Tell which instances violate a form by an amount that may be rounding.
-
-    Or, if large, by any amount.
-    """
+    """Return a mask of violations that may be rounding; if `large`, of all violations."""
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
@@ -240,9 +233,9 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
-    """Choose a few instances at which a side of a bound is zero: the smallest other sides.
+    """Choose a few instances at which a side of a bound is zero, with the smallest other sides.
 
-    These instances matter where an equality case is named, and no other instance reaches it.
+    These instances matter if the form names an equality case that no other instance reaches.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     if statement.relation == "=" or not statement.forms[form].equality or reached:
@@ -253,7 +246,7 @@ def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
 
 
 def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) -> np.ndarray:
-    """Choose instances of a whole identity at which a single entry may be wrong."""
+    """Choose instances of an identity of arrays at which a single entry may be wrong."""
     rows = np.flatnonzero(m.counted & (m.value <= bench.statement.tolerance))
     if not len(rows):
         return rows
@@ -270,9 +263,9 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """Measure one form at one size beside the size of its terms; return that size, where known.
+    """Measure one form at one size relative to its terms; also return the size of the terms.
 
-    The engine looks at violations of every amount if `large` is true.
+    If `large` is true, the function measures violations of every amount.
     """
     statement, scale = bench.statement, np.full(len(m.value), np.nan)
     fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
@@ -288,9 +281,9 @@ def _looked_at(
     for rows in (doubtful[:FIRST], doubtful[FIRST:]):
         if len(rows):
             new = judged(bench, take(batch, rows), size, form)
-            # A standing violation is measured as a person would measure it: by its own sides.
+            # A violation that stands keeps the ratio of its own sides.
             stands = (new.low > edge(statement)) & (m.low[rows] > edge(statement))
-            if statement.is_bound:  # sides that are rounding decide nothing, unless one is zero
+            if statement.is_bound:  # tiny sides decide nothing, unless one is zero
                 gap, exact = m.lhs[rows] - m.rhs[rows], (m.lhs[rows] == 0) | (m.rhs[rows] == 0)
                 tells = exact | (np.abs(gap) > UNITS * new.scale)
                 new = new._replace(tells=new.tells & tells)
@@ -303,7 +296,7 @@ def _looked_at(
         scale[rows] = new.scale
         zero = (m.rhs[rows] == 0) & (m.lhs[rows] != 0)
         take_over(rows, new, zero & np.isfinite(new.scale))
-    if not np.any(m.counted) and np.any(m.met):  # the stated error hides the sides
+    if not np.any(m.counted) and np.any(m.met):  # the stated error exceeds all sides
         rows = np.flatnonzero(m.met)[:FIRST]
         new = judged(bench, take(batch, rows), size, form)
         take_over(rows, new, np.isfinite(new.scale))
@@ -315,9 +308,10 @@ def _looked_at(
 
 
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
-    """Return the columns of the forms, measured beside the size of the terms; keep the control's.
+    """Measure doubtful instances of each form again, relative to their terms; return the columns.
 
-    Columns stay as they are where NumPy does not run the claim's program.
+    The column of the control stays unchanged. All columns stay unchanged if NumPy cannot run the
+    claim's program.
     """
     if not is_looked_at(bench.statement):
         return columns
@@ -327,7 +321,7 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
-    """Return a form's column, with violations of every amount measured beside their terms."""
+    """Return a form's column with all violations measured relative to their terms."""
     if not is_looked_at(bench.statement):
         return column
     return _of_form(bench, pool, column, form, large=True)
@@ -359,7 +353,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
-    """Measure one form on one instance, as `second_look` measures it."""
+    """Measure one form on one instance in the way of `second_look`."""
     batch = batch_of(instance)
     m = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):

@@ -1,7 +1,7 @@
 """Search for the instance with the worst ratio, from given starting points.
 
-Both searches maximise log(ratio) of one form (the ratio itself where it is not positive). They
-project every candidate onto the hypotheses, and remember the best candidate that counts. Their
+Each search maximises the score of one form: log(ratio), or the ratio itself if it is not positive.
+It projects every candidate onto the hypotheses, and keeps the best candidate that counts. The
 result is a lower estimate of the supremum.
 """
 
@@ -25,7 +25,7 @@ class Found(NamedTuple):
     """The result of a search from one starting point.
 
     Attributes:
-        best: the best instance that counted; the starting point where no instance counted.
+        best: the best instance that counted, or the starting point if no instance counted.
         accepted: the number of steps that led to a better instance.
         met: the number of steps that met the hypotheses.
     """
@@ -36,11 +36,11 @@ class Found(NamedTuple):
 
 
 Slopes = tuple[Any, Any, list[Any]]
-"""The score of a form, the reading or measurement, and the slopes along its leaves of floats."""
+"""The tuple (score of a form, reading or measurement, gradient along the float leaves)."""
 
 LEARNING_RATE = 0.1
-"""First step of the ascent, relative to the root mean square of each leaf. A larger step moves
-faster and overshoots narrow maxima.
+"""First step of the gradient ascent, relative to the root mean square of each leaf. A larger step
+moves faster and overshoots narrow maxima.
 """
 
 
@@ -58,17 +58,14 @@ def _better(score, counted, best):
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Tell whether an instance counts and does not violate by noise.
-
-    Over leading axes, each instance.
-    """
+    """Return whether an instance, or each of a batch, counts and does not violate by noise."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
-    """Return a function from an instance and a form's index to the form's score and its slopes.
+    """Return a function from an instance and a form's index to the form's score and gradient.
 
-    For a bound, only the form's own sides are compared.
+    For a bound, the function compares only the sides of that form.
     """
     bound = statement.is_bound
     look: Callable[[Instance], Any] = (read if bound else measure)(statement, size)
@@ -105,7 +102,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Return `slopes` of many instances, each for its form, with whether each instance counts."""
+    """Map `slopes` over instances, each for its form; also return which instances count."""
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:
@@ -123,7 +120,7 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
 
 
 class _Flat:
-    """The leaves of floats of all chains, side by side as the columns of one array."""
+    """The float leaves of all chains, side by side as the columns of one array."""
 
     def __init__(self, leaves: Sequence[np.ndarray]) -> None:
         self.moving = _moving(leaves)
@@ -142,7 +139,7 @@ class _Flat:
         return [x[:, first:last].reshape(shape) for first, last, shape in ends]
 
     def scale(self, x: np.ndarray) -> np.ndarray:
-        """Return for each column the root mean square of its chain's leaf."""
+        """Return the root mean square of each chain's leaf, for each of its columns."""
         mean = np.add.reduceat(x**2, self._ends[:-1], axis=1) / self._sizes
         return np.maximum(np.sqrt(mean), 1e-3)[:, self._of]
 
@@ -150,15 +147,14 @@ class _Flat:
 def gradient_search(
     along: Callable[..., Slopes], back: Callable[[Instance], Instance], steps: int, /
 ) -> Callable[..., Found]:
-    """Climb by Adam with a cosine schedule, with steps relative to the size of each float leaf.
+    """Return a search by Adam with a cosine schedule and steps relative to each float leaf's size.
 
-    A chain may take steps relative to each entry instead: then the logarithms of the entries move.
-    All chains climb at once. Only the slopes are compiled: a loop around them took longer to
-    compile than to run.
+    A chain may take steps relative to each entry instead, as a search in logarithms. All chains run
+    together. JAX compiles only the gradient, because a loop took longer to compile than to run.
 
     Args:
-        along: `leading` of all chains' instances, each for its form.
-        back: projects the chains' instances onto the hypotheses.
+        along: the function that `leading` returns, for all chains.
+        back: the function that projects the chains' instances onto the hypotheses.
         steps: the number of steps.
     """
     first, second = 0.8, 0.95  # decays of the moments (Kingma and Ba 2015, Algorithm 1)
@@ -177,11 +173,11 @@ def gradient_search(
             score, leads, slopes = along(unflat(x), forms)
             better = _better(score, leads, top)
             best[better], top = x[better], np.where(better, score, top)
-            if step:  # the first score is that of the starting point
+            if step:  # the first score belongs to the starting point
                 accepted, met = accepted + better, met + leads
             rate = LEARNING_RATE * (0.99 * (1 + np.cos(np.pi * step / steps)) / 2 + 0.01)
             slope = np.nan_to_num(flat.joined(slopes))
-            with np.errstate(all="ignore"):  # an overflow does not count
+            with np.errstate(all="ignore"):  # an instance that overflows does not count
                 m = first * m + (1 - first) * slope
                 v = second * v + (1 - second) * slope**2
                 spread = np.sqrt(v / (1 - second ** (step + 1))) + 1e-8
@@ -196,15 +192,15 @@ def gradient_search(
 
 
 def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
-    """Climb by random moves for discrete or non-smooth statements, all chains at once.
+    """Return a search by random moves, for discrete or nonsmooth statements.
 
-    A move changes one leaf. It takes the leaf from another drawn instance, or a random fifth of the
-    entries from as many instances, or it adds a sparse Gaussian of a random size. A move is kept if
-    the score rises.
+    All chains run together. A move takes a leaf, or a random fifth of its entries,
+    from other drawn instances; or it adds a sparse Gaussian of a random size. A chain keeps a move
+    that raises the score.
 
     Args:
-        score: scores the instances of all chains.
-        donors: the drawn instances, stacked.
+        score: the function that scores the instances of all chains.
+        donors: the drawn instances, stacked, from which moves take leaves and entries.
         steps: the number of steps.
     """
     given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
@@ -235,11 +231,11 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 
 
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
-    """Climb by random moves for statements that run on the host.
+    """Return a search by random moves, for statements that run on the host.
 
-    A move changes one leaf: about one entry, a fifth of its entries, or all. It takes them from
-    another drawn instance, or adds a Gaussian of a random size to its floats. A move is kept if the
-    score rises.
+    A move changes about one entry, a fifth of the entries, or all entries of a leaf. It takes them
+    from another drawn instance, or adds a Gaussian of a random size to floats. The search keeps a
+    move that raises the score.
     """
     one, project = measure(statement, size), projection(statement, size)
 
@@ -248,7 +244,7 @@ def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[...
         instance = project(moved)
         try:
             found = one(instance)
-        except ValueError:  # the functions refuse an instance that the hypotheses admit
+        except ValueError:  # the functions raise on an instance that the hypotheses admit
             if statement.project is None:
                 raise
             instance = statement.project(moved, size)

@@ -1,4 +1,4 @@
-"""The second look at a violation before `fails`: alone, moved a little, and in ball arithmetic."""
+"""Check a violation before `fails`: measured alone, moved a little, and in ball arithmetic."""
 
 import contextlib
 from collections.abc import Callable
@@ -17,43 +17,42 @@ from jaxbounds.falsification.scales import is_looked_at, judged, may_step, measu
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""Relative violation up to which rounding may always explain it. A larger value leaves more
-violations to ball arithmetic.
+"""Relative violation that rounding may always explain. A larger value leaves more violations to
+ball arithmetic.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
-"""Moves of an instance's floats: ULPS units in the last place, or ULPS units of the share NEAR, as
-a sum with larger numbers loses its last digits. MOVED is the number of moves. Larger values take
-more violations for rounding.
+"""MOVED is the number of moves of an instance's floats. Half of the moves are by up to ULPS units
+in the last place. The others are NEAR times as large, like the rounding of a sum with larger
+numbers. Larger values take more violations for rounding.
 """
 ROOT = 2.0**-26
-"""Size of a side, for entries of one, up to which the side may be the root of a rounding. A larger
+"""Size of a side, for entries of size 1, that may be the square root of a rounding error. A larger
 size takes more violations for rounding.
 """
 LARGE = 1e6
-"""Largest entry that counts: a larger entry has other units than the sides. A larger limit takes
-more violations for rounding.
+"""Largest entry that scales the rounding of the sides; larger entries may have other units. A
+larger limit takes more violations for rounding.
 """
 ALONE = 0.5
-"""Share of a violation that may be missing when the instance is measured by itself, or projected. A
-larger share lets more differences of compilers pass.
+"""Share of a violation that may disappear when the engine measures the instance alone or projected.
+A larger share lets more differences of compilers pass.
 """
 CURE = "Try error= with the rounding of the sides, or compare squares where a root is steep"
-"""The advice beside a violation that rounding explains."""
+"""The advice for a violation that rounding may explain."""
 BESIDE = 1e-9
-"""Share of the largest entry (or of one) up to which an instance lies beside its projection by
-rounding. A larger share asks about more instances at their projection.
+"""Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
+larger share asks about more instances at their projections.
 """
 DEAR = 1e-2
-"""Relative violation above which a statement on the host is not measured again. A larger value
-measures more violations again.
+"""Relative violation above which a statement on the host needs no second measurement. A larger
+value measures more violations again.
 """
 
 
 TRUE = "the claim is true on this instance"
-"""The sentence of `jaxbounds.certify` about a true claim."""
+"""The reason that `jaxbounds.certify` gives for a true claim."""
 FLOATS_ONLY = "it is certain of these floats only, which meet the hypotheses up to rounding"
-"""The sentence of `jaxbounds.certify` about floats beside their set, whose exact point there does
-not violate the claim."""
+"""The reason that `jaxbounds.certify` gives if the projected instance violates no claim."""
 
 
 class Referee(NamedTuple):
@@ -62,9 +61,9 @@ class Referee(NamedTuple):
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
         reason: the reason, in one sentence.
-        strict: the sides are certainly apart, in the order that the claim says.
-        equal: both sides are certainly one number.
-        meeting: the enclosures of both sides overlap, and are so short that nothing else than an
+        strict: whether the sides certainly differ, in the order that the claim says.
+        equal: whether both sides certainly are equal.
+        meeting: whether the enclosures of both sides overlap, and are so short that only an
             equality explains it.
     """
 
@@ -76,21 +75,21 @@ class Referee(NamedTuple):
 
     @property
     def is_true(self) -> bool:
-        """Tell whether the claim is certainly true on the instance."""
+        """Whether the claim is certainly true on the instance."""
         return self.reason == TRUE
 
     @property
     def clears(self) -> bool:
-        """Whether a violation that floats show there is rounding: true, or an equality."""
+        """Whether a float violation is only rounding: the claim is true, or the sides are equal."""
         return self.is_true or self.equal or self.meeting
 
 
 Asked = Callable[[Statement, Form, Instance, Size], Referee]
-"""A referee: a function that judges a form on an instance."""
+"""A referee, which judges a form on an instance of a size."""
 
 
 def remembering(referee: Asked, /) -> Asked:
-    """Return a referee that remembers its answers, since each takes seconds."""
+    """Return a referee that remembers its answers, because each takes seconds."""
     known: dict[Any, Referee] = {}
 
     def asked(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
@@ -105,12 +104,12 @@ def remembering(referee: Asked, /) -> Asked:
 
 
 def no_referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Answer that no ball arithmetic is installed."""
+    """Answer in place of the referee if ball arithmetic is not installed."""
     return Referee("absent", "pip install 'jaxbounds[certify]' decides it in ball arithmetic")
 
 
 def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value: float, /) -> bool:
-    """Tell whether a violation is small, or no larger than the instance's last digits explain."""
+    """Return whether changes of the instance's last digits may explain a violation."""
     statement = bench.statement
     excess, found = value - edge(statement), bench.one(instance, size).column(index)
     instance = jax.tree.map(np.asarray, instance)
@@ -140,7 +139,7 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
             return many
         steps = rng.integers(-ULPS, ULPS + 1, many.shape)
         least = np.spacing(np.maximum(np.abs(many), np.finfo(float).tiny))
-        least[MOVED // 2 :] = NEAR * many[MOVED // 2 :]  # of either sign, like the steps
+        least[MOVED // 2 :] = NEAR * many[MOVED // 2 :]  # with the sign of the steps
         return many + steps * least
 
     near = bench(jax.tree.unflatten(structure, list(map(moved, leaves))), size).value[:, index]
@@ -155,15 +154,13 @@ def stands(
     referee: Asked,
     /,
 ) -> str:
-    """Return an empty text if a violation stands.
-
-    Else the reason why it does not suffice for `fails`.
+    """Return the reason why a violation is not enough for `fails`; empty if it is enough.
 
     Args:
         bench: the bench that measures.
         form: a form that fails.
         found: a violating instance, its size and the measured value.
-        referee: the referee who decides about a violation of the size of rounding.
+        referee: the referee, which decides about violations of the size of rounding.
     """
     index = [f.name for f in bench.statement.forms].index(form.name)
     instance, size, value = found
@@ -198,7 +195,7 @@ def stands(
 
 @dataclass(frozen=True)
 class _There:
-    """A function of instances that is evaluated at their projections."""
+    """A function of instances, evaluated at their projections."""
 
     function: Callable[[Instance, Size], Any]
     project: Callable[[Instance, Size], Instance]
@@ -210,7 +207,7 @@ class _There:
 def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
     """Return the statement about projected instances, which meet the hypotheses exactly.
 
-    The result is None where the projection runs on the host.
+    The result is None if the projection runs on the host.
     """
     project: Any = statement.project
     try:
@@ -226,7 +223,7 @@ def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Sta
 
 
 def is_at_projected(statement: Statement, /) -> bool:
-    """Tell whether `at_projected` made a statement."""
+    """Return whether `at_projected` made a statement."""
     return isinstance(statement.evaluate, _There)
 
 
@@ -235,7 +232,7 @@ def _exactly_there(
 ) -> Referee:
     """Return the referee's answer at the projected instance, which meets the hypotheses exactly.
 
-    A projection that runs on the host gives no more exact instance, and the first answer stays.
+    The first answer stays if the projection runs on the host.
     """
     exact = at_projected(statement, instance, size)
     if exact is None:
@@ -249,7 +246,7 @@ def _exactly_there(
 def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Whether the referee clears a violation at the exact point of the set beside the floats."""
+    """Return whether the referee clears a violation at the projected instance."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and said.clears
 
@@ -257,7 +254,7 @@ def clears_at_the_set(
 def meets_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Whether both sides agree at the exact point of the set beside the floats."""
+    """Return whether both sides agree at the projected instance."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and (said.equal or said.meeting)
 
@@ -272,9 +269,9 @@ def _at_the_set(
 
 
 def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: float) -> str:
-    """Say why the batched program does not give the functions' own values on this instance.
+    """Return a reason if the batched program and a single measurement disagree on an instance.
 
-    A compiler may pass over NaN in a maximum of many entries (seen in XLA on the CPU).
+    A compiler may skip NaN in a maximum of many entries (seen in XLA on the CPU).
     """
     statement = bench.statement
     if statement.host or statement.there_is is not None:
@@ -295,7 +292,7 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
 
 
 def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> Instance | None:
-    """Return the projected instance if only rounding lies between; else, or without one, None."""
+    """Return the projected instance if it differs only by rounding, else None."""
     if statement.project is None:
         return None
     project: Any = statement.project

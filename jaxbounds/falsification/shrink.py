@@ -1,4 +1,4 @@
-"""Shrinking: make a failing instance easier for a person to check, as long as it still fails."""
+"""Shrink a failing instance: simplify it for a person, as long as it still fails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,13 +9,11 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification.storage import flatten, unflatten
 
 Judge = Callable[[list[Instance]], np.ndarray]
-"""A function from instances of one shape to the amounts by which they still fail (-inf if they
-hold).
-"""
+"""A function from instances of one shape to their violations (-inf for an instance that holds)."""
 
 
 def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
-    """Yield simpler neighbours: whole leaves rounded, then single entries zero or rounded."""
+    """Yield simpler instances: whole leaves rounded, then single entries set to zero or rounded."""
     moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
 
     def replaced(name: str, leaf: np.ndarray) -> dict[str, np.ndarray]:
@@ -42,7 +40,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Rate an entry: 0 for zero, 1 for an integer, one more for each decimal up to two, else 9."""
+    """Return the complexity of an entry: 0 for zero, 1 plus the decimals up to two, else 9."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):
@@ -62,10 +60,9 @@ def _total(flat: dict[str, np.ndarray]) -> int:
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """Return the simplest instance found that fails by 0.1, or by half the original amount.
+    """Return the simplest instance found that fails by 0.1, or by half of the original violation.
 
-    Simpler means rounder numbers and fewer non-zero entries; smaller shapes are the caller's
-    choice of `instance`.
+    A simpler instance has rounder numbers and fewer nonzero entries. The shapes stay unchanged.
     """
     flat = flatten(instance)
     floor = min(0.1, 0.5 * float(judge([unflatten(flat)])[0]))

@@ -1,7 +1,7 @@
-"""Special points at which identities break: whole numbers, halves, ties, zeros, equal rows, ends.
+"""Special points at which identities may break: integers, halves, ties, zeros, equal rows.
 
-A draw misses such points with probability one. The engine makes special points from draws, and
-projects them onto the hypotheses.
+A continuous draw misses these points with probability one. The engine makes special points from
+draws, and projects them onto the hypotheses.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,13 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row_copied, vertex
 
 BATCHES = 2
-"""Batches of special points at each size; more find rarer combinations."""
+"""Batches of special points at each size; more batches find rarer combinations."""
 LARGE = 2**22
-"""Bytes of a batch up to which special points are made; larger instances would take long."""
+"""Most bytes of a batch of special points; a larger number includes larger instances."""
 SAME = 0.5
-"""Share of the points whose leaves are all changed alike. A larger share leaves fewer mixed points.
-"""
+"""Share of the points with one change for all leaves. A larger share leaves fewer mixed points."""
 KEPT = 0.25
-"""Share of leaves that stay as drawn, where each leaf is changed by itself. A larger share changes
+"""Share of leaves that stay as drawn, in points with a change for each leaf. A larger share changes
 fewer leaves.
 """
 
@@ -34,7 +33,7 @@ def _entry_to_zero(leaf: Leaf, rng: Rng) -> Leaf:
 
 
 def _rows_equal(leaf: Leaf, rng: Rng) -> Leaf:
-    """Set the slices along one axis to the first slice: matrices of rank one."""
+    """Set all slices along one axis to the first slice, which makes a matrix of rank one."""
     if leaf.ndim < 2:
         return leaf
     axis = int(rng.integers(1, leaf.ndim))
@@ -54,13 +53,13 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
     _rows_equal,
     vertex,
 )
-"""Functions from a leaf of floats of many instances to special leaves."""
+"""Functions that map a float leaf of many instances to special leaves."""
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:
     """Add to the pool of an identity the special points at which its sides differ.
 
-    Other points, and points at which a side is no number, decide nothing and are left out.
+    The function skips points at which the sides agree or a side is NaN.
     """
     statement = bench.statement
     if not _is_tried(statement):

@@ -1,23 +1,23 @@
-"""The statuses of a verdict as an enum: each carries its meaning and its cure."""
+"""The statuses of a verdict as an enum: each has its meaning and the reader's next step."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The status of a verdict; each member equals its word, as `Status.HOLDS == "holds"`.
+    """The status of a verdict; each member equals its word: `Status.HOLDS == "holds"`.
 
     `jb.Status(verdict.status).cure` is the next step for a reader of that verdict.
 
     Attributes:
-        meaning: the promise of the status, in a sentence or two.
-        cure: the next step; empty where a sound claim needs no step.
+        meaning: the meaning of the status, in a sentence or two.
+        cure: the next step for the reader; empty if no step is needed.
     """
 
     meaning: str
     cure: str
 
     def __new__(cls, word: str, meaning: str, cure: str) -> "Status":
-        """A member from its word and its two texts."""
+        """Make a member from its word, its meaning and its cure."""
         made = str.__new__(cls, word)
         made._value_ = word
         made.meaning, made.cure = meaning, cure

@@ -1,4 +1,4 @@
-"""Instances on disk: one .npz each, readable without executing code, refused when damaged."""
+"""Instances on disk: an .npz file each, which a reader loads without executing code."""
 
 import json
 from collections.abc import Mapping
@@ -13,18 +13,16 @@ from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
 LIMIT = 2**28
-"""Bytes of an instance at most; no larger instance was written here. A larger limit reads larger
-files.
-"""
+"""Most bytes of a stored instance; a larger limit reads larger files."""
 
 
 class StoredInstance(NamedTuple):
     """An instance with its measured ratio; `jaxbounds.replay` measures the instance again.
 
     Attributes:
-        instance: nested dicts of arrays.
-        meta: the statement's "id", the "form", its "size" (the static part of the instance), and
-            the "ratio" as a text, so that no digit is lost.
+        instance: the instance as nested dicts of arrays.
+        meta: the statement's "id", the "form", the "size" (the static part of the instance), and
+            the "ratio" as a text with all its digits.
     """
 
     instance: Instance
@@ -32,16 +30,16 @@ class StoredInstance(NamedTuple):
 
 
 def flatten(instance: Instance, /, prefix: str = "") -> dict[str, np.ndarray]:
-    """Flatten nested dicts to {"a/b": array}.
+    """Flatten nested dicts of arrays to {"a/b": array}.
 
     Raises:
-        TypeError: if a container is not a dict with string keys free of "/".
+        TypeError: if a container is not a dict, or a key is not a string without "/".
     """
     flat: dict[str, np.ndarray] = {}
     for name, value in instance.items():
         if not isinstance(name, str) or "/" in name:
             raise TypeError(
-                f"instance keys must be strings without '/', got {name!r}. Try another name"
+                f"key={name!r} of the instance must be a string without '/'. Try another name"
             )
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{name}/")
@@ -56,7 +54,7 @@ def flatten(instance: Instance, /, prefix: str = "") -> dict[str, np.ndarray]:
 
 
 def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
-    """Rebuild nested dicts from `flatten`'s result.
+    """Rebuild nested dicts from the result of `flatten`.
 
     Raises:
         Refused: if a name is both an array and a dict.
@@ -74,8 +72,8 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
                 )
         if name in node:
             raise Refused(
-                f"path={path!r} is an array, and other arrays lie in it; expected one or the "
-                "other. Try `jaxbounds verify` to write a new file"
+                f"path={path!r} is an array and a dict, expected one of the two. Try `jaxbounds "
+                "verify` to write a new file"
             )
         node[name] = value
     return nested
@@ -84,13 +82,14 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
 def save_instance(
     path: str | Path, instance: Instance, /, *, lasting: bool = True, **meta: Any
 ) -> Path:
-    """Write an instance and JSON-able `meta` to `path` (a .npz file), all or nothing.
+    """Write an instance and its `meta` to an .npz file; a failed write leaves no partial file.
 
     Args:
         path: the path of the file.
-        instance: nested dicts of arrays.
-        lasting: False for an instance that can be made again, and may be lost with the power.
-        meta: see `StoredInstance`.
+        instance: the instance as nested dicts of arrays.
+        lasting: whether the data must survive a power failure; False for data that a run can make
+            again.
+        meta: the description for JSON; see `StoredInstance`.
     """
     about = json.dumps(meta, sort_keys=True)
     return save_arrays(path, flatten(instance), form=FORMAT, about=about, lasting=lasting)
@@ -100,21 +99,21 @@ def load_instance(path: str | Path) -> StoredInstance:
     """Read a file that `save_instance` wrote.
 
     Args:
-        path: the file, as "results/verify/worst/multihead.cor1.3.printed.npz".
+        path: the file, such as "results/verify/worst/multihead.cor1.3.printed.npz".
 
     Raises:
-        Refused: if the file is missing, is no such file, or its checksum does not match.
+        Refused: if the file is missing, damaged, or not an instance.
     """
     if not Path(path).is_file():
         raise Refused(
-            f"no file={path}; expected an instance. Try one of the .npz files under worst/"
+            f"file={path} does not exist, expected an instance. Try an .npz file under worst/"
         )
     try:
         flat, text = load_arrays(path, form=FORMAT, limit=LIMIT)
         meta = json.loads(text)
         if not isinstance(meta, dict):
             raise Refused(
-                f"file={path} is damaged: its description is no dict. Try `jaxbounds verify` "
+                f"file={path} is damaged: its description is not a dict. Try `jaxbounds verify` "
                 "to write a new one"
             )
         return StoredInstance(unflatten(flat), meta)

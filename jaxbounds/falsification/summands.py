@@ -1,8 +1,8 @@
-"""The size of the terms that a program sums, and the results that hang on a rounding.
+"""Compute the size of the terms that a program sums, and the effect of other roundings.
 
-NumPy runs the program several more times in step. One run is the program itself. In the other runs
-each number that may be rounded is off by a known relative amount. So the results move by that
-amount times the size of the terms that were summed on the way.
+NumPy runs the program several times, equation by equation. The first run is the program itself. The
+other runs move each number that may be rounded by a known relative amount. The results therefore
+move by that amount times the size of the terms that the program sums.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,19 +28,19 @@ from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 MOVED = 2.0**-30
-"""Relative amount by which numbers are off where sizes are measured. The results lose as many
-digits. A larger amount shows the second order, a smaller amount shows rounding.
+"""Relative move of the numbers in the runs that measure sizes. A larger move adds second-order
+effects; a smaller move drowns in rounding.
 """
 SHAKEN = 2.0**-50
-"""Relative amount by which numbers are off that rounding may move: eight units in the last place. A
-larger amount takes more results for rounding.
+"""Relative move of the numbers that imitates other roundings: eight units in the last place. A
+larger move takes more results for rounding.
 """
 PAIRS = 2
-"""Pairs of runs beside the program itself, in opposite directions: their largest movement is the
-size; more pairs miss it less often."""
+"""Pairs of runs with opposite moves, whose largest change gives the size; more pairs miss the size
+less often."""
 GRID, LARGEST = 2.0**10, 2.0**12
-"""Multiples of 1 / `GRID` below `LARGEST`, which are multiplied and summed without rounding. Larger
-numbers would allow products that round.
+"""Floats have exact sums and products if they are multiples of 1 / `GRID` below `LARGEST`. Larger
+numbers would include products that round.
 """
 _JUMPS = frozenset(("floor", "ceil", "round", "sign", "rem", "nextafter"))
 _SUMS = frozenset(("reduce_sum", "cumsum", "dot_general", "conv_general_dilated", "scatter-add"))
@@ -48,17 +48,17 @@ _OF_MATRICES = frozenset(
     ("cholesky", "eig", "eigh", "svd", "qr", "lu", "householder_product", "triangular_solve",
      "schur", "tridiagonal", "tridiagonal_solve", "hessenberg")
 )  # fmt: skip
-"""Primitives that round relative to the largest entry of a matrix."""
+"""Primitives whose rounding is relative to the largest entry of a matrix."""
 _POWERS = frozenset(("integer_pow", "pow", "square", "reduce_prod", "cumprod"))
 _AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log": 1.0}
-"""The points at which elementary functions are exact, and not zero."""
+"""The points at which elementary functions are exact and have a nonzero value."""
 
 Runs = list[Any]
-"""One value in each run; the first run decides the choices of the program."""
+"""The value of a variable in each run; the first run decides the branches of the program."""
 Mover = Callable[[np.ndarray], np.ndarray]
-"""A function that moves the floats of one run; the program's own run moves nothing."""
+"""A function that moves the floats of one run; the first run moves nothing."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
-"""A function from an equation, its operands and its results in one run to replaced results."""
+"""A function that replaces an equation's results in one run, given its operands and results."""
 
 
 def _floats(x: Any) -> bool:
@@ -66,33 +66,33 @@ def _floats(x: Any) -> bool:
 
 
 def _jumps(eqn: JaxprEqn) -> bool:
-    """Tell whether results may jump where floats move a little."""
+    """Return whether the results of an equation may jump if its float operands move a little."""
     floats = any(is_floating(v.aval.dtype) for v in _arrays(eqn.invars))
     other = any(not is_floating(v.aval.dtype) for v in _arrays(eqn.outvars))
     return floats and (other or eqn.primitive.name in _JUMPS)
 
 
 def _arrays(variables: Any) -> Any:
-    """Return the variables as arrays, which their types do not say."""
+    """Return the variables, typed as arrays."""
     return variables
 
 
 def has_jumps(program: ClosedJaxpr, /) -> bool:
-    """Tell whether a program chooses by floats, or steps."""
+    """Return whether a program has jumps, or branches on floats."""
     return any(map(_jumps, equations(program.jaxpr)))
 
 
 def _short(x: np.ndarray) -> bool:
-    """Tell whether constants have so few digits that they are exact."""
+    """Return whether constants have so few digits that they are exact."""
     return bool(np.all(~np.isfinite(x) | (x * GRID == np.round(x * GRID))))
 
 
 Before = Callable[[JaxprEqn, list[Any], Mover], list[Any]]
-"""A function from an equation and its operands in one run to replaced operands."""
+"""A function that replaces an equation's operands in one run."""
 
 
 class _Walk:
-    """A walk that runs a program several times in step."""
+    """Runs a program several times at once, equation by equation."""
 
     def __init__(self, movers: Sequence[Mover], before: Before, after: After) -> None:
         self._movers, self._before, self._after = movers, before, after
@@ -198,8 +198,8 @@ class Terms(NamedTuple):
 
     Attributes:
         values: the results.
-        sizes: for each entry of a float result, the size of the terms summed on the way, at least
-            its own size; NaN where a run met no number.
+        sizes: for each entry of a float result, the size of the summed terms, at least the entry's
+            own size; NaN if a run gave NaN.
     """
 
     values: Any
@@ -221,7 +221,7 @@ def _still(x: np.ndarray) -> np.ndarray:
 
 
 def _beside(x: Any, moved: Mover) -> Any:
-    """Return matrices whose entries are off by a share of their largest entry."""
+    """Return matrices with entries moved by a share of the largest entry."""
     if not _floats(x) or np.ndim(x) < 2:
         return x
     largest = np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0.0)
@@ -232,21 +232,21 @@ def _beside(x: Any, moved: Mover) -> Any:
 def terms(traced: Any, given: Any, /) -> Terms:
     """Return the results of a traced program, and the sizes of the terms that it sums.
 
-    The program's own run takes each step or choice; numbers that are off do not change it.
-    Arguments count as terms, so they are off as well.
+    The first run decides each jump and branch, for all runs. Arguments count as terms, so the other
+    runs move them, too.
 
     Args:
         traced: the result of `jax.jit(function).trace`.
         given: the argument.
 
     Raises:
-        NotInterpreted: if NumPy does not run the program.
+        NotInterpreted: if NumPy cannot run the program.
     """
     refuse(traced.jaxpr)
     movers = [_still, *(_mover(pair, way * MOVED) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
-        """Move operands: sums round beside each term, factorisations beside the largest entry."""
+        """Move the operands of sums by entry, those of factorisations by the largest entry."""
         name = eqn.primitive.name
         if name in _SUMS:
             return [moved(x) if _floats(x) else x for x in given]
@@ -281,13 +281,13 @@ def _grid(x: Any) -> bool:
 
 
 def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
-    """Tell where a float is the exact sum of two others (Knuth's TwoSum)."""
+    """Return where a float is the exact sum of two others (Knuth's TwoSum)."""
     back = total - a
     return (a - (total - back)) + (b - back) == 0
 
 
 def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
-    """Tell where a float is the exact product of two others (Dekker's product)."""
+    """Return where a float is the exact product of two others (Dekker's product)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
         high = x * (2.0**27 + 1)
@@ -300,7 +300,7 @@ def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
-    """Tell where a result is certainly not rounded."""
+    """Return where a result is certainly exact."""
     name = eqn.primitive.name
     if is_exact(name) or not any(map(_floats, ins)):
         return True
@@ -323,9 +323,9 @@ def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
 
 
 def shaken(traced: Any, given: Any, seed: int, /) -> Any:
-    """Return the results of a traced program under other roundings, by some last digits.
+    """Return the results of a traced program under other roundings of its numbers.
 
-    Exact results stay: the sum of 3 and 1/2, and the result of a step on it.
+    Exact results stay unchanged, such as the sum of 3 and 1/2 and its floor.
 
     Args:
         traced: the result of `jax.jit(function).trace`.
@@ -333,7 +333,7 @@ def shaken(traced: Any, given: Any, seed: int, /) -> Any:
         seed: the seed of the roundings.
 
     Raises:
-        NotInterpreted: if NumPy does not run the program.
+        NotInterpreted: if NumPy cannot run the program.
     """
     refuse(traced.jaxpr)
 

@@ -1,4 +1,4 @@
-"""The trace watch: it records which judged functions run, and which operations round coarsely."""
+"""The trace watch, which records the judged functions that run and coarse roundings."""
 
 import functools
 import sys
@@ -22,7 +22,7 @@ def modules(*names: str) -> Iterator[Any]:
 
 
 def forget(*names: str) -> None:
-    """Drop JAX's traces, and the tables in this module and in the packages of the named modules."""
+    """Clear JAX's traces, and the caches of the packages of the named modules."""
     jax.clear_caches()
     for module in modules(*names, __name__):
         for held in list(vars(module).values()):
@@ -31,9 +31,9 @@ def forget(*names: str) -> None:
 
 
 def _codes(function: Judged) -> list[Any]:
-    """Return the code objects that run when a function is called, its own last.
+    """Return the code objects that a call of a function runs, with the function's own code last.
 
-    Functions with one decorator share the code of its wrapper.
+    Functions with the same decorator share the code of the wrapper.
     """
     found, seen = list[Any](), set[int]()
     inner: Any = function
@@ -48,21 +48,21 @@ def _codes(function: Judged) -> list[Any]:
 
 
 class TraceWatch:
-    """A watch that records events while a statement is traced, or run on the host.
+    """Records events while JAX traces a statement, or while the statement runs on the host.
 
     Attributes:
-        called: the judged functions that were called, by full name.
-        narrow: operations that round to fewer digits than float64 has.
-        wrapping: operations whose integers may leave their type.
+        called: the full names of the judged functions that ran.
+        narrow: the operations that round to fewer digits than float64.
+        wrapping: the operations whose integers may wrap.
         blind: whether the watch saw nothing, because another profiler runs.
-        fixed: whether another trace gave an equal program; None where no second trace was made.
-        writes: whether `evaluate` changes its instance.
+        fixed: whether a second trace gave an equal program; None without a second trace.
+        writes: whether `evaluate` writes into its instance.
         notes: whether the watch notes the results of judged functions in each call.
-        returned: the first result of each judged function, in the last call that was noted.
+        returned: the first result of each judged function in the last call with notes.
     """
 
     def __init__(self, statement: Statement) -> None:
-        """Watch for the functions that a statement judges."""
+        """Watch the functions that a statement judges."""
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
         self.wrapping: tuple[str, ...] = ()
@@ -77,16 +77,16 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """Return the judged functions that the watch did not see called."""
+        """The judged functions whose call the watch has not seen."""
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property
     def coarsest(self) -> float:
-        """Return the largest unit of rounding in the trace; zero for float64 alone."""
+        """The largest unit of rounding in the trace; zero for a program in float64 only."""
         return max(map(coarseness, self.narrow), default=0.0)
 
     def calls(self, function: Callable, /) -> Callable:
-        """Return the function, watched while it runs."""
+        """Wrap a function, so that the watch records its calls."""
         of, awaited, level = self._of, set[str](), [None]
 
         def seen(code: int, event: str, value: Any) -> None:
@@ -95,9 +95,9 @@ class TraceWatch:
                 self.called.add(of[code])
             elif event == "return" and name in awaited:
                 awaited.discard(name)
-                if current_trace() == level[0]:  # inside a loop it has many values
+                if current_trace() == level[0]:  # inside a loop the result has many values
                     self.returned[name] = value
-            if not awaited and not self.never:  # all functions were seen; watching takes time
+            if not awaited and not self.never:  # all functions ran, and watching takes time
                 sys.setprofile(None)
 
         # Python calls this at each call: a lambda, and codes by identity, cost least.
@@ -129,13 +129,13 @@ class TraceWatch:
         return {"called": sorted(self.called), **named}
 
     def recall(self, seen: dict[str, list[str]], /) -> None:
-        """Take over the record of an earlier trace of a program."""
+        """Add the record of an earlier trace of a program."""
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
         self.wrapping = tuple(dict.fromkeys([*self.wrapping, *seen.get("wrapping", ())]))
 
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
-        """Look through a trace; where a judged function is missing, trace from scratch.
+        """Record the operations of a trace; if it misses a judged function, trace from scratch.
 
         JAX does not trace again a function that it traced or tabulated for another statement.
 

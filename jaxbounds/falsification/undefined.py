@@ -1,4 +1,4 @@
-"""A zero, or an edge of a set, at which the sides of a claim are no numbers; in words."""
+"""Explain NaN sides: name the zero, or the edge of a set, at which a side is undefined."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def _flat(leaf: np.ndarray) -> np.ndarray:
 
 
 def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
-    """For each array of floats, by its name, at which instances of the pool an entry is zero."""
+    """Return, for each float array by name, a mask of the instances that have a zero entry."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:
@@ -32,7 +32,7 @@ def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
 
 
 def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
-    """Say for each array that an entry of it is zero, and of which set zero is an edge."""
+    """Yield a clause for each array with a zero entry, which names the set whose edge it is."""
     for name in zeros:
         one: Any = (statement.over or {}).get(name)
         edge = f", at a vertex or an edge of {one!r}" if _ends_at_zero(one) else ""
@@ -40,10 +40,10 @@ def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
 
 
 def left_out(signs: Mapping[str, str], /) -> str:
-    """Return the argument `hypotheses`, as one pastes it, that leaves out zeros of arrays.
+    """Return Python for the argument `hypotheses` that excludes the zeros of arrays.
 
     Args:
-        signs: "> 0" or "!= 0" by the array; a dot leads into a nested dict.
+        signs: "> 0" or "!= 0" for each array by name; a dot separates the names of nested dicts.
     """
 
     def condition(name: str, sign: str) -> str:
@@ -54,7 +54,7 @@ def left_out(signs: Mapping[str, str], /) -> str:
 
 
 def _covering(zeros: Mapping[str, np.ndarray], lost: np.ndarray) -> list[str]:
-    """Return few arrays of which one has a zero at each lost instance; an empty list without."""
+    """Return few arrays such that each lost instance has a zero in one of them, else []."""
     chosen, left = list[str](), lost
     while np.any(left):
         name = max(zeros, key=lambda name: int(np.sum(zeros[name] & left)), default="")
@@ -66,15 +66,15 @@ def _covering(zeros: Mapping[str, np.ndarray], lost: np.ndarray) -> list[str]:
 
 
 def _ends_at_zero(one: Any) -> bool:
-    """Whether entries that are zero are at the edge of a set."""
+    """Return whether a zero entry lies at an edge of a set."""
     return isinstance(one, Simplex) or 0 in (getattr(one, "lo", None), getattr(one, "hi", None))
 
 
 def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
-    """Say at which instances that count a side is no number, and how one leaves them out.
+    """Return a reason that names the instances with NaN sides, and a way to exclude them.
 
     Args:
-        statement: a claim of which one instance decides.
+        statement: a claim that one instance decides.
         pool: the instances.
         column: the measurements of a form on the pool.
 

@@ -1,4 +1,4 @@
-"""The verdict of the library about one form of one statement."""
+"""The verdict on one form of a statement."""
 
 import re
 from dataclasses import dataclass, field, fields
@@ -11,7 +11,7 @@ from jaxbounds.ground.to_json import to_json
 
 
 def beside(witness_file: str, /) -> str:
-    """Return the path of the Rocq file of a witness, with a name that Rocq takes."""
+    """Return the path of a witness's Rocq file, with a name that Rocq accepts."""
     folder, _, name = witness_file.rpartition("/")
     stem = re.sub(r"\W+", "_", name.removesuffix(".json"), flags=re.ASCII).strip("_")
     return f"{folder}/{stem}.v" if name else ""
@@ -20,28 +20,28 @@ def beside(witness_file: str, /) -> str:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict of the library about one form of one statement, with its evidence.
+    """The verdict on one form of a statement, with its evidence.
 
     Attributes:
-        id: the statement.
-        paper: its paper.
-        label: its label in print.
-        kind: its kind.
+        id: the id of the statement.
+        paper: the id of the paper.
+        label: the statement's label in print.
+        kind: the statement's kind.
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
-        form: the form judged.
-        expected: the status the form is expected to have.
-        recorded: whether an expectation is on record: the form's declaration, or recorded ratios.
-            Otherwise a claim is expected to hold, and a false twin to fail.
-        out_of_time: whether the limit of time ended the run; the form is then inconclusive.
-        status: the status it got.
+        form: the name of the form.
+        expected: the status that the form should have.
+        recorded: whether the form's declaration or a record gives the expected status. Otherwise a
+            claim should hold, and a false twin should fail.
+        out_of_time: whether the time limit ended the run; the form is then inconclusive.
+        status: the status of the form.
         reason: the reason for the status, in one sentence.
         worst_ratio: the worst ratio, by kind. For `<=` the largest lhs/rhs, for `>=` the largest
-            rhs/lhs, for `=` the largest relative discrepancy. For a probability, failure frequency
+            rhs/lhs, for `=` the largest relative difference. For a probability, failure frequency
             over level; for an expectation, mean over mean. For a rate, the fitted exponent; for a
-            limit, the distance of the sides at the last size. NaN where no instance counted.
+            limit, the distance of the sides at the last size. NaN if no instance counted.
         instances: the number of instances that counted.
-        evidence: the evidence: "sampled", "searched", "enumerated", "attained", or "violated" (with
-            a certificate "disproved"); see `jaxbounds.falsification.evidence`.
+        evidence: the kind of evidence, such as "sampled", "searched", "enumerated", "attained" or
+            "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
         searches: the number of searches for this form.
         accepted: the number of search steps that led to a worse instance.
         starts: for each kind of start at the worst size, the number of searches that ended within a
@@ -52,31 +52,30 @@ class Verdict:
             one side of an identity moved by a millionth.
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink unnoticed.
-        horizon: for trajectories, the number of steps that were followed.
-        enumerates: the finite set of which the instances are all points; empty otherwise.
-        checked: the hypotheses by name, evaluated on every instance.
-        excluded: the number of instances left out, by reason.
-        sources: for each sampler, `cases` and the search: instances and worst ratio.
-        quantiles: 0%, 5%, ..., 100% of the ratios of the counted instances.
-        drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count: any
-            change of a formula moves it.
+        horizon: for trajectories, the number of steps that the statement follows.
+        enumerates: the finite class that the instances exhaust; empty if they do not.
+        checked: the names of the hypotheses that every instance was tested for.
+        excluded: the number of instances that did not count, by reason.
+        sources: the number of instances and the worst ratio of each sampler, cases and search.
+        quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
+        drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count, to
+            detect a change of a formula.
         values: the noted values of a few draws and cases, by instance and name ("lhs", "rhs", or a
-            judged function). A value with many entries has a few numbers. Values that all forms
-            share stand with the first form.
-        control: status and worst ratio of the deliberately false variant.
-        certificate: the answer of ball arithmetic, where the form was certified
-            (`jaxbounds.certify`).
-        witness_file: its witness, relative to the output folder; empty without a witness.
-        counterexample_ratio: the ratio of the stored counterexample, where there is one.
-        worst_file: the saved worst instance, relative to the output folder; empty if not saved.
-        shrunk_ratio: the ratio of the shrunk failing instance, where the form fails.
-        shrunk_file: the shrunk instance, relative to the output folder; empty if not saved.
-        size: the shapes of the worst instance.
-        precision: the float type.
+            judged function). A value with many entries has a few numbers. The first form has the
+            values that all forms share.
+        control: the status and the worst ratio of the deliberately false variant.
+        certificate: the result of ball arithmetic, if `jaxbounds.certify` certified the form.
+        witness_file: the path of the witness in the output folder; empty without a witness.
+        counterexample_ratio: the ratio of the stored counterexample, or None.
+        worst_file: the path of the worst instance in the output folder; empty if not saved.
+        shrunk_ratio: the ratio of the shrunk failing instance, or None.
+        shrunk_file: the path of the shrunk instance in the output folder; empty if not saved.
+        size: the size of the worst instance.
+        precision: the float type of the measurements.
         tolerance: the relative tolerance that the statement declares.
         seconds: the seconds spent on the whole statement.
         seed: the seed of the run.
-        source: the place in the paper, and other numbers of the statement.
+        source: the statement's place in the paper.
     """
 
     id: str
@@ -124,25 +123,22 @@ class Verdict:
 
     @property
     def theorem_file(self) -> str:
-        """Return the path of the disproof's Rocq file, beside its witness.
-
-        Empty without a witness.
-        """
+        """The path of the disproof's Rocq file beside its witness; empty without a witness."""
         return beside(self.witness_file)
 
     @property
     def is_twin(self) -> bool:
-        """Tell whether the form is a false twin of the claim, which must fail."""
+        """Whether the form is a false twin, which must fail."""
         return Form(name=self.form).is_twin
 
     @property
     def as_expected(self) -> bool:
-        """Tell whether the status is the recorded one."""
+        """Whether the status is the expected one."""
         return self.status == self.expected
 
     @property
     def aside(self) -> str:
-        """Return a note beside a status: the status on record, or that a twin must fail."""
+        """The note beside a status: the expected status, or that a twin must fail."""
         if self.as_expected:
             return ""
         if self.is_twin:
@@ -151,10 +147,7 @@ class Verdict:
 
     @property
     def largest_size(self) -> str:
-        """Return the last size at which instances counted, in words.
-
-        Empty if no instance counted.
-        """
+        """The last size at which an instance counted, in words; empty if none counted."""
         sizes = [*self.by_size] or [", ".join(f"{k}={v}" for k, v in self.size.items())]
         return sizes[-1]
 
@@ -172,12 +165,12 @@ class Verdict:
         return Table(f"{self.id} ({self.form}), {self.label}", ("", ""), rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-able dict; NaN becomes null, and infinities words."""
+        """Return the verdict as a dict for JSON; NaN becomes null, and infinities become words."""
         return to_json(self) | {"as_expected": self.as_expected}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "Verdict":
-        """Return the verdict of a dict from `to_json`.
+        """Return the verdict from a dict that `to_json` returned.
 
         Raises:
             Refused: if a field is missing or unknown.
@@ -185,8 +178,8 @@ class Verdict:
         stored = {name: value for name, value in stored.items() if name != "as_expected"}
         if set(stored) != {f.name for f in fields(cls)}:
             raise Refused(
-                f"these verdicts have fields={sorted(stored)}, those of another version. Try "
-                "`jaxbounds verify` again"
+                f"the verdict has fields={sorted(stored)} of another version. Try `jaxbounds "
+                "verify` again"
             )
         number = lambda value: float("nan") if value is None else float(value)
         return cls(
