@@ -1,4 +1,4 @@
-"""Equality cases that no form names: ball arithmetic clears the worst instances of a bound."""
+"""Decide a bound without a named equality case whose worst ratio is one up to rounding."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,32 +14,32 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
 
 WORST = 6
-"""Worst instances about which the engine asks the referee; more take tenths of seconds each."""
+"""Worst instances that the referee decides; more take tenths of seconds each."""
 LEAST = 1e-6
-"""The least side that short enclosures show to be equal. A smaller value takes more tiny sides,
-which are equal up to the length of the enclosures, for equality cases.
+"""Least side whose short overlapping enclosures count as equal. A smaller value takes more tiny
+sides for equality cases, although they agree only up to the length of the enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
-"""Number of instances beside an equality case, and their distance as a share of the largest entry.
-Larger values find fewer equality cases.
+"""Number of moved instances around a possible equality case, and their relative distance. Larger
+values find fewer equality cases.
 """
 GRID = 2.0**10
-"""Largest entry, and inverse of the step, of an instance of few digits; a larger grid has more
-instances.
+"""Largest entry, and inverse of the step, of a grid of floats with few digits; a larger value
+includes more instances.
 """
 TRIED, SHORT = 256, 2
-"""Instances that are looked through for few digits, and those that are asked about. Larger numbers
-find more equality cases, for longer.
+"""Most instances to search for ones on the grid, and most of these that the referee decides. Larger
+numbers find more equality cases and take longer.
 """
 SHOWN = 4
-"""Entries of an array that are shown one by one; a larger number makes longer reasons."""
+"""Most entries of an array that a reason lists; a larger number makes longer reasons."""
 
 
 class Cleared(NamedTuple):
     """The finding about a bound whose ratio reaches one up to rounding.
 
     Attributes:
-        reason: why the bound holds; empty where the referee leaves it open.
+        reason: the reason why the bound holds; empty if the referee leaves the bound open.
         attained: whether both sides certainly agree at an instance.
     """
 
@@ -53,12 +53,12 @@ def cleared(
     """Ask the referee about a bound whose ratio reaches one up to rounding.
 
     Args:
-        bench: the bench that measures.
-        pool: the pool of instances.
-        column: the form's column.
-        index: the form's index.
+        bench: the bench that measures instances.
+        pool: the pool of measured instances.
+        column: the measurements of the form.
+        index: the index of the form.
         form: a form that names no equality case.
-        referee: the referee, who must find the claim true, or the sides equal, at each of the
+        referee: the referee, which must find the claim true, or the sides equal, at each of the
             worst instances.
     """
     statement, m = bench.statement, column.measured
@@ -84,7 +84,7 @@ def cleared(
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield instances of few digits at which floats give equal sides; their sums are exact."""
+    """Yield instances on the grid with equal float sides; sums of their entries are exact."""
     m, found = column.measured, 0
     rows = np.flatnonzero(m.counted & (value == 1) & (m.lhs == m.rhs))
     for row in map(int, rows[:TRIED]):
@@ -103,7 +103,7 @@ def _short(
 def _agree(
     bench: Bench, instance: Instance, size: Size, index: int, form: Form, referee: Asked
 ) -> bool:
-    """Tell whether both sides are one number, and no two numbers that come ever closer."""
+    """Return whether both sides agree exactly at an instance, and are not only very close."""
     said = referee(bench.statement, form, instance, size)
     if said.equal:
         return True
@@ -115,9 +115,9 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Tell whether the ratio falls at instances beside one, as it does around an equality case.
+    """Return whether the ratio falls at moved instances, as it does around an equality case.
 
-    The ratio stays where both sides come closer and closer without being equal.
+    The ratio does not fall if both sides only approach each other on the way to a limit.
     """
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
     rng = np.random.default_rng(0)
@@ -135,7 +135,7 @@ def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> b
 
 
 def in_words(instance: Instance, /) -> str:
-    """Return short words for an instance: equal arrays, arrays of one number, few entries."""
+    """Describe an instance in short words, such as "x = y = 1"."""
     paths = jax.tree_util.tree_flatten_with_path(dict(instance))[0]
     named = {jax.tree_util.keystr(p, simple=True, separator="."): np.asarray(x) for p, x in paths}
     parts, said = list[str](), dict[str, Any]()
@@ -147,7 +147,7 @@ def in_words(instance: Instance, /) -> str:
 
 
 def _entries(leaf: np.ndarray) -> str:
-    """Return the entries of an array; of a long one its shape."""
+    """Return the entries of a short array, or the shape of a long array."""
     digits = "{:.3g}".format if is_float(leaf) else str
     if leaf.size and np.all(leaf == leaf.flat[0]):
         return digits(leaf.flat[0].item())

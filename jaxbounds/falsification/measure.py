@@ -78,8 +78,8 @@ def float64_on_cpu() -> Iterator[None]:
 def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     """Return a number that is at most one if and only if lhs <= rhs: lhs/rhs for positive rhs.
 
-    For rhs <= 0 the number is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 for lhs = rhs = 0. An infinite
-    side is larger or smaller than any finite side; two equal infinities give NaN.
+    For rhs <= 0 the number is 1 + (lhs - rhs) / (|lhs| + |rhs|), and 0 for lhs = rhs = 0. An
+    infinite side is larger or smaller than any finite side; two equal infinities give NaN.
     """
     positive = rhs > 0
     spread = xp.abs(lhs) + xp.abs(rhs)

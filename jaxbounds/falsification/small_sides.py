@@ -1,8 +1,9 @@
-"""Roots of differences that cancel: small sides are rounding, and the claim is judged without them.
+"""Judge a claim without instances whose small sides are only rounding.
 
-A root turns a rounding of 1e-16 into 1e-8. Floats then violate a true bound where both sides are
-small, and a search follows that noise. Ball arithmetic tells whether such violations are rounding.
-If they are, the engine draws and searches once more among instances with a larger side.
+The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Floats then violate a
+true bound at instances with small sides, and a search follows that noise. Ball arithmetic decides
+whether these violations are rounding. If they are, the engine draws and searches once more, among
+instances with a larger side.
 """
 
 from collections.abc import Mapping
@@ -19,24 +20,24 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""The larger side from which on an instance counts in the second run. The root of a rounding has an
-error of 1e-13 relative to it. A larger value leaves out more instances.
+"""Least value of the larger side of an instance that counts in the second run. The square root of a
+rounding has an error of 1e-13 relative to this side. A larger value excludes more instances.
 """
 ASKED = 12
-"""Violating instances about which the engine asks the referee; more take tenths of seconds each."""
+"""Most violating instances that the referee decides; more take tenths of seconds each."""
 NAME = f"a side is at least {LEAST:g}"
-"""The name of the hypothesis of the second run, which the verdict lists."""
+"""The name of the second run's hypothesis in the verdict."""
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Tell whether all violations have small sides, and the referee clears those it is asked about.
+    """Return whether all violations have small sides, and the referee finds rounding in each asked.
 
     Args:
-        bench: the bench that measures.
-        pool: the pool of instances.
-        column: the form's column.
+        bench: the bench that measures instances.
+        pool: the pool of measured instances.
+        column: the measurements of the form.
         form: a form that floats violate.
-        referee: the referee, asked about violations from the largest to the smallest.
+        referee: the referee, which decides about violations from the largest to the smallest.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:
@@ -59,7 +60,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 @dataclass(frozen=True)
 class _LargeSides:
-    """The hypotheses of a statement, and that a side of its first form is not small."""
+    """The hypotheses of a statement, and the hypothesis that a side of its first form is large."""
 
     statement: Statement
     own: Hypotheses | None
@@ -72,5 +73,5 @@ class _LargeSides:
 
 
 def without_small_sides(statement: Statement, /) -> Statement:
-    """Return the statement about instances of which a side is at least `LEAST`."""
+    """Return the statement about instances with a side of at least `LEAST`."""
     return replace(statement, hypotheses=_LargeSides(statement, statement.hypotheses))
