@@ -151,7 +151,7 @@ class Checkpoints:
         self._write(STATE, leaves | part | ends)
 
     def reached(self) -> tuple[int, bool] | None:
-        """Return the step of the latest state, and whether the sweep has ended; None without a state.
+        """Return the latest state's step, and whether the sweep has ended; None without a state.
 
         Raises:
             Refused: if a file is damaged (see `load`).
