@@ -139,7 +139,7 @@ class Checkpoints:
             state: the leaves of the state.
             first: the step of the checkpoint before.
             metrics: the metrics by name.
-            ended: whether all lanes are finished.
+            ended: whether the sweep needs no more steps.
         """
         if jax.process_index() > 0:
             return
@@ -151,7 +151,7 @@ class Checkpoints:
         self._write(STATE, leaves | part | ends)
 
     def reached(self) -> tuple[int, bool] | None:
-        """Return the step of the latest state, and whether all lanes are finished; None without it.
+        """Return the latest state's step, and whether the sweep has ended; None without a state.
 
         Raises:
             Refused: if a file is damaged (see `load`).

@@ -33,7 +33,7 @@ class Kept:
     Attributes:
         checkpoints: the writer of the folder.
         done: the step that the sweep reached.
-        ended: whether all lanes are finished.
+        ended: whether the sweep needs no more steps.
         state: the leaves of the lanes' carry at that step; None before the first step.
         records: the metrics before that step.
         held: the lock on the folder; None on an object store, which has no lock.
