@@ -352,7 +352,7 @@ def test_a_wrong_figure_1_is_noticed_on_the_papers_own_means():
         slow = data.samples.where(data.architecture != "gru500", 50 * data.samples)
         after = experiment.claims(data.assign(samples=slow))
         changed = [b.text for b, a in zip(before, after) if b.reproduced != a.reproduced]
-        point = "FFN needs more than GRU" if name == "qstr.fig1a" else "RNN stays close"
+        point = "FFN needs more than RNN" if name == "qstr.fig1a" else "RNN stays close"
         assert any(point in text for text in changed) and len(changed) > len(data.N)
         linear = data.samples.isel(N=0) * data.N / data.N[0]
         grown = data.samples.where(data.architecture != "transformer", linear)

@@ -11,8 +11,8 @@ from jaxbounds.ground.exceptions import Refused
 
 TOPICS = (
     "start", "questions", "say", "verdicts", "codes", "source", "papers", "certify", "kernel",
-    "constants", "curvature", "figures", "sweeps", "engines", "evidence", "files", "programs",
-    "changes",
+    "constants", "curvature", "figures", "results", "sweeps", "engines", "evidence", "files",
+    "programs", "changes",
 )  # fmt: skip
 """The pages in reading order; each is `jaxbounds/guide/<topic>.md`, which begins with "# topic:
 ...".

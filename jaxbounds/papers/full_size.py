@@ -1,7 +1,7 @@
-"""Records of the figures that ran at the paper's full size.
+"""Records of the figures that ran, at the paper's full size and at a quick preset.
 
-Each paper keeps its records in `records/full_size.json`, by figure. `.github/full_size.py` writes
-a record from the folder of a run.
+Each paper keeps its records in `records/full_size.json` and `records/quick.json`, by figure.
+`.github/full_size.py` writes a record from the folder of a run.
 """
 
 import functools
@@ -9,11 +9,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.papers.loading import PAPERS
 
+Kind = Literal["full_size", "quick"]
+"""The file of a record: of a run at the paper's settings, or of a run that tries a figure out."""
 PRESET = "published"
 """The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"
@@ -38,8 +40,8 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FullSize:
-    """A run of a figure at the paper's full size.
+class RecordedRun:
+    """A run of a figure, as its record keeps it.
 
     Attributes:
         date: the day of the run ("2026-11-27").
@@ -74,20 +76,26 @@ def answered(finding: Finding, /) -> Answer:
     return Answer(finding.text, words[finding.reproduced], finding.number)
 
 
-def place(paper: str, /) -> Path:
+def small_preset(experiment: Experiment, /) -> str:
+    """Return the name of the preset that tries a figure out: "quick", or else "default"."""
+    return "quick" if "quick" in experiment.presets else "default"
+
+
+def place(paper: str, kind: Kind = "full_size", /) -> Path:
     """Return the file of a shipped paper's records."""
-    return Path(__file__).parents[1] / paper / "records" / "full_size.json"
+    return Path(__file__).parents[1] / paper / "records" / f"{kind}.json"
 
 
 @functools.cache
-def records() -> Mapping[str, FullSize]:
+def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
     """Read the records of the shipped papers, by figure."""
-    found: dict[str, FullSize] = {}
-    for file in map(place, PAPERS):
+    found: dict[str, RecordedRun] = {}
+    for paper in PAPERS:
+        file = place(paper, kind)
         kept = json.loads(file.read_text(encoding="utf8")) if file.is_file() else {}
         for name, one in kept.items():
             claims = tuple(Answer(*row) for row in one.pop("claims"))
-            found[name] = FullSize(**one, claims=claims)
+            found[name] = RecordedRun(**one, claims=claims)
     return found
 
 

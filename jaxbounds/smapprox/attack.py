@@ -149,6 +149,7 @@ def margin_upper(
     starts: Iterable[Any] = (),
     refinements: int = 8,
     largest: float = 2.0,
+    tried: Callable[[], None] = lambda: None,
 ) -> UpperEstimate:
     """Search for a small perturbation of the parameters that flips the decision.
 
@@ -167,6 +168,7 @@ def margin_upper(
             tries them after the blocks.
         refinements: the number of rounds of steps along the boundary from the best perturbation.
         largest: the largest radius that is tried.
+        tried: a function that is called after each ray.
 
     Raises:
         Refused: if the network errs at `params` already (the margin is then 0).
@@ -196,6 +198,7 @@ def margin_upper(
         found = shoot(direction, min(float(best.radius), largest))
         better = float(found.radius) < float(best.radius)
         best = found if better else best
+        tried()
         return better
 
     descent = -slope(still)

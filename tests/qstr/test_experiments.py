@@ -263,7 +263,7 @@ def test_figure1_says_what_was_left_out_and_what_too_few_runs_leave_open():
     axes = figure1.figure(data).axes[0]
     assert "left out by the setting longest_gru" in axes.get_title()
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "gru128 (not run above N = 4)" in labels
+    assert "RNN (gru128) (not run above N = 4)" in labels
 
 
 def test_figure2_decides_nothing_against_the_paper_elsewhere_than_in_its_setting():

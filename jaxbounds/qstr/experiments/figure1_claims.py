@@ -87,6 +87,17 @@ def panel_of(dataset: xr.Dataset, /) -> str:
     return dataset.attrs.get("published") or ("1b" if protocol.get("simple") else "1a")
 
 
+FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "lstm": "RNN"}
+"""The words of the claims for architectures, by the beginnings of their names."""
+
+
+def said(name: str, /) -> str:
+    """Return the word of the claims for an architecture, with its name: "FFN (feedforward256)"."""
+    found = (word for start, word in FAMILIES.items() if name.startswith(start))
+    word = next(found, "")
+    return f"{word} ({name})" if word and name != "transformer" else word or name
+
+
 def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
     """Return the architectures that are not trained at the longest lengths, with their longest."""
     trained = dataset.samples.notnull().any("seed")
@@ -193,9 +204,9 @@ _RATIOS = {
             "FFN needs more than Transformer, N = 12",
             "> 4",
         ),
-        (("gru128", 8), ("transformer", 8), "GRU needs more than Transformer, N = 8", "> 3"),
-        (("gru500", 12), ("transformer", 12), "GRU needs more than Transformer, N = 12", "> 3"),
-        (("feedforward", 12), ("gru500", 12), "FFN needs more than GRU, N = 12", "> 1"),
+        (("gru128", 8), ("transformer", 8), "RNN needs more than Transformer, N = 8", "> 3"),
+        (("gru500", 12), ("transformer", 12), "RNN needs more than Transformer, N = 12", "> 3"),
+        (("feedforward", 12), ("gru500", 12), "FFN needs more than RNN, N = 12", "> 1"),
     ),
     "1b": (
         (("feedforward", 33), ("feedforward", 25), "FFN grows much from N = 25 to 33", "> 1.6"),
@@ -282,6 +293,19 @@ def _regression(dataset: xr.Dataset, name: str) -> Exponent | None:
     return regression_exponent(part.N.values, part.samples.mean("seed").values)
 
 
+_OF_RNNS = {
+    "1a": ("RNN needs more than Transformer",),
+    "1b": ("RNN stays close to Transformer", "RNN depends on N much less than FFN"),
+}
+"""The reading of recurrent networks, by panel; a grid without these networks leaves it open."""
+
+
+def _without_rnn(panel: str) -> Iterator[Finding]:
+    why = "no recurrent network beside a Transformer at the same N. --preset published would decide"
+    for text in _OF_RNNS[panel]:
+        yield Finding(text, None, why)
+
+
 def _of(dataset: xr.Dataset, start: str) -> str:
     """Return the first architecture whose name begins with `start`, or "" if there is none."""
     names = dataset.architecture.values.tolist()
@@ -303,6 +327,8 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     text = "FFN's exponent above the Transformer's, intervals apart"
     found.append(_steeper(dataset, wide, "transformer", text))
     common = sorted(set(of(gated)) & set(of("transformer")))
+    if not common:
+        found += _without_rnn(panel)
     if panel == "1b" and common:
         found.append(_close(dataset, gated, common))
         both = sorted(set(common) & set(of(wide)))

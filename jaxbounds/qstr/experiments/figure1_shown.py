@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from jaxbounds.experiments.plotting import grid_ticks
-from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED, left_out
+from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED, left_out, said
 from jaxbounds.qstr.experiments.online import Protocol
 
 
@@ -72,7 +72,7 @@ def figure(dataset: xr.Dataset, /):
     censored, short = False, left_out(dataset)
     for index, name, ending in _curves(dataset):
         color, (lengths, shown, late) = f"C{index}", _cells(dataset, name, ending)
-        label, line = (f"{name}, honest test", "--") if ending else (name, "-")
+        label, line = (f"{said(name)}, honest test", "--") if ending else (said(name), "-")
         label += f" (not run above N = {short[name]})" if name in short else ""
         means, open_ = shown.mean(axis=1), late.any(axis=1)
         axes.plot(lengths, means, line, label=label, color=color)
@@ -85,7 +85,9 @@ def figure(dataset: xr.Dataset, /):
         censored |= bool(late.any())
         points = [(N, n) for N, n in published.get(name, {}).items() if N in dataset.N.values]
         if points and not ending:
-            axes.plot(*zip(*points), "s", mfc="none", ms=9, color=color, label=f"{name}, published")
+            axes.plot(
+                *zip(*points), "s", mfc="none", ms=9, color=color, label=f"{said(name)}, published"
+            )
     axes.set(xscale="log", yscale="log", xlabel="N", ylabel="samples to threshold")
     grid_ticks(axes.xaxis, dataset.N.values)
     words = dataset.attrs.get("protocol", "").replace("; ", ";\n")

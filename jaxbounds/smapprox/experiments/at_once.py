@@ -1,16 +1,20 @@
-"""Independent calls in parallel: XLA compiles and computes outside Python's lock."""
+"""Independent calls in parallel: XLA compiles and computes outside Python's lock.
+
+`counted` reports the progress of all calls together.
+"""
 
 import ctypes
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from jaxbounds.experiments.provenance import products_used
+from jaxbounds.experiments.sweeps import progress
 from jaxbounds.ground.jax_internals import enable_x64
 
 
@@ -51,3 +55,35 @@ def at_once() -> Iterator[Callable[..., Future]]:
                 ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt)
             )
         raise
+
+
+Count = Callable[[float, str], None]
+"""A function of (more, words): the amount done since the last call, and words about it."""
+CHUNKS = 20
+"""Parts of the whole amount between two reports; a larger number reports sooner, less surely."""
+
+
+@contextmanager
+def counted(total: float, unit: str, /) -> Iterator[Count]:
+    """Yield a function that adds to the progress of a block, from any thread.
+
+    The second report tells the time that is left: compiling ends before the first report.
+
+    Args:
+        total: the amount that all threads do together.
+        unit: the unit of the amount, in the plural ("rays").
+    """
+    lock = Lock()
+    done: float = 0
+    told: float = 0
+    with progress(total, unit) as report:
+
+        def add(more: float, words: str) -> None:
+            nonlocal done, told
+            with lock:
+                done += more
+                if done - told >= total / CHUNKS:
+                    told = done
+                    report(round(done, 1), words)
+
+        yield add

@@ -19,12 +19,14 @@ from jaxbounds.experiments.experiment import Control, Experiment, Finding
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.experiments.settings import default_settings
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
-from jaxbounds.smapprox.experiments.at_once import at_once
+from jaxbounds.smapprox.experiments.at_once import Count, at_once, counted
 from jaxbounds.smapprox.experiments.learn_runs import (
     Learn,
     compiled_for,
     learned_tables,
+    table_plan,
     trained_weights,
+    weights_plan,
 )
 from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
@@ -72,9 +74,14 @@ def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
     """Learn tables of every machine and all weights of the first, and compute the sample sizes."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
-    with at_once() as submit:
-        learning = [submit(learned_tables, config, name, table_key) for name in config.machines]
-        training = [submit(trained_weights, config, weight_key, *kind) for kind in kinds]
+    plans = [table_plan(config)] * len(config.machines)
+    total = sum(plan.counted for plan in plans + [weights_plan(config, kind[0]) for kind in kinds])
+    with counted(100.0, "percent") as add, at_once() as submit:
+        count: Count = lambda work, words: add(100.0 * work / total, words)
+        learning = [
+            submit(learned_tables, config, name, table_key, count) for name in config.machines
+        ]
+        training = [submit(trained_weights, config, weight_key, *kind, count) for kind in kinds]
         tables = [each.result() for each in learning]
         weights, bare = (each.result() for each in training)
     calculators = [_calculator(config, name) for name in config.machines]

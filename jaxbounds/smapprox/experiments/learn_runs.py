@@ -1,8 +1,9 @@
 """The learning runs of `smapprox.learn`: tables by soft rows, and all weights from noise."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.training import begin, optimizer, train_step
 from jaxbounds.smapprox.compile_machine import Compiled, compile_machine
 from jaxbounds.smapprox.correction import DYADIC
+from jaxbounds.smapprox.experiments.at_once import Count
 from jaxbounds.smapprox.learned_table import (
     Task,
     outputs,
@@ -28,6 +30,15 @@ from jaxbounds.smapprox.learned_table import (
 )
 from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
+
+CHUNKS = 10
+"""Parts of a sweep after which its work is counted; a larger number counts more often."""
+WEIGHTS = 100.0
+"""The work of a step on all weights, over that of a step on a table.
+
+Two cores took 28 and 0.3 ms of processor time for a lane of the default. A larger number gives the
+training of all weights a larger share of the time that a run announces.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,49 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
     return compile_machine(example.machine, steps, tape="one_way", correction=correction)
 
 
+class Plan(NamedTuple):
+    """The work of a sweep: its steps, in chunks; the first chunk holds the compiling.
+
+    Attributes:
+        steps: the number of steps; each step judges what it starts from.
+        chunk: the number of steps between two counts.
+        each: the work of a step of all lanes.
+    """
+
+    steps: int
+    chunk: int
+    each: float
+
+    @property
+    def counted(self) -> float:
+        """Return the work after the first chunk."""
+        return (self.steps - self.chunk) * self.each
+
+    def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
+        """Return a logger of records that counts the work of each chunk but the first."""
+
+        def on_record(step: int, metrics: Any) -> None:
+            if step > self.chunk and (step % self.chunk == 0 or step == self.steps):
+                count((step % self.chunk or self.chunk) * self.each, words)
+
+        return on_record
+
+
+def _plan(steps: int, each: float) -> Plan:
+    return Plan(steps + 1, -(-(steps + 1) // CHUNKS), each)
+
+
+def table_plan(config: Learn, /) -> Plan:
+    """Return the work of `learned_tables` for one machine."""
+    return _plan(config.table_steps, (len(config.samples) + 1) * config.seeds * config.restarts)
+
+
+def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
+    """Return the work of `trained_weights`."""
+    lanes = len(radii) * config.seeds * len(config.weight_samples)
+    return _plan(config.weight_steps, WEIGHTS * lanes)
+
+
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
     """Return each word's share of the first n of `most` uniform draws from `count` words."""
     drawn = jax.random.randint(key, (most,), 0, count)
@@ -107,11 +161,17 @@ def _log_loss(problem: Task, F: Array) -> Array:
 
 
 def learned_tables(
-    config: Learn, name: str, key: PRNGKeyArray, /
+    config: Learn, name: str, key: PRNGKeyArray, /, count: Count = lambda more, words: None
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
     """Return the errors of learned tables on words up to the trained length, and on longer ones.
 
     Each n has a row. One more row has straight-through tables at the largest n.
+
+    Args:
+        config: the experiment.
+        name: a machine of the library.
+        key: the key of all samples.
+        count: a function that is told the work of each chunk of steps.
     """
     compiled = compiled_for(config, name, corrected=False)
     machine, where, structure = compiled.machine, places(compiled), compiled.structure
@@ -141,8 +201,11 @@ def learned_tables(
         return train_step(partial(jnp.vdot, slope), rule, state[0]), logits, value
 
     measure = lambda lane, state: {"loss": state[2]}
-    steps = config.table_steps + 1  # each step judges what it starts from
-    swept = sweep(start, step, measure, lanes, steps, every=steps, chunk=steps, group=12)
+    plan = table_plan(config)
+    told = plan.telling(count, f"table of {name}")
+    swept = sweep(
+        start, step, measure, lanes, plan.steps, chunk=plan.chunk, group=12, on_record=told
+    )
     shape = tuple(lengths.values())
     best = swept.metrics["loss"][:, -1].reshape(shape).argmin(axis=1)
     logits = swept.state[1].reshape(*shape, len(where.pairs), len(where.states))
@@ -163,9 +226,22 @@ def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) ->
 
 
 def trained_weights(
-    config: Learn, key: PRNGKeyArray, radii: tuple[float, ...], corrected: bool, /
+    config: Learn,
+    key: PRNGKeyArray,
+    radii: tuple[float, ...],
+    corrected: bool,
+    /,
+    count: Count = lambda more, words: None,
 ) -> Float[np.ndarray, "stage radius n seed"]:
-    """Return errors (stage, radius, n, seed) of networks with noise on all weights, by training."""
+    """Return errors (stage, radius, n, seed) of networks with noise on all weights, by training.
+
+    Args:
+        config: the experiment.
+        key: the key of all samples and noises.
+        radii: the norms of the noise.
+        corrected: whether the compiled network has corrections.
+        count: a function that is told the work of each chunk of steps.
+    """
     compiled = compiled_for(config, config.machines[0], corrected=corrected)
     problem = task(compiled, words(compiled.machine, config.length))
     theta, unravel = ravel_pytree(problem.params)
@@ -196,7 +272,10 @@ def trained_weights(
         return train_step(partial(jnp.vdot, slope), rule(lane), state[0]), error
 
     measure = lambda lane, state: {"error": state[1]}
-    steps = config.weight_steps + 1  # each step judges what it starts from
-    swept = sweep(start, step, measure, lanes, steps, chunk=steps, group=config.seeds)
+    plan, group = weights_plan(config, radii), config.seeds
+    told = plan.telling(count, "all weights")
+    swept = sweep(
+        start, step, measure, lanes, plan.steps, chunk=plan.chunk, group=group, on_record=told
+    )
     before, after = (swept.metrics["error"][:, at].reshape(*lengths.values()) for at in (0, -1))
     return np.stack([before, after])

@@ -6,7 +6,7 @@ One network serves all depths, and one network serves all T, so that each attack
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +14,18 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxbounds.smapprox import circuits, execute
-from jaxbounds.smapprox.attack import UpperEstimate, blocks_by_layer, margin_upper, recertify
+from jaxbounds.smapprox.attack import (
+    SHRINKINGS,
+    UpperEstimate,
+    blocks_by_layer,
+    margin_upper,
+    recertify,
+)
 from jaxbounds.smapprox.certified import circuit_margin_lower
 from jaxbounds.smapprox.certified_machine import machine_margin_lower
 from jaxbounds.smapprox.compile_machine import compile_machine
 from jaxbounds.smapprox.correction import THIRDS
-from jaxbounds.smapprox.experiments.at_once import at_once
+from jaxbounds.smapprox.experiments.at_once import Count, at_once, counted
 from jaxbounds.smapprox.feedforward import (
     compile_circuit,
     feedforward,
@@ -61,27 +67,45 @@ def chain_margins(
                 )
         search = partial(margin_upper, _chain_output, _chain_surrogate, params, data=data)
         blocks = [_last_layers(params, count) for count in layers]
-        attacks.append([partial(search, kept, refinements=refinements) for kept in blocks])
-    found = _side_by_side(attacks)
+        attacks.append([Attack(partial(search, kept), len(kept), refinements) for kept in blocks])
+    found = _side_by_side(attacks, "identity chains")
     return np.array([[estimate.radius for estimate in row] for row in found]), lower
 
 
-Attack = Callable[..., UpperEstimate]
+class Attack(NamedTuple):
+    """A search for a margin.
+
+    Attributes:
+        search: `margin_upper` without its starts and refinements.
+        blocks: the number of blocks that the search visits.
+        refinements: the number of refinements.
+    """
+
+    search: Callable[..., UpperEstimate]
+    blocks: int
+    refinements: int
+
+    def rays(self, starts: int, /) -> int:
+        """Return the number of rays that the search tries from this number of starts."""
+        return self.blocks + starts + len(SHRINKINGS) * self.refinements
 
 
-def _side_by_side(attacks: Sequence[Sequence[Attack]]) -> list[list[UpperEstimate]]:
+def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
     """Run all attacks in parallel; each also starts from earlier attacks' findings in its row."""
     found: list[list[Any]] = []
+    total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
 
-    def one(attack: Attack, before: list) -> UpperEstimate:
+    def one(attack: Attack, before: list, count: Count) -> UpperEstimate:
         wait(before[:1])  # it compiles for its row
-        return attack(starts=(other.result().perturbation for other in before))
+        starts = (other.result().perturbation for other in before)
+        tried = partial(count, 1, about)
+        return attack.search(starts=starts, refinements=attack.refinements, tried=tried)
 
-    with at_once() as submit:
+    with counted(total, "rays") as count, at_once() as submit:
         for row in attacks:
             found.append([])
             for attack in row:
-                found[-1].append(submit(one, attack, list(found[-1])))
+                found[-1].append(submit(one, attack, list(found[-1]), count))
         return [[each.result() for each in row] for row in found]
 
 
@@ -149,10 +173,11 @@ def machine_margins(
         blocks = blocks_by_layer(params, lambda path: path[0].key == "layers")
         if correction is not None:
             lower[:] = machine_margin_lower(compiled)
-        search = partial(margin_upper, output, surrogate, params, blocks, refinements=refinements)
-        attacks.append([partial(search, data=data) for data in cases])
+        search = partial(margin_upper, output, surrogate, params, blocks)
+        count = len(blocks)
+        attacks.append([Attack(partial(search, data=data), count, refinements) for data in cases])
         checks.append(partial(recertify, output, params))
-    found = _side_by_side(attacks)
+    found = _side_by_side(attacks, "machine")
     upper = np.array([[estimate.radius for estimate in row] for row in found])
     for best, row, check in zip(upper, found, checks):
         for column, data in enumerate(cases):
