@@ -31,6 +31,8 @@ TRIED, SHORT = 256, 2
 """Instances that are looked through for few digits, and those that are asked about. Larger numbers
 find more equality cases, for longer.
 """
+NEAR_ONE = "floats give one at the worst instances, at which ball arithmetic finds the claim true"
+"""The reason of a bound that holds, and of which no equality case is known."""
 SHOWN = 4
 """Entries of an array that are shown one by one; a larger number makes longer reasons."""
 
@@ -77,8 +79,7 @@ def cleared(
         if _agree(bench, instance, size, index, form, referee):
             words = "the worst ratio is one: ball arithmetic finds both sides equal at"
             return Cleared(f"{words} {in_words(instance)}", attained=True)
-    words = "floats give one at the worst instances, at which ball arithmetic finds the claim true"
-    return Cleared(words)
+    return Cleared(NEAR_ONE)
 
 
 def _short(
