@@ -236,9 +236,9 @@ def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
 class PSD(_OfMatrices):
     """Symmetric positive semidefinite (d, d) matrices whose norm is at most `at_most`.
 
-    The norm is "operator" (the largest eigenvalue), "trace" (the sum of the eigenvalues, which is the
-    nuclear norm) or "frobenius". The default bound is
-    infinite. The projection is the nearest point of the set.
+    The norm is "operator" (the largest eigenvalue), "trace" (the sum of the eigenvalues, which is
+    the nuclear norm) or "frobenius". The default bound is infinite. The projection is the nearest
+    point of the set.
     """
 
     shape: Shape = "d"
