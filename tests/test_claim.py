@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import math
 import textwrap
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.claims.statements.claim import claim
+from jaxbounds.falsification import verdicts_on
 from jaxbounds.falsification.controls import EXCEEDS
 
 SMALL = jb.Budget(samples=64, restarts=2, steps=30, batch=64)
@@ -125,7 +127,7 @@ def test_a_statement_without_a_control_gets_one_too():
     )  # fmt: skip
     assert {v.status for v in jb.falsify(one, budget=SMALL)} == {"holds"}
     with pytest.raises(ValueError, match=r"t\.b.*control=''"):
-        dataclasses.replace(one, kind="rate", forms=(jb.Form(name="printed", sense="at most"),),
+        dataclasses.replace(one, kind="expectation", sample=lambda key, size: {"x": 0.0},
                             relation=None, search=None, tolerance=None)  # fmt: skip
 
 
@@ -178,9 +180,8 @@ def test_an_estimate_on_an_identity_is_told_what_helps():
 def test_a_search_in_a_line_does_not_speak_of_forms():
     found = jb.find_violation(product, norms, over=PAIR, sizes={"d": 1}, budget=SMALL)
     assert not found and "Form" not in found.reason and "claim" not in found.reason
-    (verdict,) = jb.falsify(
-        claim("t.cs", product, "<=", norms, over=PAIR, sizes={"d": 1}), budget=SMALL
-    )
+    unnamed = claim("t.cs", product, "<=", norms, over=PAIR, sizes={"d": 1})
+    (verdict,) = verdicts_on(unnamed, budget=SMALL)  # without ball arithmetic
     assert "Try equality=" in verdict.reason
     said = claim("t.cs", product, "<=", norms, over=PAIR, sizes={"d": 1}, equality="x = y")
     assert jb.falsify(said, budget=SMALL)[0].status == "holds"
@@ -231,3 +232,68 @@ def test_hypotheses_take_entries_by_name_or_an_instance(hypotheses):
     )  # fmt: skip
     (found,) = jb.falsify(claim)
     assert found.status == "holds", found.reason
+
+
+LIMIT = {"over": {}, "sizes": {"n": (1e2, 1e3, 1e4, 1e5)}}
+
+
+def _compound(n):
+    return (1 + 1 / n) ** n
+
+
+def test_a_limit_is_a_claim_in_a_line_and_the_engine_makes_its_control():
+    twins = {"a little more": math.e + 0.01, "a little less": math.e - 0.01}
+    found = jb.falsify(jb.claim("mine.e", _compound, "->", math.e, false=twins, **LIMIT))
+    assert [row.status for row in found] == ["consistent", "inconsistent", "inconsistent"]
+    assert found[0].control["status"] == "inconsistent"
+
+
+def test_a_limit_goes_to_zero_where_its_size_falls_and_where_it_is_told():
+    slope = lambda h, x: (jnp.exp(x + h) - jnp.exp(x)) / h
+    over, sizes = {"x": jb.Box(-1, 1)}, {"h": (1e-1, 1e-2, 1e-3, 1e-4)}
+    claim = jb.claim("mine.slope", slope, "->", lambda x: jnp.exp(x), over=over, sizes=sizes)
+    assert claim.towards == {"h": 0} and jb.falsify(claim)[0].status == "consistent"
+    two = {"n": (10, 100, 1000), "d": (1, 2)}
+    with pytest.raises(ValueError, match="towards is needed"):
+        jb.claim("mine.two", lambda n, d: d / n, "->", 0.0, over={}, sizes=two)
+    told = {"towards": {"n": math.inf}, "sizes": two, "over": {}}
+    assert jb.claim("mine.two", lambda n, d: d / n, "->", 0.0, **told).towards == {"n": math.inf}
+
+
+@pytest.mark.parametrize("sense, power, status", [
+    ("at most", 0.5, "consistent"), ("at most", 0.7, "inconsistent"),
+    ("at least", 0.4, "inconsistent"),
+])  # fmt: skip
+def test_a_rate_without_a_control_has_that_of_the_engine(sense, power, status):
+    rate = jb.Statement(
+        id="mine.rate", label="r", formula="f = O(sqrt n)", kind="rate", over={},
+        evaluate=lambda i, s: jb.Sides(3.0 * s["n"] ** power, {"printed": s["n"] ** 0.5}),
+        sizes=tuple({"n": 4**k} for k in range(2, 8)),
+        forms=(jb.Form(name="printed", sense=sense),),
+    )  # fmt: skip
+    (found,) = jb.falsify(rate)
+    assert (found.status, found.control["status"]) == (status, "inconsistent"), found.reason
+
+
+def test_a_rate_that_does_not_grow_has_no_control_of_the_engine():
+    flat = jb.Statement(
+        id="mine.flat", label="r", formula="f = O(n)", kind="rate", over={},
+        evaluate=lambda i, s: jb.Sides(3.0, {"printed": s["n"]}),
+        sizes=tuple({"n": 4.0**k} for k in range(2, 8)),
+        forms=(jb.Form(name="printed", sense="at most"),),
+    )  # fmt: skip
+    (found,) = jb.falsify(flat)
+    assert found.status == "inconclusive" and "control was not rejected" in found.reason
+
+
+@pytest.mark.parametrize("given", [{}, {"x > 0": True}])
+def test_hypotheses_that_are_no_function_are_refused_with_the_right_form(given):
+    with pytest.raises(TypeError, match=r"Try hypotheses=lambda i, size: \{\"x > 0\": jnp.all"):
+        jb.claim("mine.h", 1.0, "<=", 2.0, over={"x": jb.Ball(1)}, hypotheses=given)
+
+
+def test_the_other_name_of_a_norm_is_refused_with_the_name_to_use():
+    with pytest.raises(ValueError, match="Try norm='nuclear'"):
+        jb.Matrices("d", norm="trace")
+    with pytest.raises(ValueError, match="Try norm='trace'"):
+        jb.PSD("d", norm="nuclear")

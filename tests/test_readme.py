@@ -219,6 +219,14 @@ def test_the_claim_of_the_guide(capsys):
     assert re.search(r"mine\.cs +.*printed +.*holds", printed) and "half the bound" in printed
 
 
+def test_the_limit_and_the_rate_of_the_guide(capsys):
+    (code,) = [code for code in _python(GUIDE["say"]) if "LIMIT = claim(" in code]
+    exec(code, {"__name__": "say"})
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"printed +.*consistent", printed)) == 2
+    assert re.search(r"false 2\.7 +.*inconsistent", printed)
+
+
 def test_the_page_for_programs(tmp_path, monkeypatch, capsys):
     """Its claim file and its command give what it says, as a schema describes it."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))

@@ -1,17 +1,27 @@
-"""The control of each form: the statement's own, or the right side that the engine scales."""
+"""The control of each form: the statement's own, or a right side that the engine makes."""
 
 from typing import Any
 
 import numpy as np
 
-from jaxbounds.claims.statements import Statement
+from jaxbounds.claims.statements import FITTED, Form, Statement
 from jaxbounds.falsification.bench import Column
 from jaxbounds.falsification.decide import Decision, decide
+from jaxbounds.falsification.intervals import fitted_exponent
 from jaxbounds.falsification.measure import Measured, ratio
+from jaxbounds.ground.exceptions import Refused
 
 EXCEEDS = 0.01
 """Relative amount by which the worst instance exceeds the engine's control; a larger value makes a
 control that is easier to reject.
+"""
+EXPONENT = 2.0
+"""The exponent of a rate "at most" in the engine's control; of a rate "at least" it is the inverse.
+A larger value makes a control that is easier to reject.
+"""
+FLAT = 1e-3
+"""The fitted exponent below which no power of the right side misses the claim. A larger value
+leaves more rates without a control of the engine.
 """
 
 
@@ -23,6 +33,12 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
         columns: the columns of the forms, then the column of the control. If the statement names no
             control, the last column of an `=` holds the first form's scaled right side.
     """
+    if not statement.control.strip() and statement.kind in FITTED:
+        made = _moved if statement.kind == "limit" else _to_a_power
+        return [
+            decide(statement, None, made(form, column))
+            for form, column in zip(statement.forms, columns[:-1])
+        ]
     if statement.control.strip() or not statement.is_bound:
         return [decide(statement, None, columns[-1])] * len(statement.forms)
     return [decide(statement, None, scaled(statement, column)) for column in columns[:-1]]
@@ -50,6 +66,34 @@ def scaled(statement: Statement, column: Column, /) -> Column:
         size = max(abs(left), scale)
         control = m.rhs + left - EXCEEDS * size
     return column._replace(measured=_compared(statement, m, control))
+
+
+def _moved(form: Form, column: Column) -> Column:
+    """Move the right side of a limit by twice the largest distance of the sides."""
+    m = column.measured
+    finite = m.counted & np.isfinite(m.value)
+    size = max(1.0, float(np.max(np.abs(m.rhs[finite]), initial=0.0)))
+    amount = 2 * float(np.max(m.value[finite], initial=0.0)) or EXCEEDS * size
+    value, low, high = amount - m.value, amount - m.high, amount - m.low
+    return column._replace(measured=m._replace(value=value, low=low, high=high))
+
+
+def _to_a_power(form: Form, column: Column) -> Column:
+    """Take a power of the right side of a rate, for which the fitted exponent misses the claim.
+
+    Sides without an exponent stay as they are, and the control is not rejected.
+    """
+    m = column.measured
+    keep = m.counted & (m.lhs > 0) & (m.rhs > 0) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
+    try:
+        slope, *_ = fitted_exponent(m.rhs[keep], m.lhs[keep])
+    except Refused:
+        return column
+    if abs(slope) < FLAT:
+        return column
+    power = slope * EXPONENT if form.sense == "at least" else slope / EXPONENT
+    with np.errstate(all="ignore"):
+        return column._replace(measured=m._replace(rhs=np.abs(m.rhs) ** power))
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:

@@ -356,7 +356,7 @@ def _with_control(statement: Statement, sides: Sides) -> Sides:
         {**side, CONTROL: side[first]} if isinstance(side, Mapping) and first in side else side
     )
     rhs = like(sides.rhs)
-    if CONTROL in rhs and not statement.is_bound:
+    if CONTROL in rhs and statement.relation == "=":
         xp = np if statement.host else jnp
         rhs = {**rhs, CONTROL: xp.asarray(rhs[CONTROL]) * (1 + SCALED_BY)}
     return sides._replace(lhs=like(sides.lhs), rhs=rhs, error=like(sides.error))

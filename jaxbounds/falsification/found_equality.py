@@ -31,6 +31,8 @@ TRIED, SHORT = 256, 2
 """Most instances to search for ones on the grid, and most of these that the referee decides. Larger
 numbers find more equality cases and take longer.
 """
+NEAR_ONE = "floats give one at the worst instances, at which ball arithmetic finds the claim true"
+"""The reason of a bound that holds, and of which no equality case is known."""
 SHOWN = 4
 """Most entries of an array that a reason lists; a larger number makes longer reasons."""
 
@@ -77,8 +79,7 @@ def cleared(
         if _agree(bench, instance, size, index, form, referee):
             words = "the worst ratio is one: ball arithmetic finds both sides equal at"
             return Cleared(f"{words} {in_words(instance)}", attained=True)
-    words = "floats give one at the worst instances, at which ball arithmetic finds the claim true"
-    return Cleared(words)
+    return Cleared(NEAR_ONE)
 
 
 def _short(

@@ -62,7 +62,7 @@ def _covering(zeros: Mapping[str, np.ndarray], lost: np.ndarray) -> list[str]:
             return []
         chosen.append(name)
         left = left & ~zeros[name]
-    return chosen
+    return [name for name in zeros if name in chosen]
 
 
 def _ends_at_zero(one: Any) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from jaxbounds.falsification import Verdict
 from jaxbounds.falsification.evidence import CLOSE
+from jaxbounds.falsification.found_equality import NEAR_ONE
 
 ROUNDED = 1e-9
 """Difference of a ratio to one that rounding explains; a larger value calls more sides equal."""
@@ -43,9 +44,9 @@ def closeness(verdict: Verdict, /) -> str:
         smaller = "right" if verdict.relation == ">=" else "left"
         return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
-        if verdict.evidence in ("approached", "attained"):
-            return verdict.evidence
-        return _equal(ratio)
+        if verdict.reason.startswith(NEAR_ONE):
+            return _equal(ratio)
+        return "approached" if verdict.evidence == "approached" else "attained"
     return _equal(ratio) if abs(ratio - 1) <= ROUNDED else _apart(verdict, ratio)
 
 

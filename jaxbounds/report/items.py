@@ -12,6 +12,7 @@ from jaxbounds.report.formula import mathml, without_links
 from jaxbounds.report.markup import Html, element, joined
 
 NOT_COVERED = "not yet covered"
+DECLARED = "declared, not judged here"
 _MATH = re.compile(
     r"\\\[(?P<a>.*?)\\\]|\$\$(?P<b>.*?)\$\$|\\\((?P<c>.*?)\\\)|(?<!\\)\$(?P<d>.+?)(?<!\\)\$"
     r"|\\begin\{(?P<name>equation|align|gather|multline|eqnarray|alignat|flalign|dmath|displaymath"
@@ -52,11 +53,34 @@ class Covered(NamedTuple):
 def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
     """Return each item of a paper's LaTeX source with its verdicts.
 
+    A display without a verdict of its own has the verdict of the theorem in which it stands.
+
     Args:
         paper: a paper with `contents`.
         verdicts: the verdicts on the paper's statements; others are ignored.
     """
-    return [_covered(item, paper, verdicts) for item in paper.contents]
+    found, around = list[Covered](), None
+    for item in paper.contents:
+        one = _covered(item, paper, verdicts)
+        if not item.kind.startswith("Equation"):
+            around = one
+        elif one.words == NOT_COVERED and around and around.ids and _stands_in(item, around.item):
+            one = Covered(item, around.ids, f"in {around.item.printed}: {around.words}")
+        found.append(one)
+    return found
+
+
+def _stands_in(display: Item, around: Item) -> bool:
+    """Tell whether the text of a display is a part of the text of another item."""
+    return bool(_bare(display)) and _bare(display) in _bare(around)
+
+
+def _bare(item: Item) -> str:
+    """Return an item's text without spaces, and of a display the rows alone."""
+    text = item.tex
+    if item.kind.startswith("Equation"):
+        text = re.sub(r"^\s*\\begin\{[a-z]+\*?\}|\\end\{[a-z]+\*?\}\s*$", "", text)
+    return re.sub(r"\s+", "", text)
 
 
 def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
@@ -67,14 +91,16 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
     if own:
         words = "; ".join(f"{v.form}: {v.status}" for v in own)
         return Covered(item, tuple(dict.fromkeys(v.id for v in own)), words)
-    return Covered(item, about, "declared, not judged here" if about else NOT_COVERED)
+    return Covered(item, about, DECLARED if about else NOT_COVERED)
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return the number of covered items in a line: "3 of 40 items have a verdict"."""
-    judged = sum(bool(one.ids) and one.words != "declared, not judged here" for one in covered)
+    """Return the number of items with a verdict, without, and excused, in a line."""
+    judged = sum(bool(one.ids) and not one.words.endswith(DECLARED) for one in covered)
     left = sum(one.words == NOT_COVERED for one in covered)
-    return f"{judged} of {len(covered)} items of the source have a verdict; {left} {NOT_COVERED}"
+    excused = sum(not one.ids and one.words != NOT_COVERED for one in covered)
+    words = f"{judged} of {len(covered)} items of the source have a verdict; {left} {NOT_COVERED}"
+    return f"{words}; {excused} excused with a reason" if excused else words
 
 
 def tex_as_html(tex: str, /, *, display: bool = False) -> Html:

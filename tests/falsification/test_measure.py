@@ -382,3 +382,13 @@ def test_what_hypotheses_leave_out_may_divide_by_zero():
     claim = statement(sides, hypotheses=lambda i, s: {"x > 0": i["x"] > 0})
     assert not measure(claim, ONE)({"x": np.float64(0.0)}).met.any()
     assert measure(claim, ONE)({"x": np.float64(0.5)}).met.all()
+
+
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_an_infinite_side_is_larger_or_smaller_than_another_side(xp):
+    lhs = xp.asarray([-INF, INF, 1.0, 1.0, -INF, INF, INF, -INF, NAN])
+    rhs = xp.asarray([-1.0, -1.0, -INF, INF, INF, -INF, INF, -INF, INF])
+    with np.errstate(invalid="ignore"):
+        found = np.asarray(ratio(lhs, rhs, xp))
+    np.testing.assert_array_equal(found <= 1, [True, False, False, True, True, *[False] * 4])
+    np.testing.assert_array_equal(np.isnan(found), [*[False] * 6, True, True, True])

@@ -91,3 +91,13 @@ def test_a_nan_away_from_zero_is_said_with_a_hypothesis_in_its_whole_form():
     assert "instances that count gave NaN: floats give NaN there" in found.reason
     again = _judged(root, "<=", 3.0, over, hypotheses=_pasted(found.reason))
     assert again.status == "holds", again.reason
+
+
+def test_two_arrays_whose_zeros_give_nan_are_named_together():
+    over = {"p": jb.Simplex("d"), "q": jb.Simplex("d")}
+    naive = lambda p, q: jnp.sum(p * jnp.log(p / q))
+    found = _judged(naive, "<=", lambda p, q: jnp.sum((p - q) ** 2 / q), over)
+    assert '"p > 0": jnp.all(i["p"] > 0), "q > 0": jnp.all(i["q"] > 0)}' in found.reason
+    again = _judged(naive, "<=", lambda p, q: jnp.sum((p - q) ** 2 / q), over,
+                    hypotheses=_pasted(found.reason))  # fmt: skip
+    assert again.status == "holds", again.reason

@@ -279,6 +279,28 @@ def test_a_display_is_found_by_each_of_its_spellings(name):
         items["()"]
 
 
+def test_a_display_has_the_verdict_of_the_theorem_in_which_it_stands():
+    inner = r"\begin{equation}x^2 \ge 0\end{equation}"
+    theorem = jb.Item(id="t.thm1", kind="Theorem", number="1", tex=f"For all x, {inner} holds.")
+    display = jb.Item(id="t.eq1", kind="Equation", number="1", tex=inner.replace("0", "0 "))
+    row = jb.Item(id="t.eq2", kind="Equation", number="2", tex="y = 2")
+    empty = jb.Item(id="t.eq3", kind="Equation", number="3")
+    other = jb.Item(id="t.thm2", kind="Theorem", number="2", tex="y = 2")
+    claim = theorem.claim(1.0, "<=", 2.0, over={}, sizes={"d": 1})
+    paper = jb.Paper(
+        id="t", title="t", contents=jb.Items(theorem, display, row, empty, other),
+        statements=(claim,), items={"Theorem 2": "none: it is cited from elsewhere"},
+    )  # fmt: skip
+    found = coverage(paper, jb.falsify(claim))
+    assert [one.words for one in found[:4]] == [
+        "printed: holds", "in Theorem 1: printed: holds", NOT_COVERED, NOT_COVERED,
+    ]  # fmt: skip
+    assert in_short(found) == (
+        "2 of 5 items of the source have a verdict; 2 not yet covered; 1 excused with a reason"
+    )
+    assert in_short(coverage(paper, ())).startswith("0 of 5 items")
+
+
 def test_coverage_in_words():
     item = jb.Item(id="t.thm1", kind="Theorem", number="1")
     claim = item.claim(1.0, "<=", 2.0, over={}, sizes={"d": 1})

@@ -236,8 +236,9 @@ def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
 class PSD(_OfMatrices):
     """Symmetric positive semidefinite (d, d) matrices whose norm is at most `at_most`.
 
-    The norm is "operator" (the largest eigenvalue), "trace" or "frobenius". The default bound is
-    infinite. The projection is the nearest point of the set.
+    The norm is "operator" (the largest eigenvalue), "trace" (the sum of the eigenvalues, which is
+    the nuclear norm) or "frobenius". The default bound is infinite. The projection is the nearest
+    point of the set.
     """
 
     shape: Shape = "d"
@@ -250,7 +251,7 @@ class PSD(_OfMatrices):
         if self.norm not in ("operator", "trace", "frobenius"):
             raise Refused(
                 f"PSD has norm={self.norm!r}, expected 'operator', 'trace' or 'frobenius'. "
-                "Try norm='operator'"
+                f"Try norm={'trace' if self.norm == 'nuclear' else 'operator'!r}"
             )
 
     @property
@@ -437,5 +438,8 @@ def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Numbe
         "row sum": lambda: RowBalls(at_most, shape, "sum"),
     }
     if norm not in found:
-        raise Refused(f"norm={norm!r} is unknown. Try one of {', '.join(map(repr, found))}")
+        known = (
+            "norm='nuclear'" if str(norm) == "trace" else f"one of {', '.join(map(repr, found))}"
+        )
+        raise Refused(f"norm={norm!r} is unknown. Try {known}")
     return found[norm]()

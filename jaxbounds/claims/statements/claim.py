@@ -1,6 +1,7 @@
 """`jaxbounds.claim`: declares a usual claim of a paper as a statement in one line."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec
 
@@ -28,7 +29,12 @@ P = ParamSpec("P")
 Twin = Side | tuple[Side, Side]
 """A right side that makes the claim false, or a pair of a left and a right side."""
 Twins = Sequence[Twin] | Mapping[str, Twin]
-_KINDS: Mapping[str, Kind] = {"=": "identity", "<=": "inequality", ">=": "inequality"}
+_KINDS: Mapping[str, Kind] = {
+    "=": "identity",
+    "<=": "inequality",
+    ">=": "inequality",
+    "->": "limit",
+}
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills."""
 LONGEST_NAME = 40
@@ -56,7 +62,7 @@ def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
 def claim(
     id: str,
     lhs: Side,
-    relation: Literal["<=", ">=", "="],
+    relation: Literal["<=", ">=", "=", "->"],
     rhs: Side,
     *,
     over: Over | Mapping[str, Set | Mapping[str, Any]],
@@ -73,6 +79,7 @@ def claim(
     there_is: Over | Mapping[str, Set | Mapping[str, Any]] | None = None,
     witness: Witness | None = None,
     estimates: Mapping[Literal["lhs", "rhs"], Estimate] | None = None,
+    towards: Mapping[str, float] | None = None,
     error: Side = 0.0,
     tolerance: float = _BY_KIND,
     budget: Budget = _BY_KIND,
@@ -98,7 +105,7 @@ def claim(
         id: "<paper>.<name>", lower case.
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over`, of entries of `there_is`, or of sizes.
-        relation: "<=", ">=" or "=".
+        relation: "<=", ">=", "=", or "->" for a limit: `lhs` tends to `rhs` along a size.
         rhs: the right side, given like `lhs`.
         over: as in `Statement`; {} for a claim about its sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
@@ -119,6 +126,8 @@ def claim(
             whose arguments have the names of entries of `over` and of sizes. Several entries need
             a dict.
         estimates: as in `Statement`.
+        towards: as in `Statement`, for a limit: {"n": math.inf} or {"h": 0}. The default for a
+            single size is infinity if it rises along `sizes`, and 0 if it falls.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: as in `Statement`.
         budget: as in `Statement`.
@@ -134,7 +143,7 @@ def claim(
     """
     try:
         if relation not in _KINDS:
-            raise Refused(f"relation={relation!r}: expected '<=', '>=' or '='. Try '<='")
+            raise Refused(f"relation={relation!r}: expected '<=', '>=', '=' or '->'. Try '<='")
         found = sizes_of(sizes)
         if not found:
             raise Refused(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
@@ -170,6 +179,7 @@ def claim(
         there_is=there_is,
         witness=ByName(witness) if callable(witness) else witness,
         estimates={} if estimates is None else estimates,
+        towards=_end(found) if relation == "->" and towards is None else dict(towards or {}),
         sizes=found,
         assumptions=assumptions,
         hypotheses=_by_name(hypotheses, {*found[0], *(n for sets in named for n in sets)}),
@@ -178,6 +188,16 @@ def claim(
         tolerance=tolerance,
         budget=budget,
     )
+
+
+def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return where the only size goes along the sizes, to infinity or 0; of several, nowhere."""
+    names = {name for size in sizes for name in size}
+    if len(names) != 1:
+        return {}
+    (name,) = names
+    first, last = (float(size.get(name, 0)) for size in (sizes[0], sizes[-1]))
+    return {name: math.inf if last > first else 0}
 
 
 def _by_name(hypotheses: Any, known: set[str]) -> Any:

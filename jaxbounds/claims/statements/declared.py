@@ -9,6 +9,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from jaxbounds.ground.exceptions import Refused
 
 _NUMBERS: dict[Any, tuple[type, ...]] = {float: (int, float), int: (int,)}
+EXAMPLES = {"hypotheses": 'lambda i, size: {"x > 0": jnp.all(i["x"] > 0)}'}
+"""A value to paste for a field whose type alone tells little."""
 
 
 @functools.cache
@@ -78,6 +80,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
         comma = ""
         if get_origin(hint) is tuple and _fits(value, get_args(hint)[0]):
             comma = "; a single one needs a comma: (..., )"
+        comma += f". Try {field}={EXAMPLES[field]}" if field in EXAMPLES else ""
         kind = Refused if get_origin(hint) is Literal else TypeError
         raise kind(
             f"{name}: {field} must be {_said(hint)}, got {value!r:.60} "

@@ -39,13 +39,15 @@ Witness = Callable[..., Any] | Mapping[str, Any] | float
 
 FITTED = ("rate", "limit")
 """Kinds whose verdict fits a trend over sizes: their best status is `consistent`."""
-SCALED = ("inequality", "identity", "construction", "trajectory")
+SCALED = ("inequality", "identity", "construction", "trajectory", "rate", "limit")
 """Kinds for which the engine makes a control if the statement names no control."""
-ENGINES_CONTROL = {
+ENGINES_CONTROL: Mapping[bool | str, str] = {
     True: "the right side, scaled until the worst instance exceeds it by 1%",
     False: "the right side, scaled by 1%",
+    "limit": "the right side, moved by twice the largest distance of the sides",
+    "rate": "the right side to the power that puts the fitted exponent at two, or at one half",
 }
-"""The engine's control in words: for a bound (True), and for an equality (False)."""
+"""The engine's control in words: for a bound (True), an equality (False), a limit and a rate."""
 WIDEST = 1e-3
 """Largest relative tolerance of a statement; a larger one would exceed any rounding error."""
 TYPED = (
@@ -131,7 +133,8 @@ class Statement(metaclass=Careful):
         forms: the right-hand sides to compare.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
-            default control scales the right side until the worst instance exceeds it by 1%.
+            default control scales the right side until the worst instance exceeds it by 1%. The
+            engine moves the right side of a limit, and takes a power of the right side of a rate.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
             meets all hypotheses.
         assumptions: the hypotheses in words.
@@ -254,7 +257,8 @@ class Statement(metaclass=Careful):
     @property
     def control_in_words(self) -> str:
         """The statement's own control in words, or the engine's control."""
-        return self.control.strip() or ENGINES_CONTROL[self.is_bound]
+        own = ENGINES_CONTROL.get(self.kind, ENGINES_CONTROL[self.is_bound])
+        return self.control.strip() or own
 
     @property
     def is_bound(self) -> bool:
