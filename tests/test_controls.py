@@ -362,6 +362,18 @@ def test_a_wrong_figure_1_is_noticed_on_the_papers_own_means():
         assert growth.reproduced is False
 
 
+@pytest.mark.parametrize("name", ["qstr.fig1a", "qstr.fig1b"])
+def test_a_grid_without_recurrent_networks_leaves_their_claims_open(name):
+    """The quick preset of Figure 1(b) has no RNN, and says which run decides."""
+    data = BUILT[name](name)
+    without = data.sel(architecture=["transformer", "feedforward"])
+    of_rnns = lambda data: [c for c in experiments()[name].claims(data) if "RNN" in c.text]
+    assert of_rnns(data) and all(c.reproduced for c in of_rnns(data))
+    left = of_rnns(without)
+    assert len(left) == {"qstr.fig1a": 1, "qstr.fig1b": 2}[name]
+    assert all(c.reproduced is None and "--preset published" in c.number for c in left)
+
+
 def test_a_control_is_named_by_the_longest_words_of_a_text():
     controls = {"loss": scaled(2), "train loss": scaled(3)}
     assert control_of(controls, Finding("the train loss falls", True, "")) == "train loss"
