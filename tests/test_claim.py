@@ -254,7 +254,7 @@ def test_a_limit_goes_to_zero_where_its_size_falls_and_where_it_is_told():
     claim = jb.claim("mine.slope", slope, "->", lambda x: jnp.exp(x), over=over, sizes=sizes)
     assert claim.towards == {"h": 0} and jb.falsify(claim)[0].status == "consistent"
     two = {"n": (10, 100, 1000), "d": (1, 2)}
-    with pytest.raises(ValueError, match="towards is needed"):
+    with pytest.raises(ValueError, match="towards="):
         jb.claim("mine.two", lambda n, d: d / n, "->", 0.0, over={}, sizes=two)
     told = {"towards": {"n": math.inf}, "sizes": two, "over": {}}
     assert jb.claim("mine.two", lambda n, d: d / n, "->", 0.0, **told).towards == {"n": math.inf}

@@ -59,7 +59,8 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
         paper: a paper with `contents`.
         verdicts: the verdicts on the paper's statements; others are ignored.
     """
-    found, around = list[Covered](), None
+    found = list[Covered]()
+    around: Covered | None = None
     for item in paper.contents:
         one = _covered(item, paper, verdicts)
         if not item.kind.startswith("Equation"):
