@@ -149,7 +149,7 @@ class Met(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Tell whether all hypotheses are certain."""
+        """Whether all hypotheses are certain."""
         return all(word == "certain" for word in self.words.values())
 
 

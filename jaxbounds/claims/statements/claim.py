@@ -107,34 +107,34 @@ def claim(
             `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=", "=", or "->" for a limit: `lhs` tends to `rhs` along a size.
         rhs: the right side, given like `lhs`.
-        over: as in `Statement`; {} for a claim about its sizes alone.
+        over: the sets of the entries, as in `Statement`; {} for a claim about its sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
             sizes. The default is one size without names.
         false: the twins: right sides that make the claim false, or pairs of a left and a right
             side. A dict gives their names; else each twin has the name of its function.
-        judges: as in `Statement`: further functions, which the sides call.
-        label: as in `Statement`; the default is the last part of the id.
-        formula: as in `Statement`; the default joins the names of both sides.
-        tex: as in `Statement`.
-        source: as in `Statement`.
-        equality: as in `Form`: the instance at which both sides agree, in words.
-        assumptions: as in `Statement`.
-        hypotheses: as in `Statement`, or a function whose arguments have the names of entries and
-            sizes.
-        there_is: as in `Statement`.
+        judges: further judged functions that the sides call, as in `Statement`.
+        label: the label in print; the default is the last part of the id.
+        formula: the claim in a line of plain text; the default joins the names of both sides.
+        tex: the claim in LaTeX.
+        source: the place in the paper.
+        equality: the instance at which both sides agree, in words.
+        assumptions: the hypotheses in words.
+        hypotheses: the hypotheses by name, as in `Statement`, or a function whose arguments have
+            the names of entries and sizes.
+        there_is: the sets of the entries that the claim only promises, as in `Statement`.
         witness: the start of the search for the entries of `there_is`: their value, or a function
             whose arguments have the names of entries of `over` and of sizes. Several entries need
             a dict.
-        estimates: as in `Statement`.
-        towards: as in `Statement`, for a limit: {"n": math.inf} or {"h": 0}. The default for a
-            single size is infinity if it rises along `sizes`, and 0 if it falls.
+        estimates: the sides that a search only estimates, as in `Statement`.
+        towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. The
+            default for a single size is infinity if it rises along `sizes`, and 0 if it falls.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
-        tolerance: as in `Statement`.
-        budget: as in `Statement`.
-        expected: as in `Form`, for the printed form.
-        counterexample: as in `Form`, for the printed form.
-        erratum: as in `Form`, for the printed form.
-        note: as in `Form`, for the printed form.
+        tolerance: the relative tolerance for rounding, as in `Statement`.
+        budget: the numbers of draws and search steps, as in `Statement`.
+        expected: the status that the printed form should get, as in `Form`.
+        counterexample: an instance on which the printed form fails, as in `Form`.
+        erratum: the id of the erratum that the printed form exhibits, as in `Form`.
+        note: a proof sketch of the printed form, or the text of its erratum.
 
     Raises:
         TypeError: if a side is neither a function nor a number, or an argument has another type.

@@ -97,7 +97,7 @@ class Statement(metaclass=Careful):
 
     Attributes:
         id: "<paper>.<name>", lower case ("multihead.cor1.3").
-        label: as printed in the published version ("Corollary 1 (3)").
+        label: the label in print, from the published version ("Corollary 1 (3)").
         formula: the claim in one line of plain text.
         tex: the claim in LaTeX, without dollar signs, for pages.
         kind: the kind of claim, which decides how the engine reaches a verdict (see
