@@ -36,7 +36,7 @@ GOOD = {
         ({"kind": "theorem"}, "kind must be one of"),
         ({"sizes": ()}, "sizes is empty"),
         ({"sample": {}}, "neither sample nor cases nor over"),
-        ({"kind": "limit", "control": " "}, "control=' ': the engine makes a control"),
+        ({"kind": "expectation", "control": " "}, "control=' ': the engine makes a control"),
         ({"level": 0.1}, "alone needs a level"),
         ({"forms": ()}, r"forms=\(\) is empty"),
         ({"forms": (Form(name="printed"), Form(name="printed"))}, "distinct"),
