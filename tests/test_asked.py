@@ -155,7 +155,7 @@ def test_with_a_record_out_of_time_is_three(tmp_path, capsys):
     assert verified(tmp_path, capsys, lazy, flags=["--timeout", "1"])[0] == 3
     # The next run does not take over what was not done.
     status, _, err = verified(tmp_path, capsys, lazy, flags=["--timeout", "1"])
-    assert status == 3 and "judged before" not in err
+    assert status == 3 and "judged in the unfinished run" not in err
 
 
 def test_functions_take_the_limit(tmp_path):

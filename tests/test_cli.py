@@ -356,7 +356,7 @@ def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
         [*command, *alone, out], stderr=subprocess.PIPE, check=False, **options | {"timeout": 200}
     )
     done, again = end("out"), end("again")
-    assert done.returncode == 0 and " judged before" in done.stderr
+    assert done.returncode == 0 and " judged in the unfinished run" in done.stderr
     assert again.returncode == 0
     plain = lambda folder: [
         {**verdict, "seconds": 0.0}

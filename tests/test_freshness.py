@@ -473,7 +473,7 @@ def test_after_a_cut_run_and_a_pattern(name, alone, monkeypatch, capsys):
     found, said = judged(kind.all, out, capsys)
     assert found == {"mine.a": expected(kind), "mine.b": expected(kind)}
     if not kind.matters:
-        assert "1 statement was judged before" in said and "mine.a" in said
+        assert "1 statement was judged in the unfinished run" in said and "mine.a" in said
         fresh, _ = judged(kind.all, alone.parent / "new", capsys)
         assert fresh == found
     another_process()
@@ -529,7 +529,11 @@ def test_a_killed_run_of_two_processes_keeps_no_stale_verdict(alone):
     running.communicate()
     shutil.copytree("o", "same")
     _, said = command("mine.py", "--jobs", "2", "--out", "same").communicate()
-    assert "1 statement was judged before" in said and "UTC, and nothing changed" in said
+    assert "1 statement was judged in the unfinished run" in said
+    assert "UTC, and nothing changed" in said
+        "1 statement was judged in the unfinished run" in said
+        and "UTC, and nothing changed" in said
+    )
     text("helper.py", "C = 3.0")()
     changed = command("mine.py", "--jobs", "2", "--out", "o", "-x")
     _, said = changed.communicate()

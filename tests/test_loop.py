@@ -81,7 +81,7 @@ def test_x_stops_at_the_first_surprise(claims, capsys):
     assert _verify(file, "--json") == 1
     printed = capsys.readouterr()
     assert [v["status"] for v in json.loads(printed.out)] == ["fails", "holds"]
-    assert "1 statement was judged before" in printed.err
+    assert "1 statement was judged in the unfinished run" in printed.err
 
 
 def test_last_failed_is_what_was_not_as_recorded_when_judged_last(claims, capsys):

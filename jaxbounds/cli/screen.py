@@ -175,7 +175,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
     screen = Screen(console, [s.id for s in run.selection.statements], every=every)
     if run.kept:
         were = "statement was" if len(run.kept) == 1 else "statements were"
-        say(f"continued: {len(run.kept)} {were} judged in the interrupted run, {_times(run.kept)}")
+        say(f"continued: {len(run.kept)} {were} judged in the unfinished run, {_times(run.kept)}")
     try:
         with screen.bar:
             for verdicts in run:

@@ -1,7 +1,7 @@
 """The bench, which measures instances with few compiled programs, and the pool that keeps them."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +12,13 @@ from jaxbounds.claims.statements import Budget, Form, Instance, Sampler, Size, S
 from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.deadline import looking
 from jaxbounds.falsification.evaluation import Reading, all_finite, joined, met, read
-from jaxbounds.falsification.measure import Measured, float64_on_cpu, measure, measured
+from jaxbounds.falsification.measure import (
+    Measured,
+    as_arrays,
+    float64_on_cpu,
+    measure,
+    measured,
+)
 from jaxbounds.falsification.noted_values import NotedAt, Row, noted, of_judged, rows_of
 from jaxbounds.falsification.programs import MANY, Programs, compiled
 from jaxbounds.falsification.promised import Promises
@@ -54,7 +60,7 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
         Refused: if the cases are not stacked along a leading axis.
     """
     assert statement.cases is not None
-    found = as_arrays(dict(statement.cases(size)))
+    found = as_arrays(statement.cases(size))
     shapes = {name: kind.shape for name, kind in _kinds(found).items()}
     if len({shape[:1] for shape in shapes.values()}) > 1 or () in shapes.values():
         said = ", ".join(f"{name} of shape {shape}" for name, shape in shapes.items())
@@ -107,13 +113,6 @@ def batch_of(instance: Any, /) -> Any:
 def concatenate(batches: list[Any], /) -> Any:
     """Join batches (or measurements) along their leading axis."""
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *batches)
-
-
-def as_arrays(instance: Any, /) -> Any:
-    """Convert stored lists and numbers to arrays of the types that samplers produce."""
-    if isinstance(instance, Mapping):
-        return {name: as_arrays(value) for name, value in instance.items()}
-    return np.asarray(instance)
 
 
 class Kind(NamedTuple):
@@ -241,7 +240,7 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
     if statement.samplers:
         return _drawn_kinds(next(iter(statement.samplers.values())), size)
     if statement.cases is not None and size in statement.sizes:
-        return _kinds(jax.tree.map(np.asarray, dict(statement.cases(size))), skip=1)
+        return _kinds(as_arrays(statement.cases(size)), skip=1)
     return {}
 
 

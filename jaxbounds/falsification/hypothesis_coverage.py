@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Instance, Size, Statement
-from jaxbounds.falsification.bench import as_arrays, batch_of, concatenate, length, take
+from jaxbounds.falsification.bench import batch_of, concatenate, length, take
 from jaxbounds.falsification.evaluation import asked, joined
-from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.measure import as_arrays, float64_on_cpu
 
 Moved = np.ndarray
 NUDGES = (1e-6, 1e-3, 0.1)

@@ -244,6 +244,13 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     return lambda instance: measured(statement, reading(instance), instance, xp)
 
 
+def as_arrays(instance: Any, /) -> Any:
+    """Convert stored lists and numbers to arrays of the types that samplers produce."""
+    if isinstance(instance, Mapping):
+        return {name: as_arrays(value) for name, value in instance.items()}
+    return np.asarray(instance)
+
+
 def hypothesis_names(
     statement: Statement, form: Form | None = None, instance: Instance | None = None
 ) -> tuple[str, ...]:
@@ -261,7 +268,7 @@ def hypothesis_names(
     named = lambda drawn: {k: ok for h in wanted for k, ok in h(drawn, size).items()}
     with float64_on_cpu():
         if instance is None and statement.cases is not None:
-            instance = jax.tree.map(lambda leaf: np.asarray(leaf)[0], dict(statement.cases(size)))
+            instance = jax.tree.map(lambda leaf: leaf[0], as_arrays(statement.cases(size)))
         elif instance is None:
             sampler = next(iter(statement.samplers.values()))
             draw = lambda: sampler(jax.random.key(0), size)

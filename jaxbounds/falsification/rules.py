@@ -12,8 +12,7 @@ import numpy as np
 
 from jaxbounds.claims.statements import Counterexample, Form, Paper, Size, Statement
 from jaxbounds.claims.statements.paper import Weight
-from jaxbounds.falsification.bench import as_arrays
-from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.measure import as_arrays, float64_on_cpu
 from jaxbounds.programs.interpreted import once
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.falsification.bench import as_arrays
+from jaxbounds.falsification.measure import as_arrays
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.statements import PAPER, auxiliary
 

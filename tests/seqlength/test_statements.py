@@ -6,10 +6,10 @@ import pytest
 from jaxbounds import falsify
 from jaxbounds.claims.statements import Budget, Size
 from jaxbounds.falsification import UNKEPT, planted
-from jaxbounds.falsification.bench import Bench, as_arrays
+from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.evaluation import form_names
-from jaxbounds.falsification.measure import float64_on_cpu
+from jaxbounds.falsification.measure import as_arrays, float64_on_cpu
 from jaxbounds.seqlength.counting import count_nonnegative
 from jaxbounds.seqlength.linear_bounds import lemma_3_3, lemma_3_4_explicit, lemma_3_6_ceil
 from jaxbounds.seqlength.single_layer import residual_range

@@ -9,7 +9,7 @@ import pytest
 
 from jaxbounds.claims.statements import Size
 from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.falsification.bench import as_arrays
+from jaxbounds.falsification.measure import as_arrays
 from jaxbounds.numerics.arrays import array_module, log, number, real, traced
 from jaxbounds.seqlength import covering_numbers, linear_bounds
 from jaxbounds.seqlength.counting import log_counts_signed
