@@ -151,7 +151,7 @@ def test_claim_and_statement_share_one_declaration_of_their_arguments():
     [
         ({"over": {"x": 1, "y": 1}}, "t.cs.*over.*'x'"),
         ({"false": 0.5}, "t.cs.*false=0.5.*list"),
-        ({"false": [(1, 2, 3)]}, "t.cs.*3 sides"),
+        ({"false": [(1, 2, 3)]}, "t.cs.*sides=3"),
         ({"false": [lambda z: z]}, "t.cs.*'z'"),
         ({"judges": norms}, "t.cs.*judges"),
         ({"equality": 3}, "t.cs.*'printed'.*equality"),

@@ -97,7 +97,7 @@ def test_verify_then_replay(claims, capsys):
     for folder in ("worst", "counterexamples"):
         stored = f"results/verify/{folder}/mine.cauchy.printed.npz"
         assert main(["replay", stored, "--import", file]) == 0
-        assert ": same" in capsys.readouterr().out
+        assert ": equal" in capsys.readouterr().out
 
 
 MORE = """
@@ -253,7 +253,7 @@ def test_verify_says_what_is_not_as_expected(claims, capsys):
         (["verify", "multihead.eq1", "--seed", "-1"], "whole number from 0"),
         (["show", "nothing"], "no statement matches"),
         (["errata", "nothing"], "no paper=nothing"),
-        (["replay", "nothing.npz"], "no file"),
+        (["replay", "nothing.npz"], "does not exist"),
     ],
 )
 def test_bad_usage_is_one_line_and_status_2(arguments, message, claims, capsys):

@@ -498,7 +498,7 @@ def test_bad_batches_are_refused(network):
         ([], {}, "empty list"),
         (batch, {"batch_size": 0}, "batch_size cuts"),
         (None, {"batch_size": 2}, "none was given"),
-        (iter([batch]), {}, r"got a list_iterator: give list\(batches\)"),
+        (iter([batch]), {}, r"got a list_iterator. Try list\(batches\)"),
         ({}, {}, "hold no arrays"),
     ):
         with pytest.raises(ValueError, match=message):

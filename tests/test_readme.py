@@ -220,8 +220,8 @@ def test_the_claim_of_the_guide(capsys):
 
 
 def test_the_limit_and_the_rate_of_the_guide(capsys):
-    (code,) = [code for code in _python(GUIDE["say"]) if "LIMIT = claim(" in code]
-    exec(code, {"__name__": "say"})
+    (code,) = [code for code in _python(GUIDE["limits"]) if "LIMIT = claim(" in code]
+    exec(code, {"__name__": "limits"})
     printed = capsys.readouterr().out
     assert len(re.findall(r"printed +.*consistent", printed)) == 2
     assert re.search(r"false 2\.7 +.*inconsistent", printed)

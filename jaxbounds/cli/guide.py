@@ -10,7 +10,7 @@ from jaxbounds.cli.first import GUIDE
 from jaxbounds.ground.exceptions import Refused
 
 TOPICS = (
-    "start", "questions", "say", "verdicts", "codes", "source", "papers", "certify", "kernel",
+    "start", "questions", "say", "limits", "verdicts", "codes", "source", "papers", "certify", "kernel",
     "constants", "curvature", "figures", "results", "sweeps", "engines", "evidence", "files",
     "programs", "changes",
 )  # fmt: skip

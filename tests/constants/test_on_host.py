@@ -193,7 +193,7 @@ MANY = [("wide", 1.0)] * 6
 @pytest.mark.parametrize(
     "given, words",
     [
-        ([], "nowhere"),
+        ([], "no start meets"),
         ([("drawn", 1.0), ("searched", 1.0), *MANY], ""),
         ([("drawn", 1.0), ("searched", 1 - 0.9e-9), *MANY], ""),
         ([*MANY, ("drawn", 1 - 1.1e-9), ("searched", 1 - 1.1e-9)], "0 from draws"),

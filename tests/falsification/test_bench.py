@@ -97,9 +97,9 @@ FITS = {"x": np.zeros((1, 2)), "n": np.asarray(3)}
         ),
         (
             {"x": np.zeros((1, 2))},
-            r"has less; expected \['n'\] of shape \(\)",
+            r"has fewer entries; expected \['n'\] of shape \(\)",
         ),
-        (FITS | {"y": np.zeros(1)}, r"has \['y'\] of shape \(1,\); expected none"),
+        (FITS | {"y": np.zeros(1)}, r"has \['y'\] of shape \(1,\); expected no further entry"),
     ],
 )
 def test_an_instance_of_another_shape_is_refused(instance, says):
