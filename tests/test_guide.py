@@ -91,7 +91,9 @@ def test_a_topic_fits_a_terminal(topic, capsys):
 def test_a_topic_that_is_none_is_one_sentence(capsys):
     assert main(["guide", "verdict"]) == 2
     said = capsys.readouterr().err
-    assert "topic='verdict' has no page. Try one of: start, questions, say, verdicts" in said
+    assert (
+        "topic='verdict' has no page. Try one of: start, questions, say, limits, verdicts" in said
+    )
 
 
 def _blocks(text, *kinds):

@@ -108,7 +108,7 @@ def test_a_round_of_the_majority(rule):
         params = jax.tree.map(lambda leaf: leaf[0], training.draw_params(start[None], config))
         rates = (jnp.asarray(rate) for rate in (0.1, 0.9, 0.0))
         lane = training.Lane(order, params, training.draw_data(data, config, 5), *rates)
-        return training.round_(config, lane, training.start(config, lane))
+        return training.round_(config, lane, training.start(config, lane), jnp.int32(2))
 
     _lowers(whole, jax.random.key(0))
 

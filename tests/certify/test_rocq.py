@@ -158,7 +158,7 @@ def test_what_has_no_translation_is_named():
 
 def test_too_many_operations_are_refused_with_both_numbers():
     certificate = jb.disprove(CLAIM, "printed", INSTANCE, SIZE)
-    with pytest.raises(ValueError, match=r"has \d+ operations, .* operations=3 are allowed"):
+    with pytest.raises(ValueError, match=r"would have \d+ operations .*operations=3 is the limit"):
         certificate.rocq(operations=3)
 
 
@@ -233,7 +233,7 @@ def test_refusals_are_printed(tmp_path, capsys):
     given = ["--import", str(tmp_path / "own.py"), "--out", str(tmp_path / "out"), "--jobs", "1"]
     options = ["--rocq", str(tmp_path / "rocq"), "--operations", "2"]
     assert main(["certify", "own.sum", *given, *options]) == 0
-    assert "operations=2 are allowed" in " ".join(capsys.readouterr().out.split())
+    assert "operations=2 is the limit" in " ".join(capsys.readouterr().out.split())
     assert main(["certify", "own.sum", *given, "--rocq", "x", "--operations", "0"]) == 2
 
 

@@ -156,7 +156,7 @@ def test_a_witness_of_another_kind_is_named(witness, says):
 def test_a_witness_without_a_promise_is_refused():
     with pytest.raises(ValueError, match="witness is where the search for the entries"):
         jb.claim("mine.a", 0.0, "<=", 1.0, over={"K": jb.Box(0, 1)}, witness=lambda K: K)
-    with pytest.raises(ValueError, match="the witness takes 'x'"):
+    with pytest.raises(ValueError, match="the witness takes argument='x'"):
         jb.claim("mine.a", 0.0, "<=", 1.0, over={"K": jb.Box(0, 1)}, there_is={"x": jb.Box(0, 1)},
                  witness=lambda x: x)  # fmt: skip
 

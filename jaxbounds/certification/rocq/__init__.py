@@ -62,7 +62,7 @@ def disproof_file(
         file = file_of(about, citation=citation, margin=margin)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"{name} has no file for a kernel, form={form!r}: {problem}. Try its witness, "
+            f"{name} has no file for a kernel: {problem}. Try its witness, "
             "which `jaxbounds certify` writes"
         ) from problem
     return _of_size(file, name, operations)
@@ -99,7 +99,7 @@ def proof_file(
         file = box_file(statement, form, domain, **options)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"{name} has no file for a kernel, form={form.name!r}: {problem}. Try a smaller formula"
+            f"{name} has no file for a kernel: {problem}. Try a smaller formula"
         ) from problem
     return _of_size(file, name, operations)
 
