@@ -50,7 +50,7 @@ def test_lanes_that_rested_are_measured_the_same_ever_after(tmp_path):
         ([(0, 3, 5), (2, 5, 5)], "lanes 2 to 2 of 5 are in two shards"),
         ([(1, 5, 5)], "lanes 0 to 0 of 5 are in no shard"),
         ([(0, 3, 5)], "lanes 3 to 4 of 5 are in no shard"),
-        ([(0, 2, 5), (2, 5, 6)], "of different runs"),
+        ([(0, 2, 5), (2, 5, 6)], "belong to different runs"),
     ],
 )
 def test_lanes_that_make_no_whole(parts, words, tmp_path):
@@ -192,7 +192,7 @@ def test_machines_without_a_common_disk_each_keep_a_share(tmp_path, capsys):
 def test_shares_of_other_sweeps_and_shares_that_are_none(tmp_path):
     swept(folder=tmp_path / "1", share="1/2")
     sweep(*COUNT, lambda lane, state: {"sum": state}, LANES, 4, folder=tmp_path / "2", share="2/2")
-    with pytest.raises(ValueError, match="of different runs"):
+    with pytest.raises(ValueError, match="belong to different runs"):
         merge_sweeps([tmp_path / "1", tmp_path / "2"], tmp_path / "all")
     swept(folder=tmp_path / "whole")
     with pytest.raises(ValueError, match="holds no share of a sweep"):

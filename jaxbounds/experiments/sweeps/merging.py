@@ -49,7 +49,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
-        runs = sorted({part.mark for part in parts})
+        runs = sorted({part.mark[:8] for part in parts})
         raise Refused(
             f"{said}the shards belong to different runs, marks={runs}. Try the shards of one run"
         )
