@@ -19,10 +19,10 @@ from jaxbounds.papers import Named, the_statement
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     """Find a mistake in a judged function that makes a form fail, although the form should hold.
 
-    A form of a rate also fails if its exponent leaves its stated band. A statement that survives
-    every one of `LARGE_MISTAKES` may compare sides that agree by construction, such as a lower
-    bound with a width that `evaluate` chose above the bound. The search first tries one size, which
-    costs less than all sizes.
+    For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
+    statement that survives every one of `LARGE_MISTAKES` may compare sides that agree by
+    construction: for example, a lower bound on a width, and a width that `evaluate` itself chose
+    above the bound. The search first tries one size, which costs less than all sizes.
 
     Args:
         statement: a statement, or its id.

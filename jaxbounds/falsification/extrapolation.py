@@ -25,8 +25,8 @@ BASES = 2
 more scaled instances and takes longer.
 """
 CLEAR = 1e-6
-"""Share of the sides' terms. A larger difference of the sides is no rounding of a point in its set.
-A larger share leaves more violations open.
+"""Share of the size of the sides' terms. A larger difference of the sides cannot come from the
+rounding of an instance's floats onto its set. A larger share leaves more violations open.
 """
 ASKED = 2
 """Most questions to the referee about one form; more take seconds each."""
@@ -59,7 +59,7 @@ def confirm_extrapolated(
     """Add far instances that searches found to the pool, if the referee confirms their violation.
 
     Returns:
-        For each form that the referee cannot decide, the reason.
+        The reason for each form that the referee cannot decide, by the form's name.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):

@@ -57,7 +57,7 @@ def bernstein_bound(
 
 
 CLIPS = 4
-"""Number of floors that `upper_mean` tries; more find a smaller bound and take longer."""
+"""Number of floors that `upper_mean` tries; more floors give a smaller bound and take longer."""
 
 
 def upper_mean(

@@ -190,7 +190,7 @@ def measured(
         beaten = xp.asarray(False)
         if reading.trivial is not None:
             (trivial,) = floats([reading.trivial])
-            # The trivial bound of a >= is a lower bound, too.
+            # For a claim >=, the trivial bound is a lower bound, too.
             beaten = (
                 left <= trivial[..., None] if statement.relation == ">="
                 else right >= trivial[..., None]
@@ -234,7 +234,7 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     """Return the function from an instance of the given size to its `Measured`.
 
     The function is pure. JAX can `jit` and `vmap` it, unless the statement runs on the host. The
-    function measures the promised entries of the instance without a search for better ones.
+    function measures the promised entries of the instance, without a search for better entries.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.

@@ -2,8 +2,9 @@
 
 Suprema of inequalities often lie at such points. All chains run together, and the program that
 measures draws measures them, too, so they need no program of their own. In a step all chains make
-one kind of move in one leaf, each with random entries. A chain keeps an instance that is worse for
-its form. The starts are of several kinds, because a single kind may lead to one local maximum.
+one kind of move in one leaf, each with random entries. A chain keeps a new instance if it is worse
+for the chain's form. The starts are of several kinds, because a single kind may lead to one local
+maximum.
 """
 
 import functools
@@ -164,7 +165,7 @@ def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
 
     Args:
         instance: an instance of the smaller size.
-        like: an instance of the larger size, with as many axes in each leaf.
+        like: an instance of the larger size, whose leaves have the same numbers of axes.
     """
     for how in ("tiled", "edge", "zero", "other"):
         yield jax.tree.map(functools.partial(_grown, how=how), instance, like)

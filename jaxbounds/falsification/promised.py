@@ -2,7 +2,7 @@
 
 The search of an instance starts from the instance's own promised entries, the statement's witness,
 zeros, extreme points, draws, and copies of the instance's other entries. It descends from the best
-of these by gradients and random moves. The instances with the worst ratios get most of the work,
+starts by gradients and random moves. The instances with the worst ratios get most of the work,
 because the verdict reports the worst ratio.
 """
 
@@ -28,10 +28,11 @@ more witnesses in small sets and takes longer for each instance."""
 CORNERS = 64
 """Most corners of the promised sets that all serve as starts; a larger value takes longer."""
 OPEN = 32
-"""Instances that end without a witness, after which further instances get only `FEW` rounds. A
-larger value spends more time on claims that stay open."""
+"""Number of instances without a witness after which further instances get only `FEW` rounds. A
+larger value spends more time on claims that stay open.
+"""
 FEW = 6
-"""Rounds for an instance after `OPEN` others ended without a witness; more take longer."""
+"""Rounds for an instance after the searches of `OPEN` others found no witness; more take longer."""
 
 
 class Reads(Protocol):

@@ -13,11 +13,11 @@ from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 
 ENTRIES = 16
-"""Most entries of a leaf that the engine moves one by one; a larger number sees more and takes
-longer.
+"""Most entries of a leaf that the engine moves one by one; a larger number finds more rare
+values and takes longer.
 """
 BASES = 2
-"""Drawn instances that the engine moves; a larger number sees more and takes longer."""
+"""Number of drawn instances that the engine moves; a larger number finds more rare values."""
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Rules for the declarations of a paper, shipped or your own."""
+"""Rules that the declarations of a paper must follow; the paper is shipped or your own."""
 
 import importlib
 import re

@@ -149,8 +149,9 @@ def gradient_search(
 ) -> Callable[..., Found]:
     """Return a search by Adam with a cosine schedule and steps relative to each float leaf's size.
 
-    A chain may take steps relative to each entry instead, as a search in logarithms. All chains run
-    together. JAX compiles only the gradient, because a loop took longer to compile than to run.
+    A chain may instead take steps relative to each entry, which is a search in logarithms. All
+    chains run together. JAX compiles only the gradient, because a loop took longer to compile than
+    to run.
 
     Args:
         along: the function that `leading` returns, for all chains.
@@ -233,9 +234,9 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for statements that run on the host.
 
-    A move changes about one entry, a fifth of the entries, or all entries of a leaf. It takes them
-    from another drawn instance, or adds a Gaussian of a random size to floats. The search keeps a
-    move that raises the score.
+    A move changes about one entry, a fifth of the entries, or all entries of a leaf. The move takes
+    new entries from another drawn instance, or adds a Gaussian of a random size to floats. The
+    search keeps a move that raises the score.
     """
     one, project = measure(statement, size), projection(statement, size)
 
