@@ -31,7 +31,7 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
 """Error relative to the larger side that the check always allows; a larger value reports fewer
-errors. A statement that states no error allows its tolerance, too.
+errors. For a statement without a stated error, the check also allows the statement's tolerance.
 """
 BITS = 160
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""

@@ -59,7 +59,7 @@ class Proof:
         point: the point of the box at which the form is false, or float64 contradicts the proof.
         left: the boxes that are open at the end of the budget; `prove(start=left)` continues.
         touching: the points of equality around which a Taylor polynomial proves the form.
-        looked: the number of points that float64 measured as well.
+        looked: the number of points at which float64 measurements checked the proof.
         bits: the precision of the balls in bits.
         seconds: the processor time in seconds.
     """
@@ -111,7 +111,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
     """Return a function from a point to (margin, larger side, stated error, whether it counts).
 
     The margin is `rhs - lhs` minus the stated error plus the relative slack. The form holds up to
-    the absolute slack where margin + slack >= 0. A point counts if it meets the hypotheses.
+    the absolute slack if margin + slack >= 0. A point counts if it meets the hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

@@ -16,11 +16,13 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""Points that each round measures; a larger number sees more and takes longer."""
+"""Points that each round measures; a larger number may find more violations and takes longer."""
 CORNERS = 256
-"""Most corners of the box to measure; a larger number sees more and takes longer."""
+"""Most corners of the box to measure; a larger number may find more violations and takes longer."""
 ROUNDS = 6
-"""Rounds that move the points with the least margin; more rounds see more and take longer."""
+"""Rounds that move the points with the least margin; more rounds may find more violations and take
+longer.
+"""
 ULPS = 8
 """Units in the last place by which the check moves a point to measure the effect of rounding. A
 larger number excuses more violations as rounding.
@@ -32,7 +34,7 @@ counts as rounding. A larger number excuses more violations.
 
 
 class Doubt(NamedTuple):
-    """A reason to doubt a proof: a float64 evaluation that contradicts it.
+    """A reason to doubt a proof: a float64 evaluation that contradicts the proof.
 
     Attributes:
         reason: the contradiction in one sentence; empty without a doubt.

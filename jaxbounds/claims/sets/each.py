@@ -88,7 +88,7 @@ class Each(Set):
         return jnp.concatenate([jax.vmap(lambda new: x.at[row].set(new))(moved), *together])
 
     def cardinality(self, size: Size) -> int | None:
-        """Return the number of stacks: the number of points of `one`, to the power of the rows."""
+        """Return the number of stacks: the number of points of `one`, to the power of `count`."""
         one = self.one.cardinality(size)
         return None if one is None else int(one ** self._rows(size))
 
@@ -107,7 +107,7 @@ class Each(Set):
         return points[np.array(chosen, int).reshape(len(chosen), rows)]
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts whose coordinates are the coordinates of each point, one after the other.
+        """Return charts whose coordinates list the coordinates of one point after another.
 
         Raises:
             Refused: if the library knows no coordinates for the set `one`.

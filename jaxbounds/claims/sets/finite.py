@@ -35,7 +35,8 @@ class Integers(Set):
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         low, high = self._ends(size)
-        # `high + 1` may overflow the machine integers; then only `extreme` draws the largest one.
+        # `high + 1` may overflow the machine integers; then only `extreme` draws the largest
+        # integer.
         above = lambda: min(high + 1, int(jnp.iinfo(jnp.asarray(0).dtype).max))
         return (
             lambda key: jax.random.randint(key, shape, low, above()),

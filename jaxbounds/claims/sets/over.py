@@ -34,7 +34,7 @@ class Over(Mapping[str, Any]):
     """
 
     is_code = True
-    """Marks a product as code: the JSON of a dataclass omits it."""
+    """Marks a product as code, which the JSON of a dataclass omits."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Take the sets by the names of the entries.
@@ -119,7 +119,7 @@ class Over(Mapping[str, Any]):
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, point: Mapping[str, Any], size: Size) -> Point:
-        """Return neighbours of a point: each moves one entry; leaves have shape (count, *shape)."""
+        """Return neighbours of a point, each with one moved entry; leaves are (count, *shape)."""
         moved = self._each(key, lambda one, own: one)  # a key for each entry, in the order of names
         rows = []
         for (name, one), own in zip(moved.items(), jax.random.split(key, len(self))):

@@ -19,7 +19,7 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
         sections: the names of modules by section.
 
     Raises:
-        Refused: if two sections name one entry.
+        Refused: if two sections name the same entry.
     """
     entries = [entry for names in sections.values() for entry in names]
     if twice := sorted({entry for entry in entries if entries.count(entry) > 1}):

@@ -32,7 +32,9 @@ Kind = Literal[
 Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
-"""Fewest values of the moving parameter in a limit; a larger number makes a better fit."""
+"""Fewest values of the moving parameter in a limit; a larger number asks for more sizes, and gives
+a better fit.
+"""
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
 """The entries that a claim only promises (`there_is`), or a function that returns them."""
@@ -58,9 +60,11 @@ TYPED = (
 """Fields whose annotated types `refuse_other_types` checks; other fields have their own checks."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
 NO_ID = "refused.statement"
-"""The id of a placeholder whose own id is unusable; the paper then gives it another id."""
+"""The id of a placeholder whose own id is unusable; the paper then gives the placeholder another
+id.
+"""
 ALONE = "alone"
-"""The entry of the only instance of a claim about sizes alone; a counterexample omits it."""
+"""The only entry of the instance of a claim about sizes alone; a counterexample omits the entry."""
 _BY_KIND: Any = None
 """Stands for the default of a field that `Statement.__post_init__` fills by kind."""
 
@@ -108,7 +112,8 @@ class Statement(metaclass=Careful):
             them were slightly wrong, some verdict would change. Each is a function under its own
             name in a module or class, so it is neither a lambda nor a partial application.
         host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
-            or loops in Python. The engine then calls it with NumPy arrays, one instance at a time.
+            or loops in Python. The engine then calls `evaluate` with NumPy arrays, one instance at
+            a time.
         over: the sets by the names of an instance's entries, {"x": jb.Ball(1, "d")}. The sets draw
             instances, project onto the hypotheses and are hypotheses themselves. `sample` replaces
             the draws of its entries; `project` and `hypotheses` add to the sets. `over={}` says
@@ -124,10 +129,10 @@ class Statement(metaclass=Careful):
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails on an estimate that could be
             the reason for the violation.
-        towards: needed for kind "limit": the size that moves, and its limit: {"n": math.inf} or
+        towards: the size that moves, with its limit, which kind "limit" needs: {"n": math.inf} or
             {"eps": 0}.
         sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
-            the worst ratio of each. It may be empty if `cases` or `over` is given.
+            the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
         sizes: the sizes to try, smallest first; each gives shapes and other static numbers by name.
         forms: the right-hand sides to compare.
@@ -149,8 +154,9 @@ class Statement(metaclass=Careful):
         level: the probability delta with which the claim may fail, for kind "probability".
         budget: the numbers of draws, restarts and steps. The default is `Budget()`, with 2000
             samples for probabilities and expectations.
-        source: the claim's place in the paper, with appendix numbers that restate it.
-        horizon: for trajectories: the size that counts the steps.
+        source: the claim's place in the paper, with the numbers of appendix items that restate the
+            claim.
+        horizon: the name of the size that counts the steps of a trajectory.
         enumerates: the finite class that the cases exhaust ("all words of length up to 6"); empty
             if the cases are examples.
         depends: inputs of the verdict that a run cannot see: paths of files or folders (a file that
