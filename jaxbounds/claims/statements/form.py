@@ -82,8 +82,8 @@ class Form(metaclass=Careful):
         counterexample: an instance that shows the failure of a form that fails, with the form's
             ratio.
         sense: the claim about the exponent of lhs against rhs, which kind "rate" needs: "at most",
-            "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs grows, and at least one
-            if rhs shrinks.
+            "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs grows, and at
+            least one if rhs shrinks.
         exponent: the least and the largest fitted exponent that a form of a rate accepts. A formula
             that is wrong by a power may satisfy a claim "at most". If the fitted exponent lies
             outside the band, the form is inconclusive.
