@@ -328,9 +328,9 @@ def confirmed(
 ) -> Certificate:
     """Run `disprove` on an instance whose floats are exact; a certain gap of any size is enough.
 
-    The referee calls this function for an instance from a search. No float
-    of such an instance represents an irrational number. The sides of an identity must differ by
-    more than its tolerance.
+    The referee calls this function for an instance from a search. No float of such an instance
+    represents an irrational number. The sides of an identity must differ by more than its
+    tolerance.
 
     Raises:
         Refused: as in `disprove`.

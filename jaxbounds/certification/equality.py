@@ -1,4 +1,4 @@
-"""Points of equality of both sides: floats find them, and exact numbers describe them.
+"""Points at which both sides are equal: floats find a point, and exact numbers describe it.
 
 A proof around a point of equality needs no trust in this module: `contact.touching` proves a region
 around the exact point, and returns no region if the sides differ there.

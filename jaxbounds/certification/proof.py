@@ -289,7 +289,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Return the place where the proof is open, the largest violation there, a sufficient slack."""
+    """Return where the proof is open, the largest violation there, and a slack that suffices."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"

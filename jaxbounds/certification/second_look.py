@@ -48,7 +48,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return the ends, their neighbours, the middle, and numbers like 0, 1, 1e-9 and integers."""
+    """Return an interval's ends, their neighbours, its middle, and numbers inside, such as 0."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]

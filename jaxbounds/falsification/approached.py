@@ -109,8 +109,8 @@ def _along(
     """Return a way on which the ratio stays near one, and falls on the way back.
 
     Returns:
-        The name of the way, empty if there is no such way, and the ends of all ways at which the
-        ratio is near one.
+        The name of the way (empty if no way fits), and the ends of all ways whose ratio is near one
+        at the end.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))

@@ -17,7 +17,7 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import with_whole_numbers
 
 MOST = 2048
-"""Instances of each size that run again; more find rarer wrapped integers and take seconds."""
+"""Most instances of each size that run again; more find rarer wrapped integers and take seconds."""
 APART = 1e-9
 """Relative difference above which two sides count as different. A smaller value may take rounding
 for a wrapped integer.

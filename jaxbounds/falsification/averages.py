@@ -45,8 +45,8 @@ class Average(NamedTuple):
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
     """Decide whether a claim fails at most as often as its level allows.
 
-    The stated error leaves some draws undecided. An undecided draw counts as a failure for `holds`,
-    and as no failure for `fails`.
+    The stated error leaves some draws undecided. An undecided draw counts as a failure when the
+    verdict would be `holds`, and as no failure when the verdict would be `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "some draw gave NaN, or a stated error is negative")

@@ -124,10 +124,10 @@ def bindings(
 ) -> list[bool]:
     """Return for each function whether a mistake in it changes a verdict or ratio of the statement.
 
-    A change of a ratio exceeds the statement's tolerance. It may concern the worst ratio, the
-    recorded mean over the draws (`Verdict.drawn`), or the ratio of a counterexample. An evaluation
-    that raises counts as a change. All variants are measured on the instances that the correct
-    functions give.
+    A change of a ratio counts if it exceeds the statement's tolerance. The ratio is the worst
+    ratio, the recorded mean over the draws (`Verdict.drawn`), or the ratio of a counterexample. An
+    evaluation that raises counts as a change. All variants are measured on the instances that the
+    correct functions give.
 
     Args:
         statement: a statement of any kind.

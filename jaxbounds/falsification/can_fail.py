@@ -17,7 +17,7 @@ from jaxbounds.papers import Named, the_statement
 
 
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
-    """Find a mistake in a judged function that makes a form fail, although the form should hold.
+    """Find a mistake in a judged function under which a form that should hold fails.
 
     For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
     statement that survives every one of `LARGE_MISTAKES` may compare sides that agree by
@@ -65,7 +65,7 @@ def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tupl
 def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> list[str]:
-    """Return the forms that should hold, and fail if `function` has the mistake `wrong`."""
+    """Return the forms that should hold, but fail if `function` has the mistake `wrong`."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = few_draws(statement, budget), Pool()

@@ -16,7 +16,8 @@ GRACE = 0.25
 the next statement.
 """
 LEAST_GRACE = 5.0
-"""Least seconds that the decision may take after the limit; a larger value delays others."""
+"""Least seconds that the decision may take after the limit; a larger value delays other statements.
+"""
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("ends", default=None)
 

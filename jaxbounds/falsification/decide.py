@@ -45,7 +45,7 @@ def edge(statement: Statement, /) -> float:
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
-    """Return the certain violation of each instance, -inf for an instance that does not count."""
+    """Return how much each instance certainly violates the claim; -inf if it does not count."""
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 

@@ -36,7 +36,7 @@ ENOUGH = 1e-3
 claims.
 """
 ODD = "chain"
-"""The name of the entry that tells a program which chains minimise the gap."""
+"""The name of the entry that tells a program which chains minimise the gap between the sides."""
 BELOW = 2.0
 """Number subtracted from a witness's ratio, so that the chain minimises a negative number. A larger
 number has no effect.
@@ -55,7 +55,7 @@ value sees less of the function near a vertex."""
 EXACT = 1e-3
 """Share of the tolerance to which the descent solves an `=`; a larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
-"""Factors of the last step that a round tries again, because a valley may be long."""
+"""Multiples of the last step that a round tries too, because a valley may be long."""
 
 
 class Tried(NamedTuple):

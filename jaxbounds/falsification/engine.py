@@ -235,7 +235,7 @@ def _steps(statement: Statement) -> list[float]:
 
 
 def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
-    """Return verdicts `error` for a statement that the engine could not measure."""
+    """Return verdicts of status `error` for a statement that the engine could not measure."""
     blanks = (_blank(statement, form, seed) for form in statement.forms)
     return tuple(replace(blank, status="error", reason=reason) for blank in blanks)
 

@@ -1,7 +1,7 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
 A form that should hold has one file for each size, for small instances only. Every command that
-judges the statement uses the example. Claims about means and enumerated sets have no examples.
+judges the statement uses these files. Claims about means and enumerated sets have no examples.
 
 
 An example belongs to one statement of one source file. An example counts only if the statement

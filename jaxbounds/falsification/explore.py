@@ -83,7 +83,7 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """Return a function (key, count, batch length) -> draws; NumPy makes a single draw."""
+    """Return a function (key, count, batch length) -> draws, made in NumPy if memory suffices."""
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
@@ -272,7 +272,7 @@ class Searched(NamedTuple):
     Attributes:
         runs: the number of searches for each form.
         accepted: the number of steps, for each form and the control, that led to a worse instance.
-        met: the number of steps that met the hypotheses, over all forms.
+        met: the number of steps to instances that met the hypotheses, over all forms.
         ends: the ends of the searches at each size.
         far: the instances that violate a form far from all draws, perhaps only by rounding.
     """

@@ -52,7 +52,7 @@ class FoundByMoves(NamedTuple):
         forms: the index of the form that each chain maximises.
         score: the form's ratio at the end; -inf if no instance counted.
         accepted: the number of steps that led to a worse instance.
-        met: the number of steps that met the hypotheses.
+        met: the number of steps to instances that met the hypotheses.
     """
 
     kinds: np.ndarray

@@ -74,7 +74,7 @@ def compiled(function: Callable) -> Callable:
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """Return a key of a leaf's shape and type; it is faster than JAX's own type."""
+    """Return a key of a leaf's shape and type, which is faster than JAX's own type."""
     weak = getattr(leaf, "weak_type", False)
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 
@@ -98,7 +98,7 @@ class Programs:
         calls: int = MANY,
         watch: TraceWatch | None = None,
     ) -> Callable:
-        """Return `jit(vmap(function))`, or run it in NumPy if the calls are too few to compile it.
+        """Return `jit(vmap(function))`, which runs in NumPy if the calls are too few to compile it.
 
         Args:
             function: a function of one instance.

@@ -26,7 +26,7 @@ DRAWN = 8
 """Number of draws, and of extreme points, from which each search may start. A larger value finds
 more witnesses in small sets and takes longer for each instance."""
 CORNERS = 64
-"""Most corners of the promised sets that all serve as starts; a larger value takes longer."""
+"""Most corners of promised sets for which a search starts from every corner; more take longer."""
 OPEN = 32
 """Number of instances without a witness after which further instances get only `FEW` rounds. A
 larger value spends more time on claims that stay open.
@@ -61,7 +61,7 @@ class _Kept(NamedTuple):
 
 
 class Promises:
-    """Measures instances with the best promised entries of each form and of the control.
+    """Measures instances with the best promised entries found for each form and the control.
 
     Args:
         statement: a statement with `there_is`.
@@ -188,7 +188,7 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """Return the promised entries of an instance, with the witness's entries in place."""
+        """Return the promised entries of an instance, with the values that the witness gives."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 

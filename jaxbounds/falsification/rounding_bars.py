@@ -223,7 +223,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """Return the size of the terms, unless rounding moved the value by more."""
+    """Return the size of the terms; `HIDDEN` if rounding moved the value by more than a bar."""
     return HIDDEN if moved > UNITS * scale else scale
 
 

@@ -43,8 +43,8 @@ FIRST = 64
 than rounding, the engine skips the smaller violations. A larger number takes longer.
 """
 ROWS = 16
-"""Instances of an identity whose entries the engine compares one by one; a larger number sees more
-and takes longer.
+"""Instances of an identity whose entries the engine compares one by one; a larger number finds more
+wrong entries and takes longer.
 """
 NEARLY = 0.99
 """Ratio above which an instance counts as reaching an equality case. A larger ratio counts fewer
@@ -175,7 +175,7 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Replace a judgement by `again` where only the first one sees a violation."""
+    """Return `one`, with the values of `again` at instances where only `one` sees a violation."""
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
@@ -235,7 +235,7 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
-    """Choose a few instances at which a side of a bound is zero, with the smallest other sides.
+    """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
     These instances matter if the form names an equality case that no other instance reaches.
     """

@@ -27,7 +27,7 @@ class Found(NamedTuple):
     Attributes:
         best: the best instance that counted, or the starting point if no instance counted.
         accepted: the number of steps that led to a better instance.
-        met: the number of steps that met the hypotheses.
+        met: the number of steps to instances that met the hypotheses.
     """
 
     best: Instance
@@ -58,7 +58,7 @@ def _better(score, counted, best):
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance, or each of a batch, counts and does not violate by noise."""
+    """Return whether an instance (or each one of a batch) counts, without a violation by noise."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 

@@ -120,7 +120,7 @@ class Set(ABC):
 
     @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test whether `x` is in the set up to rounding (1e-12): {condition in words: bool}."""
+        """Test if `x` is in the set up to rounding (1e-12); return {condition in words: bool}."""
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw an extreme point.
@@ -171,7 +171,7 @@ class Set(ABC):
         return None if every is None else len(every)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers, from 0 to `cardinality` - 1, shape (rows, *shape).
+        """Return the points of the numbers `rows`, 0 to `cardinality` - 1, shape (rows, *shape).
 
         Raises:
             Refused: if the set has no numbered points.

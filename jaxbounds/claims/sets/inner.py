@@ -46,8 +46,8 @@ def best_point(
     If the sets have at most 4096 points, the search tries all of them. Else it runs projected
     gradient ascent from draws, from draws with one entry set to zero, and from extreme points. It
     also starts from the best corner, if there are at most 256 corners, and from `given`. The first
-    two fifths of the steps have one length; the length of the others shrinks geometrically. The
-    random key is fixed, so that equal arguments give equal values.
+    two fifths of the steps have equal length; the further steps shrink geometrically. The random
+    key is fixed, so that equal arguments give equal values.
 
     Args:
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.

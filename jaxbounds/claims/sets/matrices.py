@@ -118,7 +118,7 @@ class Orthogonal(_OfMatrices):
 def rotation(angles: jax.Array, d: int) -> jax.Array:
     """Return the product of plane rotations by d (d - 1) / 2 angles, shape (d, d).
 
-    Every rotation matrix is such a product.
+    Every rotation matrix is a product of this form.
     """
     found = jnp.eye(d)
     for angle, (i, j) in zip(angles, itertools.combinations(range(d), 2)):

@@ -97,7 +97,7 @@ class Over(Mapping[str, Any]):
         return dict(point) | {name: one.project(point[name], size) for name, one in self.items()}
 
     def meets(self, point: Mapping[str, Any], size: Size, name: str = "") -> dict[str, Any]:
-        """Test whether each entry is in its set: {condition in words: bool}."""
+        """Test whether each entry is in its set; return {condition in words: bool}."""
         found: dict[str, Any] = {}
         for entry, one in self.items():
             found |= one.meets(point[entry], size, f"{name}{entry}" + "." * isinstance(one, Over))
@@ -146,7 +146,7 @@ class Over(Mapping[str, Any]):
         return math.prod(known) if len(known) == len(counts) else None
 
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
-        """Return the points with these numbers; leaves have shape (rows, *shape).
+        """Return the points of the numbers `rows`; leaves have shape (rows, *shape).
 
         The entry of the last set changes fastest.
         """

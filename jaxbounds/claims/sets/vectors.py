@@ -348,7 +348,7 @@ class Signs(Set):
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers, read as binary digits: 1 means `scale`."""
+        """Return the points of the numbers `rows`, read as binary digits: 1 means `scale`."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

@@ -111,7 +111,7 @@ class Domain:
         """Return the domain with a new slack: a number, or words like "1e-9 relative".
 
         Raises:
-            Refused: if the slack is neither a number nor such a text.
+            Refused: if the slack is neither a number nor a text like "1e-9 relative".
         """
         words = str(slack).split()
         try:

@@ -66,6 +66,6 @@ class Within:
     own: Hypotheses | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Mapping[str, Any]:
-        """Test all hypotheses on an instance: {hypothesis: bool}."""
+        """Test all hypotheses on an instance; return {hypothesis: bool}."""
         own = self.own(instance, size) if self.own else {}
         return self.over.meets(instance, size) | dict(own)
