@@ -1,4 +1,4 @@
-"""The crosscheck of verdicts: float64 measurements beside ball arithmetic, on draws.
+"""The crosscheck of verdicts: it compares float64 measurements with ball arithmetic on draws.
 
 The crosscheck tests every form that is expected to hold, on a few draws. The true difference of the
 sides must lie within the stated error. A draw that counts must not certainly miss a hypothesis, and

@@ -72,9 +72,9 @@ def _is_float(x: Any) -> bool:
 class Enclosing:
     """Encloses a function of a statement in ball arithmetic; it traces the function only once.
 
-    The class traces the function of the whole instance. If this trace fails, it traces the function
-    of the floats alone. If that trace fails too, it runs the function on the host, and accepts only
-    whole numbers as the result.
+    The class traces the function of the whole instance. If this trace fails, the class traces the
+    function of the floats alone. If that trace fails too, the class runs the function on the host,
+    and accepts only whole numbers as the result.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -412,8 +412,8 @@ def _of_the_set(
 ) -> dict[str, Any]:
     """Decide a small gap; it may arise because floats meet the hypotheses only up to rounding.
 
-    The projected point, which meets the hypotheses exactly, must violate the claim as well. Else
-    the result weakens the word to "undecided".
+    The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
+    projected point does not, the result weakens the word to "undecided".
     """
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):

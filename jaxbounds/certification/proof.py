@@ -57,7 +57,8 @@ class Proof:
         outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
         point: the point of the box at which the form is false, or float64 contradicts the proof.
-        left: the boxes that are open at the end of the budget; `prove(start=left)` continues.
+        left: the boxes that are open at the end of the budget; `prove(start=left)` continues the
+            proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
         looked: the number of points at which float64 measurements checked the proof.
         bits: the precision of the balls in bits.
@@ -153,7 +154,7 @@ def _share(x: jax.Array, share: float) -> jax.Array:
 
 
 def _powers(exponent: int) -> list[float]:
-    """Return factors with product 2^exponent that ball arithmetic reads as exact."""
+    """Return factors whose product is 2^exponent, and which ball arithmetic reads as exact."""
     sign, size = (1 if exponent > 0 else -1), abs(exponent)
     return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 

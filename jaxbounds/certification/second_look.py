@@ -38,7 +38,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         reason: the contradiction in one sentence; empty without a doubt.
-        point: the point of the box that contradicts the proof.
+        point: the point of the box at which float64 contradicts the proof.
         looked: the number of measured points.
     """
 
@@ -87,8 +87,8 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
     """Search a domain by float64 measurements for a violation of a claim that was proved there.
 
     A small violation is rounding, and no evidence against the proof. A violation is small if a move
-    of the point by a few units in the last place has as large an effect. It is also small if it is
-    a few units in the last place of the largest number in the evaluation.
+    of the point by a few units in the last place has as large an effect. A violation is also small
+    if it is a few units in the last place of the largest number in the evaluation.
 
     Args:
         margin: see `jaxbounds.certification.proof.margin_of`.
@@ -150,7 +150,7 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
     """Return the largest finite number that the program computes at a point.
 
-    The function sees only the results of a nested program, such as a loop.
+    For a nested program, such as a loop, the function sees only the results.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [

@@ -1,6 +1,6 @@
 """Records of a paper, which lie in the paper's folder: ratios, values, sharp constants.
 
-The records stand beside the paper's statements in `records/`. A paper in the single file
+The records lie in the folder `records/`, beside the paper's statements. A paper in the single file
 `claims.py` has its records in `claims-records/`. The records are JSON, so a person can read a diff.
 """
 

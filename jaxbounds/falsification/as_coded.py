@@ -120,7 +120,7 @@ def without_wrapped(
 ) -> tuple[Decision, Column]:
     """Return a form's decision and column without the instances at which integers wrap.
 
-    The form still fails if it is violated at an instance without wrapped integers.
+    The form still fails if an instance without wrapped integers violates it.
     """
     if not np.any(wrapped.rows & column.measured.counted):
         return decision, column

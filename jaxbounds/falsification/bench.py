@@ -140,7 +140,7 @@ def refuse_other_shapes(
     A formula may return numbers for other shapes, too, but these numbers are not about the claim.
 
     Raises:
-        Refused: if the draws have other entries or kinds; the message names the entries that
+        Refused: if an entry, its shape or its type differs; the message names the entries that
             differ.
     """
     stored = form.counterexample
@@ -163,7 +163,7 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     """Refuse a chart whose entries, shapes or types differ from the draws at its size.
 
     Raises:
-        Refused: if the draws have other entries or kinds; the message names the entries that
+        Refused: if an entry, its shape or its type differs; the message names the entries that
             differ.
     """
     refuse_other_shapes(statement, form, drawn, Size(dict(size)))

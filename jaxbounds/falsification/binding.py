@@ -133,7 +133,7 @@ def bindings(
         statement: a statement of any kind.
         functions: functions that the statement judges.
         factor: the factor by which a wrong function multiplies real values.
-        budget: the numbers of draws.
+        budget: the numbers of draws and search steps.
     """
     with float64_on_cpu():
         bench, pool = few_draws(statement, budget), Pool()

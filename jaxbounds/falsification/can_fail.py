@@ -20,13 +20,13 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     """Find a mistake in a judged function under which a form that should hold fails.
 
     For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
-    statement that survives every one of `LARGE_MISTAKES` may compare sides that agree by
-    construction: for example, a lower bound on a width, and a width that `evaluate` itself chose
-    above the bound. The search first tries one size, which costs less than all sizes.
+    statement that survives every one of `LARGE_MISTAKES` may compare sides that always agree, for
+    example a lower bound on a width and a width that `evaluate` itself chose above the bound. The
+    search first tries one size, which costs less than all sizes.
 
     Args:
         statement: a statement, or its id.
-        budget: the numbers of draws.
+        budget: the numbers of draws and search steps.
 
     Returns:
         The names of the function, the mistake and the form; empty if the statement cannot fail.
@@ -45,12 +45,12 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
     """Return the forms that hold with every one of `LARGE_MISTAKES` in every judged function.
 
-    `can_fail` looks for one form of a statement; another form of the statement may compare two
+    `can_fail` stops at the first form that fails; another form of the statement may compare two
     sides that no judged function changes. The result omits forms that are expected to fail.
 
     Args:
         statement: a statement, or its id.
-        budget: the numbers of draws.
+        budget: the numbers of draws and search steps.
     """
     statement = the_statement(statement)
     left = [form.name for form in statement.forms if form.expected not in REJECTED]

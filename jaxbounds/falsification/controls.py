@@ -20,8 +20,8 @@ EXPONENT = 2.0
 inverse exponent. A larger value makes a control that is easier to reject.
 """
 FLAT = 1e-3
-"""The fitted exponent below which no power of the right side misses the claim. A larger value
-leaves more rates without a control of the engine.
+"""Fitted exponent. If the exponent is smaller, no power of the right side contradicts the claim. A
+larger value leaves more rates without a control of the engine.
 """
 
 
@@ -48,8 +48,8 @@ def scaled(statement: Statement, column: Column, /) -> Column:
     """Scale the right side of a bound until the worst instance exceeds it by `EXCEEDS`.
 
     If the right side is zero on the worst instance, the engine moves the right side instead, until
-    the left side exceeds it by that share of the terms. If no instance has finite sides, the column
-    stays unchanged, and the rules do not reject the control.
+    the left side exceeds it by the share `EXCEEDS` of the terms. If no instance has finite sides,
+    the column stays unchanged, and the rules do not reject the control.
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)

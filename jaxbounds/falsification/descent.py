@@ -51,7 +51,8 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 """Exponents of the largest factors that multiply the entries of a simplex; more take longer."""
 TINY = 1e-9
 """Least entry of a simplex's point, relative to its sum, at which gradients are evaluated. A larger
-value sees less of the function near a vertex."""
+value hides more of the function near a vertex.
+"""
 EXACT = 1e-3
 """Share of the tolerance to which the descent solves an `=`; a larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
@@ -390,7 +391,7 @@ class _Way(NamedTuple):
 
 
 def _best_of(first: Tried) -> Tried:
-    """Return the best starts of each instance, one for each chain, with different ratios first."""
+    """Return the best starts of each instance, one for each chain; prefer different ratios."""
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)
     same = np.vstack([np.zeros((1, value.shape[1]), bool), value[1:] == value[:-1]])

@@ -283,7 +283,7 @@ def _save(
 def _with_worst(
     verdict: Verdict, form: Form, found: Findings, index: int, places: Places
 ) -> Verdict:
-    """Add the worst instance, with the ratio of its replay, and a shrunk failing instance."""
+    """Add to a verdict the worst instance and a shrunk failing instance, with their ratios."""
     store, examples = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
@@ -326,7 +326,7 @@ def replay(
             `stored.meta["form"]`.
 
     Raises:
-        Refused: if the file misses its id, form, size or ratio, or its arrays do not fit the
+        Refused: if the file lacks the id, form, size or ratio, or its arrays do not fit the
             statement.
     """
     try:

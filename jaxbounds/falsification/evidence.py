@@ -41,8 +41,8 @@ KINDS = 2
 many kinds end there; a larger number asks for more agreement.
 """
 ENOUGH = 8
-"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer such
-samplers.
+"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer samplers
+without randomness.
 """
 
 

@@ -274,7 +274,7 @@ class Searched(NamedTuple):
         accepted: the number of steps, for each form and the control, that led to a worse instance.
         met: the number of steps to instances that met the hypotheses, over all forms.
         ends: the ends of the searches at each size.
-        far: the instances that violate a form far from all draws, perhaps only by rounding.
+        far: the instances far from all draws that violate a form, perhaps only by rounding.
     """
 
     runs: int

@@ -56,7 +56,7 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add far instances that searches found to the pool, if the referee confirms their violation.
+    """Add to the pool the far instances from searches whose violation the referee confirms.
 
     Returns:
         The reason for each form that the referee cannot decide, by the form's name.
@@ -86,7 +86,7 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add scaled instances that violate a form to the pool, if the referee confirms the violation.
+    """Add to the pool scaled instances whose violation of a form the referee confirms.
 
     The function skips a form that the pool already violates, or that no single instance decides.
     """

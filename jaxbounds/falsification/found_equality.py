@@ -14,7 +14,7 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
 
 WORST = 6
-"""Worst instances that the referee decides; more take tenths of seconds each."""
+"""Number of worst instances that the referee decides; more take tenths of seconds each."""
 LEAST = 1e-6
 """Least size of two sides that count as equal because their enclosures are short and overlap. A
 smaller value takes more tiny sides for equality cases, although they agree only up to the length of

@@ -148,7 +148,7 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Combine a decision with the stored counterexample, whose recorded ratio fails the form."""
+    """Combine a decision with the stored counterexample, which must violate as recorded."""
     stored = form.counterexample
     if stored is None:
         return decision, None

@@ -11,8 +11,8 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""Exponent. The distance counts as settling if its changes decay at least like the parameter to the
-power of minus this exponent. A larger exponent calls fewer trends settled.
+"""Exponent. The distance counts as settling if its changes decay at least as fast as the power
+parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
 """Shares of the last distance. An extrapolated limit of at least STAYS means "does not converge"; a
@@ -67,8 +67,8 @@ log(parameter). A larger number asks for more sizes.
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Shares of the last distance, for a distance c + a / log(parameter). A limit c up to NOTHING
 counts as zero, a limit of at least LEAST as positive. The limits of all pairs must agree to
-EXACTLY. A distance with a slower decay has limits that differ by more. A larger EXACTLY would call
-it inconsistent.
+EXACTLY. If the distance decays more slowly, the limits of the pairs differ by more. A larger
+EXACTLY would call it inconsistent.
 """
 
 

@@ -1,8 +1,8 @@
 """Measure a statement on one instance: the ratio of each form, and whether the instance counts.
 
-A program computes the sides and the hypotheses, a `Reading`. The comparison needs a few numbers for
-each instance, for all forms at once. For NumPy instances the comparison runs in NumPy, without a
-compilation.
+A program computes a `Reading`, which holds the sides and the hypotheses. The comparison needs a few
+numbers for each instance, for all forms at once. For NumPy instances the comparison runs in NumPy,
+without a compilation.
 """
 
 import contextlib
@@ -147,7 +147,7 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
 def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
-    """Compare the sides of each form in a reading, or in many readings over leading axes.
+    """Compare the sides of each form in a reading, or in many readings stacked along leading axes.
 
     Args:
         statement: the statement that was read.

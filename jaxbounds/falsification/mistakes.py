@@ -155,8 +155,7 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ENTRIES = 12
-"""Entries of an object, such as a circuit, to change one by one; more entries find more entries
-that matter, and take longer.
+"""Most entries of an object, such as a circuit, that mistakes change one by one; more take longer.
 """
 
 

@@ -2,9 +2,9 @@
 
 The ratio of an inequality is often largest at such points. All chains run together. The program
 that measures the draws also measures the chains' instances, so the chains need no program of their
-own. In a step all chains make one kind of move in one leaf, each with random entries. A chain keeps
-a new instance if it is worse for the chain's form. The starts are of several kinds, because a
-single kind may lead to one local maximum.
+own. In each step, all chains make the same kind of move in the same leaf, and each chain draws its
+own entries. A chain keeps a new instance if it is worse for the chain's form. The starts are of
+several kinds, because a single kind may lead to one local maximum.
 """
 
 import functools

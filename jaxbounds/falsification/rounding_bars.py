@@ -2,7 +2,7 @@
 
 A bar is the size of the terms that a value sums, times some units of rounding. `summands` finds the
 size for programs that NumPy can run. A program on the host, or a long program, runs a few times
-more instead: on instances near the noted ones, and with rounding up, down and towards zero.
+more instead: on instances near the noted instances, and with rounding up, down and towards zero.
 """
 
 import contextlib
@@ -44,8 +44,10 @@ stop at about 1e-9, at a different point on each processor. A larger bar hides l
 formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
-"""Largest ratio of a host program's terms to its sides, and absolute change that always counts as
-rounding (of sides that cancel). Larger numbers take more jumps of a program for rounding."""
+"""WORST is the largest assumed ratio of a host program's terms to its sides. RESIDUAL is an
+absolute change that always counts as rounding, because sides may cancel. Larger numbers take more
+jumps of a program for rounding.
+"""
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
 _NEAREST = 0
@@ -113,7 +115,7 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""Pairs of the values of a noted row and the sizes of their terms."""
+"""Pairs: the values of a noted row, and the sizes of the terms of these values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -189,7 +191,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     """Find the sizes of terms of a program by running it in NumPy.
 
     Raises:
-        NotInterpreted: if NumPy cannot run the program, or would take long.
+        NotInterpreted: if NumPy cannot run the program, or the run would take long.
     """
     batch = jax.tree.map(jnp.asarray, few.batch)
     bench.watch.notes = True

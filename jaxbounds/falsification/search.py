@@ -1,8 +1,8 @@
 """Search for the instance with the worst ratio, from given starting points.
 
 Each search maximises the score of one form: log(ratio), or the ratio itself if it is not positive.
-It projects every candidate onto the hypotheses, and keeps the best candidate that counts. The
-result is a lower estimate of the supremum.
+The search projects every candidate onto the hypotheses, and keeps the best candidate that counts.
+The result is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable, Sequence
@@ -150,8 +150,8 @@ def gradient_search(
     """Return a search by Adam with a cosine schedule and steps relative to each float leaf's size.
 
     A chain may instead take steps relative to each entry, which is a search in logarithms. All
-    chains run together. JAX compiles only the gradient, because a loop took longer to compile than
-    to run.
+    chains run together. JAX compiles only the gradient, because a loop of all steps would take
+    longer to compile than to run.
 
     Args:
         along: the function that `leading` returns, for all chains.

@@ -1,4 +1,4 @@
-"""Forms that hold on a box of parameters, as one goal for the tactic `interval`.
+"""Writer of a form that holds on a box of parameters, as one goal for the tactic `interval`.
 
 Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
 all definitions. `interval` cuts the box until the goal is proved, with derivatives along one

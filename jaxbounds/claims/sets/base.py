@@ -87,7 +87,7 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
 
 @dataclass(frozen=True)
 class Set(ABC):
-    """A set of arrays; its shape and its numbers may name sizes.
+    """A set of arrays; its shape and its numbers may be expressions of named sizes.
 
     A set gives a statement all that it needs: draws that reach the boundary, a projection, a test
     of membership, extreme points, moves for a search, and coordinates for proofs. Every method
@@ -116,7 +116,7 @@ class Set(ABC):
 
     @abstractmethod
     def project(self, x: Any, size: Size) -> Any:
-        """Return a point of the set near `x`; the method leaves a point of the set unchanged."""
+        """Return a point of the set near `x`, and `x` itself if it is in the set."""
 
     @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sets of matrices that bound singular values, eigenvalues or norms of rows."""
+"""Sets of matrices with bounded singular values, eigenvalues or norms of rows."""
 
 import itertools
 import math
@@ -77,7 +77,7 @@ class Orthogonal(_OfMatrices):
         return wide if rows >= columns else wide.T
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the polar factor; if the matrix is nearly singular, of a regular matrix nearby."""
+        """Return the polar factor of `x`, or of a nearby matrix if `x` is nearly singular."""
         x_ = jnp.asarray(x)
         values = jax.lax.stop_gradient(jnp.linalg.svd(x_, compute_uv=False))
         thin = values[-1] <= 1e-4 * values[0]

@@ -1,4 +1,4 @@
-"""Sets of arrays that bound each entry, or an l_p norm of all entries."""
+"""Sets of arrays with bounded entries, or with a bounded l_p norm of all entries."""
 
 import itertools
 import math

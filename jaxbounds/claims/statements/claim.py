@@ -110,8 +110,9 @@ def claim(
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
             sizes. The default is one size without names.
-        false: the twins: right sides that make the claim false, or pairs of a left and a right
-            side. A dict gives their names; else each twin has the name of its function.
+        false: the twins, which are right sides that make the claim false, or pairs of a left and a
+            right side. A dict gives names to the twins; otherwise each twin has the name of its
+            function.
         judges: further judged functions that the sides call, as in `Statement`.
         label: the label in print; the default is the last part of the id.
         formula: the claim in a line of plain text; the default joins the names of both sides.
@@ -126,8 +127,9 @@ def claim(
             whose arguments have the names of entries of `over` and of sizes. Several entries need
             a dict.
         estimates: the sides that a search only estimates, as in `Statement`.
-        towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. The
-            default for a single size is infinity if it rises along `sizes`, and 0 if it falls.
+        towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. For a
+            single size, the default limit is infinity if the size rises along `sizes`, and 0 if the
+            size falls.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
         budget: the numbers of draws and search steps, as in `Statement`.

@@ -1,7 +1,6 @@
 """Reader of a paper's file of errata, which is TOML, so that a reviewer can read a diff.
 
-```toml
-survives = "The paragraph that says which theorems stand."
+```toml survives = "The paragraph that says which theorems remain true."
 
 [remarks]
 "Lemma 12" = "A finding that is worth knowing and is no erratum."

@@ -89,7 +89,8 @@ class Line:
     def to_json(self) -> dict[str, Any]:
         """Return the claim as text, from which `jaxbounds new --from` writes a statement.
 
-        The text of a side is empty if its code is unreadable, for example typed at a prompt.
+        The text of a side is empty if its code is unreadable, for example because a person typed it
+        at a prompt.
         """
         sides = {"left_side": self.lhs, "right_side": self.rhs}
         exact = not callable(self.error) and self.error == 0

@@ -1,8 +1,9 @@
 """One numbered claim as data, and the check that it is well formed.
 
-A statement says how to draw instances that meet its hypotheses, and names the public functions
-that it judges. Its `evaluate` calls them to measure both sides of the claim. `jaxbounds.falsify`
-turns a statement into a `Verdict`. This module only stores and checks the declaration.
+A statement says how to draw instances that meet its hypotheses, and names the public functions that
+it judges. The statement's `evaluate` calls these functions to measure both sides of the claim.
+`jaxbounds.falsify` turns a statement into a `Verdict`. This module only stores and checks the
+declaration.
 """
 
 import math
@@ -51,7 +52,7 @@ ENGINES_CONTROL: Mapping[bool | str, str] = {
 }
 """The engine's control in words: for a bound (True), an equality (False), a limit and a rate."""
 WIDEST = 1e-3
-"""Largest relative tolerance of a statement; a larger one would exceed any rounding error."""
+"""Largest relative tolerance that a statement may have; a larger one would exceed any rounding."""
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
@@ -122,7 +123,8 @@ class Statement(metaclass=Careful):
             there is ... such that". An inner search looks for the best entries, for each form and
             instance, and stores them with the instance. If the search finds no suitable entries,
             the form is inconclusive; it fails only if the sets are finite and all points were
-            tried. An `=` compares its control at the entries that the search found.
+            tried. The control of an `=` is compared at the entries that the search found for the
+            form.
         witness: a start of that inner search, beside the search's own starts: the entries of
             `there_is` by name, or a function `witness(instance, size)` that returns them. A single
             entry needs no name. A wrong witness costs only its trial.
@@ -134,7 +136,8 @@ class Statement(metaclass=Careful):
         sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
             the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
-        sizes: the sizes to try, smallest first; each gives shapes and other static numbers by name.
+        sizes: the sizes to try, smallest first; each size gives shapes and other static numbers by
+            name.
         forms: the right-hand sides to compare.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
@@ -275,7 +278,7 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimate may make the larger side too small, or the smaller side too large.
 
-        A violation may then come from the estimate, and not refute the claim.
+        A violation may then come from the estimate, so it does not refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(
