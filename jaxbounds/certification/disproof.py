@@ -58,8 +58,8 @@ more identities true on an instance.
 """
 NEARBY = 1e-6
 """Share of the instance's largest entry. A smaller difference of the sides may come from floats
-that meet the hypotheses only up to a tolerance. With a larger share, a disproof needs an exact
-point more often.
+that meet the hypotheses only up to a tolerance. A larger share makes a disproof need an exact point
+more often.
 """
 BITS = (192, 448)
 """Precisions of the balls in bits; a disproof tries each in turn."""

@@ -251,9 +251,9 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
 class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
-    With this length, each size needs only one compiled program. Sampling, search, shrinking and
-    replay share this program, so they measure the same bits for an instance. The bench measures
-    statements on the host one instance at a time.
+    Because of the equal lengths, each size needs only one compiled program. Sampling, search,
+    shrinking and replay share this program, so they measure the same bits for an instance. The
+    bench measures statements on the host one instance at a time.
 
     Args:
         statement: the statement to measure.

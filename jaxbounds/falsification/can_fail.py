@@ -20,9 +20,9 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     """Find a mistake in a judged function under which a form that should hold fails.
 
     For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
-    statement that survives every one of `LARGE_MISTAKES` may compare sides that always agree, for
-    example a lower bound on a width and a width that `evaluate` itself chose above the bound. The
-    search first tries one size, which costs less than all sizes.
+    statement that survives every one of `LARGE_MISTAKES` may compare sides that always agree. An
+    example is a lower bound on a width, beside a width that `evaluate` itself chose above the
+    bound. The search first tries one size, which costs less than all sizes.
 
     Args:
         statement: a statement, or its id.

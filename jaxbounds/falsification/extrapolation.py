@@ -56,7 +56,7 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add to the pool the far instances from searches whose violation the referee confirms.
+    """Add to the pool far instances that searches found, if the referee confirms the violation.
 
     Returns:
         The reason for each form that the referee cannot decide, by the form's name.

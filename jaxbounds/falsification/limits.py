@@ -35,8 +35,8 @@ power law.
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
 """Factors for a distance with a positive limit. Each drop of the log distance is at most ENDS times
-the drop before, and the ratio of successive drops grows by at most the factor FASTER from step to
-step. All further drops would add up to at most TAIL. For a slow decay to zero, the ratio of drops
+the drop before. From step to step, the ratio of successive drops grows by at most the factor
+FASTER. All further drops would add up to at most TAIL. For a slow decay to zero, the ratio of drops
 rises to one. Larger values find a positive limit more often.
 """
 

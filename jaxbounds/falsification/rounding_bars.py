@@ -35,13 +35,13 @@ LONGEST, MOST = 100_000, 2**22
 """Most executed equations, and most numbers in an array, of a program whose terms NumPy finds. A
 longer program takes minutes, so it runs on moved instances instead."""
 HIDDEN = 1e300
-"""Size that the library assumes for the terms of a value if a run gave NaN. It gives the value so
-wide a bar that no change of the value counts; a smaller size would let some changes count.
+"""Size that the library assumes for the terms of a value if a run gave NaN. The size gives the
+value so wide a bar that no change of the value counts; a smaller size would let some changes count.
 """
 OFTEN = 1e-8
-"""Least relative bar of the values of a program that NumPy does not run step by step. Its solvers
-stop at about 1e-9, at a different point on each processor. A larger bar hides larger changes of a
-formula.
+"""Least relative bar of the values of a program that NumPy does not run step by step. The program's
+solvers stop at about 1e-9, at a different point on each processor. A larger bar hides larger
+changes of a formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
 """WORST is the largest assumed ratio of a host program's terms to its sides. RESIDUAL is an

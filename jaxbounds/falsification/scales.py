@@ -69,7 +69,8 @@ class Judged(NamedTuple):
         low: the least value as in `Measured`.
         high: the greatest value as in `Measured`.
         tells: whether the comparison is decided: the stated error is small relative to the terms.
-        scale: the size of the terms of both sides; for an identity, the largest over entries.
+        scale: the size of the terms of both sides; for an identity, the largest size over all
+            entries.
     """
 
     value: np.ndarray
@@ -80,7 +81,7 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Return whether the engine computes the terms: for JAX programs that one instance decides."""
+    """Return whether the engine computes the terms: of JAX programs, if one instance decides."""
     exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
     return exact and not statement.host and statement.there_is is None
 

@@ -31,7 +31,7 @@ NAME = f"a side is at least {LEAST:g}"
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Return whether all violations have small sides and are rounding, as far as the referee sees.
+    """Return whether all violations have small sides, and the referee calls a sample rounding.
 
     Args:
         bench: the bench that measures instances.

@@ -138,7 +138,8 @@ class TraceWatch:
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
         """Record a trace's operations; if the trace misses a judged function, trace from scratch.
 
-        JAX does not trace again a function that it traced or tabulated for another statement.
+        JAX does not trace a function again if it has traced or cached the function for another
+        statement.
 
         Args:
             closed: the traced program.

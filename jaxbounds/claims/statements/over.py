@@ -1,4 +1,4 @@
-"""Sampler, projection and hypotheses of a statement: its sets give them, its fields add to them."""
+"""Sampler, projection and hypotheses of a statement, joined from its sets and its own functions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
