@@ -109,7 +109,7 @@ def _most(draw: Callable, size: Size) -> int:
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
-    """Return all points of finite sets; None if they are many, or one instance decides nothing."""
+    """Return all points of finite sets; None if they are many, or if one instance cannot decide."""
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
     if statement.host or statement.kind in ON_AVERAGE:

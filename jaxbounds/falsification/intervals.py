@@ -82,8 +82,8 @@ def tail_index(values: ArrayLike, /) -> float:
 
     The estimator uses the sqrt(n) largest of n values, and then the largest third of these values.
     The result is the larger estimate, because only a true power law keeps its index in the far
-    tail. The index is infinite if the values do not spread. A tail with an index of at most two may
-    have no variance.
+    tail. The index is infinite if there are few values above the median, or if the largest values
+    are equal. A tail with an index of at most two may have no variance.
     """
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]

@@ -47,7 +47,7 @@ def by_size(m: Measured, sizes: np.ndarray, /) -> tuple[Reals, Reals]:
 
 
 def _decays(x: Reals, q: Reals) -> bool:
-    """Return whether log(lhs / rhs) converges, as it does if lower-order terms differ."""
+    """Return whether log(lhs / rhs) converges, as it does if only lower-order terms differ."""
     steps, change = np.abs(np.diff(x)), np.abs(np.diff(q))
     slopes = change / steps
     if len(slopes) < 3 or not np.all(slopes > 0):

@@ -14,7 +14,7 @@ from jaxbounds.claims.sets.over import Over
 
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
-"""The length of a search's first and last step, relative to the norm of each array."""
+"""Lengths of a search's first and last steps, relative to the norm of each array."""
 
 _made: ContextVar[list[str] | None] = ContextVar("_made", default=None)
 

@@ -71,7 +71,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
 
     Raises:
         TypeError: if a field has another type; the message names the field, the type and the value.
-        Refused: if a field that accepts a few words only has another word.
+        Refused: if a field that accepts only a few words has another word.
     """
     for field, (hint, default) in _fields(declared.__class__).items():
         value = getattr(declared, field)
