@@ -1,4 +1,4 @@
-"""The crosscheck of verdicts: float64 measurements beside ball arithmetic, on draws.
+"""The crosscheck of verdicts: it compares float64 measurements with ball arithmetic on draws.
 
 The crosscheck tests every form that is expected to hold, on a few draws. The true difference of the
 sides must lie within the stated error. A draw that counts must not certainly miss a hypothesis, and
@@ -31,7 +31,7 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
 """Error relative to the larger side that the check always allows; a larger value reports fewer
-errors. A statement that states no error allows its tolerance, too.
+errors. For a statement without a stated error, the check also allows the statement's tolerance.
 """
 BITS = 160
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""

@@ -58,7 +58,8 @@ more identities true on an instance.
 """
 NEARBY = 1e-6
 """Share of the instance's largest entry. A smaller difference of the sides may come from floats
-that meet the hypotheses only up to a tolerance. A larger share asks more often for an exact point.
+that meet the hypotheses only up to a tolerance. A larger share makes a disproof need an exact point
+more often.
 """
 BITS = (192, 448)
 """Precisions of the balls in bits; a disproof tries each in turn."""
@@ -71,9 +72,9 @@ def _is_float(x: Any) -> bool:
 class Enclosing:
     """Encloses a function of a statement in ball arithmetic; it traces the function only once.
 
-    The class traces the function of the whole instance. If this trace fails, it traces the function
-    of the floats alone. If that trace fails too, it runs the function on the host, and accepts only
-    whole numbers as the result.
+    The class traces the function of the whole instance. If this trace fails, the class traces the
+    function of the floats alone. If that trace fails too, the class runs the function on the host,
+    and accepts only whole numbers as the result.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -109,7 +110,8 @@ class Enclosing:
         """Enclose the function's result.
 
         Raises:
-            Undecided: if the result stays open, or holds fractions that the host computed.
+            Undecided: if the enclosures leave the result open, or the result holds fractions that
+                the host computed.
             NotSupported: if ball arithmetic has no rule for a primitive.
         """
         program, argument, refusal = self._traced
@@ -222,7 +224,8 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
         lhs: the left side, in balls.
         rhs: the right side, in balls.
         error: the stated error of lhs - rhs.
-        by_entry: whether each entry of an identity is relative to its own sides.
+        by_entry: whether the gap of each entry of an identity is relative to the sides of that
+            entry.
 
     Raises:
         Undecided: if a side has no enclosure, or the error may be negative or NaN.
@@ -323,10 +326,11 @@ def _theorem_of(
 def confirmed(
     statement: Statement, form: str, instance: Instance, size: Mapping[str, float], /
 ) -> Certificate:
-    """Run `disprove` on an instance whose floats are exact; a certain gap of any amount suffices.
+    """Run `disprove` on an instance whose floats are exact; a certain gap of any size is enough.
 
-    The verdict `fails` needs this function for an instance from a search, in which no float stands
-    for an irrational number. The sides of an identity must differ by more than its tolerance.
+    The referee calls this function for an instance from a search. No float of such an instance
+    represents an irrational number. The sides of an identity must differ by more than its
+    tolerance.
 
     Raises:
         Refused: as in `disprove`.
@@ -406,10 +410,10 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide a small gap, which may arise because floats meet the hypotheses only up to rounding.
+    """Decide a small gap; it may arise because floats meet the hypotheses only up to rounding.
 
-    The projected point, which meets the hypotheses exactly, must violate the claim as well. Else
-    the result weakens the word to "undecided".
+    The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
+    projected point does not, the result weakens the word to "undecided".
     """
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
@@ -431,7 +435,7 @@ def _of_the_set(
 def _of_machine_integers(
     statement: Statement, form: Form, instance: Any, size: Size
 ) -> dict[str, Any]:
-    """Weaken the word to "disproved as coded" if machine integers wrap before a side.
+    """Weaken the word to "disproved as coded" if machine integers wrap in computing a side.
 
     The word is also weaker if NumPy cannot run the program and the ranges of its integers allow
     a wrap.

@@ -1,4 +1,4 @@
-"""Points of equality of both sides: floats find them, and exact numbers describe them.
+"""Points at which both sides are equal: floats find a point, and exact numbers describe it.
 
 A proof around a point of equality needs no trust in this module: `contact.touching` proves a region
 around the exact point, and returns no region if the sides differ there.
@@ -38,8 +38,8 @@ MOST, LOOKS = 48, 96
 more equalities and take longer.
 """
 SPELLINGS, FAILURES = 12, 32
-"""Most descriptions of a point, and most boxes in a row that `settles` fails to settle. Larger
-numbers find more equalities and take longer.
+"""Most descriptions of a point, and most boxes in a row for which `settles` may find no proof.
+Larger numbers find more equalities and take longer.
 """
 
 
@@ -52,7 +52,7 @@ class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves the form.
 
     The proof of a domain asks for regions one by one. The search for regions ends after half of the
-    time that is left until `until`.
+    time left until the deadline `until`.
 
     Attributes:
         regions: the proved regions.

@@ -135,7 +135,7 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Add certificates to verdicts that fail, and to verdicts of forms with domains.
+    """Add certificates to the verdicts `fails`, and to the verdicts on forms with domains.
 
     The function writes the witness of a disproof beside the counterexamples.
 

@@ -57,9 +57,10 @@ class Proof:
         outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
         point: the point of the box at which the form is false, or float64 contradicts the proof.
-        left: the boxes that are open at the end of the budget; `prove(start=left)` continues.
+        left: the boxes that are open at the end of the budget; `prove(start=left)` continues the
+            proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
-        looked: the number of points that float64 measured as well.
+        looked: the number of points at which float64 measurements checked the proof.
         bits: the precision of the balls in bits.
         seconds: the processor time in seconds.
     """
@@ -111,7 +112,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
     """Return a function from a point to (margin, larger side, stated error, whether it counts).
 
     The margin is `rhs - lhs` minus the stated error plus the relative slack. The form holds up to
-    the absolute slack where margin + slack >= 0. A point counts if it meets the hypotheses.
+    the absolute slack if margin + slack >= 0. A point counts if it meets the hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -153,7 +154,7 @@ def _share(x: jax.Array, share: float) -> jax.Array:
 
 
 def _powers(exponent: int) -> list[float]:
-    """Return factors with product 2^exponent that ball arithmetic reads as exact."""
+    """Return factors whose product is 2^exponent, and which ball arithmetic reads as exact."""
     sign, size = (1 if exponent > 0 else -1), abs(exponent)
     return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 
@@ -289,7 +290,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Return the place where the proof is open, the largest violation there, a sufficient slack."""
+    """Return where the proof is open, the largest violation there, and a slack that suffices."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"

@@ -22,8 +22,9 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
 
 
 SHORT = Decimal("1e-25")
-"""Relative length of the union of two overlapping enclosures up to which they show an equality. A
-larger value takes wider enclosures for an equality."""
+"""Largest relative length of the union of two overlapping enclosures that show an equality. A
+larger value takes wider enclosures for an equality.
+"""
 
 
 def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:

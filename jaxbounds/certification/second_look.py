@@ -16,11 +16,13 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""Points that each round measures; a larger number sees more and takes longer."""
+"""Points that each round measures; a larger number may find more violations and takes longer."""
 CORNERS = 256
-"""Most corners of the box to measure; a larger number sees more and takes longer."""
+"""Most corners of the box to measure; a larger number may find more violations and takes longer."""
 ROUNDS = 6
-"""Rounds that move the points with the least margin; more rounds see more and take longer."""
+"""Rounds that move the points with the least margin; more rounds may find more violations and take
+longer.
+"""
 ULPS = 8
 """Units in the last place by which the check moves a point to measure the effect of rounding. A
 larger number excuses more violations as rounding.
@@ -32,11 +34,11 @@ counts as rounding. A larger number excuses more violations.
 
 
 class Doubt(NamedTuple):
-    """A reason to doubt a proof: a float64 evaluation that contradicts it.
+    """A reason to doubt a proof: a float64 evaluation that contradicts the proof.
 
     Attributes:
         reason: the contradiction in one sentence; empty without a doubt.
-        point: the point of the box that contradicts the proof.
+        point: the point of the box at which float64 contradicts the proof.
         looked: the number of measured points.
     """
 
@@ -46,7 +48,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return the ends, their neighbours, the middle, and numbers like 0, 1, 1e-9 and integers."""
+    """Return an interval's ends, their neighbours, its middle, and numbers inside, such as 0."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -85,8 +87,8 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
     """Search a domain by float64 measurements for a violation of a claim that was proved there.
 
     A small violation is rounding, and no evidence against the proof. A violation is small if a move
-    of the point by a few units in the last place has as large an effect. It is also small if it is
-    a few units in the last place of the largest number in the evaluation.
+    of the point by a few units in the last place has as large an effect. A violation is also small
+    if it is a few units in the last place of the largest number in the evaluation.
 
     Args:
         margin: see `jaxbounds.certification.proof.margin_of`.
@@ -148,7 +150,7 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
     """Return the largest finite number that the program computes at a point.
 
-    The function sees only the results of a nested program, such as a loop.
+    For a nested program, such as a loop, the function sees only the results.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [

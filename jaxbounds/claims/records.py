@@ -1,7 +1,7 @@
-"""Records of a paper, in its own folder: ratios, values, sharp constants.
+"""Records of a paper, which lie in the paper's folder: ratios, values, sharp constants.
 
-The records stand beside the paper's statements in `records/`. A paper in the single file
-`claims.py` has its records in `claims-records/`. They are JSON, so that a person can read a diff.
+The records lie in the folder `records/`, beside the paper's statements. A paper in the single file
+`claims.py` has its records in `claims-records/`. The records are JSON, so a person can read a diff.
 """
 
 import json
@@ -60,8 +60,9 @@ def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth:
         paper: a paper, loaded from its file.
         name: the file to write: RATIOS, VALUES or CONSTANTS.
         content: the records by the ids of their statements.
-        depth: levels of nesting that get lines of their own: 1 gives one line to a statement, 2 to
-            a form. A larger number makes a longer file, whose diff shows a change more exactly.
+        depth: the number of nested levels whose entries get a line each: 1 writes a line for each
+            statement, 2 a line for each form. A larger number makes a longer file, whose diff shows
+            a change more exactly.
 
     Raises:
         Refused: if the paper was not loaded from a file.

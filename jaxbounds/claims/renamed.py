@@ -1,4 +1,4 @@
-"""Old ids of statements and old names of forms, for one release."""
+"""Old ids of statements and old names of forms, which the library accepts for one release."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -151,12 +151,12 @@ _BEFORE = {now: before for before, now in STATEMENTS.items()}
 
 
 def current_id(name: str, /) -> str:
-    """Return the current id of a statement, given its current or an old id; an unknown id stays."""
+    """Return the current id of a statement, given any of its ids; an unknown id stays unchanged."""
     return STATEMENTS.get(name, name)
 
 
 def current_form(statement: str, form: str, /) -> str:
-    """Return the current name of a form, given its current or an old name; an unknown name stays.
+    """Return the current name of a form, given any of its names; an unknown name stays unchanged.
 
     Args:
         statement: the current id of the form's statement.
@@ -166,5 +166,5 @@ def current_form(statement: str, form: str, /) -> str:
 
 
 def drawn_as(name: str, /) -> str:
-    """Return the id that seeds the draws: the old id of a renamed statement keeps its records."""
+    """Return the id that seeds a statement's draws: the oldest id, even after a renaming."""
     return _BEFORE.get(name, name)

@@ -1,9 +1,9 @@
 """Suprema that the ratio approaches along a scale and that no instance reaches.
 
-The search starts from an instance whose sides nearly agree. It scales arrays up or down, or brings
-two arrays together: each is a way. A way approaches the supremum under three conditions. The
-ratio stays near one on the way, and falls on the way back. The sides differ at the end of every
-way. Ball arithmetic confirms that they differ.
+The search starts from an instance whose sides nearly agree. From there it follows ways: each way
+scales arrays up or down, or brings two arrays together. A way approaches the supremum under three
+conditions. The ratio stays near one on the way, and falls on the way back. The sides differ at the
+end of every way. Ball arithmetic confirms the difference of the sides.
 """
 
 import contextlib
@@ -27,8 +27,10 @@ STEPS = (1, 2, 4, 8)
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 """Binary logarithms of the scales on each way back; more scales find slower approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Distances of the ratio from one: the largest on the way, the least on the way back. A larger gap
-between them takes more approaches for equality cases."""
+"""Distances of the ratio from one. CLOSE is the largest distance allowed on a way; FALLS is the
+least distance that the way back must reach. A larger FALLS takes more approaches for equality
+cases.
+"""
 FLOOR = 1e-13
 """Difference of the ratio from one that rounding may cause at an end of a set. A larger value takes
 more ends for equality cases."""
@@ -41,10 +43,13 @@ float64. A larger value ignores more instances near zero."""
 ENDS = 3
 """Most ends at which ball arithmetic decides whether the sides agree; more take seconds each."""
 TRIED = 64
-"""Most instances with equal sides to search for plain ones; a larger number takes longer."""
+"""Most instances with equal sides among which the search looks for plain instances. A larger number
+takes longer.
+"""
 PLAIN = 1e6
-"""Largest absolute value, and inverse of the least, of the nonzero entries of a plain instance.
-Ball arithmetic can enclose both sides there. A larger value calls more instances plain.
+"""Bound on the absolute values of a plain instance's nonzero entries, which lie between 1 / PLAIN
+and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value calls more
+instances plain.
 """
 LEAVES = 6
 """Most float arrays in an instance for which each array also scales alone. A larger number tries
@@ -104,8 +109,8 @@ def _along(
     """Return a way on which the ratio stays near one, and falls on the way back.
 
     Returns:
-        The name of the way, empty if there is no such way, and the ends of all ways at which the
-        ratio is near one.
+        The name of the way (empty if no way fits), and the ends of all ways whose ratio is near one
+        at the end.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -188,7 +193,7 @@ def approached(
 ) -> str:
     """Return the name of a way on which a form's ratio approaches one without reaching it.
 
-    The name is empty if an instance may reach one.
+    The name is empty if the ratio may be one at an instance.
 
     Args:
         bench: the bench that measures instances.
@@ -209,7 +214,8 @@ def approached(
         found = referee(statement, form, instance, size)
         if found.equal or not (found.strict or found.meeting):
             return ""
-    # Balls can tell the sides apart at instances with a smaller ratio, not at the end of a way.
+    # Ball arithmetic can tell the sides apart where the ratio is smaller, but not at the end of a
+    # way.
     words, said = "", list[Referee]()
     for row in (int(near[np.argmax(value[near])]), int(near[np.argmin(value[near])])):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])

@@ -1,7 +1,7 @@
-"""Instances at which machine integers wrap, so that the measurement is about the program only.
+"""Instances at which machine integers wrap: a violation there is about the program, not the claim.
 
 The engine runs the claim's program once more, with integers of any length. If a side changes, an
-integer wrapped on the way to the side, and the verdict ignores that instance.
+integer wrapped in the computation of the side, and the verdict ignores the instance.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import with_whole_numbers
 
 MOST = 2048
-"""Instances of each size that run again; more find rarer wrapped integers and take seconds."""
+"""Most instances of each size that run again; more find rarer wrapped integers and take seconds."""
 APART = 1e-9
 """Relative difference above which two sides count as different. A smaller value may take rounding
 for a wrapped integer.
@@ -28,8 +28,8 @@ class Wrapped(NamedTuple):
     """The wrapped integers of one form.
 
     Attributes:
-        rows: the instances whose sides change with integers of any length.
-        operations: the JAX primitives that wrap on the way to these sides.
+        rows: the rows of the instances whose sides change if integers may have any length.
+        operations: the JAX primitives whose integers wrap in the computation of these sides.
     """
 
     rows: np.ndarray
@@ -120,7 +120,7 @@ def without_wrapped(
 ) -> tuple[Decision, Column]:
     """Return a form's decision and column without the instances at which integers wrap.
 
-    A violation stands if an instance without wrapped integers shows it, too.
+    The form still fails if an instance without wrapped integers violates it.
     """
     if not np.any(wrapped.rows & column.measured.counted):
         return decision, column

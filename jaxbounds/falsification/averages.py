@@ -10,8 +10,8 @@ from jaxbounds.falsification.measure import Measured
 
 MORE = "draw more (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0
-"""Tail indices: up to the first, the mean may not exist; up to the second, the variance may not.
-Larger numbers leave more claims open.
+"""Indices of a power-law tail. The mean may not exist for an index up to NO_MEAN, and the variance
+may not exist for an index up to NO_VARIANCE. Larger numbers leave more claims open.
 """
 UNSEEN = 10
 """Factor by which `_at_most` multiplies the estimate of the unseen tail. A larger factor leaves
@@ -45,8 +45,8 @@ class Average(NamedTuple):
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
     """Decide whether a claim fails at most as often as its level allows.
 
-    The stated error leaves some draws undecided. An undecided draw counts as a failure for `holds`,
-    and as no failure for `fails`.
+    The stated error leaves some draws undecided. An undecided draw counts as a failure when the
+    verdict would be `holds`, and as no failure when the verdict would be `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "some draw gave NaN, or a stated error is negative")
@@ -74,8 +74,8 @@ class _Side(NamedTuple):
 
     Attributes:
         bound: the upper confidence bound on the mean of lhs - rhs.
-        heavy: the index of a heavy tail that could still make the mean positive; infinite if the
-            tail cannot.
+        heavy: the index of a heavy tail that could still make the mean positive; infinite if no
+            tail could.
     """
 
     bound: float
@@ -83,14 +83,14 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Bound the mean of sign * (lhs - rhs) from above, plus the mean stated error."""
+    """Return an upper bound on the mean of sign * (lhs - rhs) plus the mean stated error."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))
     bound = upper_mean(difference, most, trials=distinct) + float(np.mean(m.error))
     index = tail_index(difference)
-    # The share of the mean beyond the largest draw x, for a power law of index a: the event has
-    # probability 1 / (number of draws), and its mean excess is x / (a - 1).
+    # Add the share of the mean beyond the largest draw x. Under a power law of index a, a value
+    # beyond x has probability 1 / (number of draws) and mean excess x / (a - 1).
     beyond = (most - float(np.median(difference))) / distinct
     matters = index <= NO_MEAN or (index <= NO_VARIANCE and UNSEEN * beyond > -bound * (index - 1))
     return _Side(bound, index if matters else np.inf)

@@ -27,17 +27,18 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Expected batches at a size without draws, for stored instances. A larger number compiles programs
-sooner.
+"""Number of batches that the bench expects at a size that has only stored instances. A larger
+number makes the bench compile programs sooner.
 """
 
 
 WIDE = 8
-"""Instances with promised entries measured at once, as a multiple of a batch. A larger value takes
-more memory."""
+"""Number of batches that the bench measures at once if the instances have promised entries. A
+larger value takes more memory.
+"""
 BESIDE = 32
-"""Expected batches that a claim about a mean measures beside its draws. A larger number compiles
-programs sooner.
+"""Number of batches, beside the draws, that the bench expects for a claim about a mean. A larger
+number makes the bench compile programs sooner.
 """
 
 
@@ -49,7 +50,7 @@ def calls_of(statement: Statement, budget: Budget, /) -> int:
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Return whether the statement has a search beside its draws and cases."""
+    """Return whether the engine searches the statement's instances, beside draws and cases."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
@@ -72,8 +73,8 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
 
 
 ROOM = 2**30
-"""Most bytes of the draws of one sampler at one size. A larger value draws more instances if the
-instances are large, and fills more memory.
+"""Most bytes that the draws of one sampler may take at one size. A larger value draws more
+instances if the instances are large, and fills more memory.
 """
 
 
@@ -138,7 +139,8 @@ def refuse_other_shapes(
     A formula may return numbers for other shapes, too, but these numbers are not about the claim.
 
     Raises:
-        Refused: in that case; the message names the entries that differ.
+        Refused: if an entry, its shape or its type differs; the message names the entries that
+            differ.
     """
     stored = form.counterexample
     if stored is not None and stored.meets is not None and size not in statement.sizes:
@@ -160,7 +162,8 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
     """Refuse a chart whose entries, shapes or types differ from the draws at its size.
 
     Raises:
-        Refused: in that case; the message names the entries that differ.
+        Refused: if an entry, its shape or its type differs; the message names the entries that
+            differ.
     """
     refuse_other_shapes(statement, form, drawn, Size(dict(size)))
     usual, found = _usual_kinds(statement, Size(dict(size))), _kinds(drawn)
@@ -245,17 +248,17 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
 
 
 class Bench:
-    """A bench measures instances of one statement in batches of one length.
+    """A bench measures the instances of one statement, in batches that all have the same length.
 
-    A fixed length needs only one compiled program for each size. Sampling, search, shrinking and
-    replay share this program, so they measure the same bits for an instance. The bench measures
-    statements on the host one instance at a time.
+    Because of the equal lengths, each size needs only one compiled program. Sampling, search,
+    shrinking and replay share this program, so they measure the same bits for an instance. The
+    bench measures statements on the host one instance at a time.
 
     Args:
         statement: the statement to measure.
         batch: the number of instances in a batch.
         programs: the compiler, which may keep traced programs.
-        calls: the expected number of batches; the bench compiles no program for a few.
+        calls: the expected number of batches; the bench compiles no program if the number is small.
     """
 
     def __init__(
@@ -320,7 +323,8 @@ class Bench:
             batch: instances of one size, stacked.
             size: the size of the instances.
             at: the index of the size, and the source of the instances.
-            total: the number of instances of that source, of which the batch may be a part.
+            total: the number of all instances of that source; the batch may hold only a part of
+                them.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))
         rows = [row - at.start for row in rows_of(at.source, total) if row in own]
@@ -354,7 +358,7 @@ class Bench:
         return run(batch) if self.statement.host else self.in_parts(run, batch)
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
-        """Run a compiled program over a batch in parts of one length, and join the results."""
+        """Run a compiled program over a batch in parts of equal length, and join the results."""
         total, parts = length(batch), []
         step = min(self.batch, fitting(sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / total))
         for start in range(0, total, step):
@@ -370,7 +374,7 @@ class Bench:
         return jax.tree.map(lambda column: column[0], self(first, size))
 
     def unbatched(self, size: Size) -> Callable[[Instance], Measured]:
-        """Return a program that measures a single instance, for callers with a call or two."""
+        """Return a program that measures one instance, for a caller that runs it once or twice."""
         if ("unbatched", size) not in self._runs:
             function = measure(self.statement, size)
             self._runs["unbatched", size] = once(function, compiled(function))
@@ -421,12 +425,13 @@ class Column(NamedTuple):
         sizes: the index of each instance's size.
         sources: the source of each instance: the name of a sampler, "cases" or "search".
         labels: a number for each instance, equal for equal instances of one size.
-        reach: the least and the largest difference of the sides beside the draws; NaN if the engine
-            measured no other instance.
-        scale: the largest absolute term in both sides' computation; NaN at instances where the
-            engine did not compute it, None before.
-        rounding: the violation of a bound that rounding of these terms may explain, -inf elsewhere;
-            None before the engine computes it.
+        reach: the least and the largest difference of the sides at instances near the draws; NaN if
+            the engine measured no instance beside the draws.
+        scale: the largest absolute term in both sides' computation; NaN at an instance whose terms
+            the engine did not compute; None until the engine computes terms.
+        rounding: for a bound, the violation at each instance that rounding of its terms may
+            explain; -inf at an instance without such a violation; None until the engine computes
+            terms.
     """
 
     measured: Measured

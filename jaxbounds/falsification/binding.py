@@ -1,4 +1,4 @@
-"""Binding of a statement to its judged functions: plant a mistake in one, and judge again.
+"""Binding of a statement to its judged functions: plant a mistake in a function, and judge again.
 
 A verdict is about a function only if a slightly wrong version of the function changes the verdict.
 """
@@ -39,7 +39,7 @@ FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Measure a batch with all functions right, then with each one wrong, by one program."""
+    """Measure a batch with correct functions, then with each function wrong, by one program."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -65,7 +65,7 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch with all functions right, then with each one wrong, by a program for each.
+    """Measure a batch with correct functions, then with each function wrong, by separate programs.
 
     The result is None for a mistake that makes `evaluate` raise.
     """
@@ -83,7 +83,7 @@ def _one_at_a_time(
 def _variants(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch with all functions right, then with each one wrong."""
+    """Measure a batch with correct functions, then with each function wrong in turn."""
     if statement.host:
         return _one_at_a_time(statement, size, batch, functions, factor)
     found: list[Measured | None] = []
@@ -124,15 +124,16 @@ def bindings(
 ) -> list[bool]:
     """Return for each function whether a mistake in it changes a verdict or ratio of the statement.
 
-    A change of a ratio exceeds the statement's tolerance. It may concern the worst ratio, the
-    recorded mean over the draws (`Verdict.drawn`), or the ratio of a counterexample. An evaluation
-    that raises counts as a change. The right functions choose the instances.
+    A change of a ratio counts if it exceeds the statement's tolerance. The ratio is the worst
+    ratio, the recorded mean over the draws (`Verdict.drawn`), or the ratio of a counterexample. An
+    evaluation that raises counts as a change. All variants are measured on the instances that the
+    correct functions give.
 
     Args:
         statement: a statement of any kind.
         functions: functions that the statement judges.
         factor: the factor by which a wrong function multiplies real values.
-        budget: the numbers of draws.
+        budget: the numbers of draws and search steps.
     """
     with float64_on_cpu():
         bench, pool = few_draws(statement, budget), Pool()

@@ -17,16 +17,16 @@ from jaxbounds.papers import Named, the_statement
 
 
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
-    """Find a mistake in a judged function that makes a form fail, although the form should hold.
+    """Find a mistake in a judged function under which a form that should hold fails.
 
-    A form of a rate also fails if its exponent leaves its stated band. A statement that survives
-    every one of `LARGE_MISTAKES` may compare sides that agree by construction, such as a lower
-    bound with a width that `evaluate` chose above the bound. The search first tries one size, which
-    costs less than all sizes.
+    For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
+    statement that survives every one of `LARGE_MISTAKES` may compare sides that always agree. An
+    example is a lower bound on a width, beside a width that `evaluate` itself chose above the
+    bound. The search first tries one size, which costs less than all sizes.
 
     Args:
         statement: a statement, or its id.
-        budget: the numbers of draws.
+        budget: the numbers of draws and search steps.
 
     Returns:
         The names of the function, the mistake and the form; empty if the statement cannot fail.
@@ -45,12 +45,12 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
     """Return the forms that hold with every one of `LARGE_MISTAKES` in every judged function.
 
-    `can_fail` looks for one form of a statement; another form of the statement may compare two
+    `can_fail` stops at the first form that fails; another form of the statement may compare two
     sides that no judged function changes. The result omits forms that are expected to fail.
 
     Args:
         statement: a statement, or its id.
-        budget: the numbers of draws.
+        budget: the numbers of draws and search steps.
     """
     statement = the_statement(statement)
     left = [form.name for form in statement.forms if form.expected not in REJECTED]
@@ -65,7 +65,7 @@ def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tupl
 def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> list[str]:
-    """Return the forms that should hold, and fail if `function` has the mistake `wrong`."""
+    """Return the forms that should hold, but fail if `function` has the mistake `wrong`."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = few_draws(statement, budget), Pool()

@@ -1,8 +1,9 @@
 """Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
-A search ignores a violation of that size, because it would follow the noise. A form fails by such a
-violation only if ball arithmetic confirms it. Sums of numbers near one lose their last digits too,
-so an instance with small entries has the same rounding as an instance with entries near one.
+A search ignores a violation of the size of rounding, because the search would follow the noise.
+Such a violation makes a form fail only if ball arithmetic confirms the violation. Sums of numbers
+near one lose their last digits too, so an instance with small entries has the same rounding as an
+instance with entries near one.
 """
 
 from typing import Any
@@ -17,8 +18,8 @@ from jaxbounds.falsification.evaluation import Xp, is_floating
 from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
-"""Share of the instance's largest entry (at least 1) below which two sides may be equal. A larger
-share takes more small violations for rounding.
+"""Share of the instance's largest entry, or of 1 if all entries are smaller. Two sides may be equal
+if their difference is below this share. A larger share takes more small violations for rounding.
 """
 
 
@@ -31,7 +32,7 @@ def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
 
 
 def is_cancellation(lhs: Any, rhs: Any, largest: Any, /) -> Any:
-    """Return whether the sides of a `<=` agree up to the rounding of an entry this large."""
+    """Return whether the sides of a `<=` agree up to the rounding of an entry of size `largest`."""
     with np.errstate(invalid="ignore"):  # infinite sides are far apart
         return abs(lhs - rhs) <= NOISE * (largest + 1.0)
 

@@ -24,8 +24,9 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""Gradient steps for each step of a chain with pairs, and of a chain without pairs. A smaller
-number finds steeper quotients and takes longer.
+"""Number of gradient steps in the budget that pay for one step of a chain: TOGETHER if the instance
+has pairs of leaves of equal shape, else DECADES. A smaller number makes longer chains, which find
+steeper quotients and take longer.
 """
 CLOSEST = 8.0
 """Most powers of ten by which two points come closer in one step; a larger number reaches distances
@@ -54,7 +55,7 @@ def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Turn the second point around the first, toward a direction of few entries."""
+    """Turn the second point around the first, toward a direction with few nonzero entries."""
     flat = (other - own).reshape(len(own), -1)
     far = np.sqrt(np.sum(flat**2, axis=1, keepdims=True))
     chosen = rng.random(flat.shape) < rng.choice([1.0, 0.5, 1 / flat.shape[1]])
@@ -135,12 +136,12 @@ class _Held:
 def search_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /
 ) -> tuple[FoundByMoves, list[Instance]]:
-    """Run chains of these moves at a size; return their results and the far violations.
+    """Run chains of this module's moves; return their results and violations far from all draws.
 
     Args:
         bench: the bench that measures.
         pool: the pool of draws and earlier results, to which new results are added.
-        budget: the budget, of which the chains use a part of the steps.
+        budget: the budget; the chains use a part of its steps.
         at: the seed and the index of the size.
     """
     (seed, index), statement = at, bench.statement

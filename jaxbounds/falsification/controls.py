@@ -16,12 +16,12 @@ EXCEEDS = 0.01
 control that is easier to reject.
 """
 EXPONENT = 2.0
-"""The exponent of a rate "at most" in the engine's control; of a rate "at least" it is the inverse.
-A larger value makes a control that is easier to reject.
+"""Exponent of the engine's control for a rate "at most"; the control of a rate "at least" has the
+inverse exponent. A larger value makes a control that is easier to reject.
 """
 FLAT = 1e-3
-"""The fitted exponent below which no power of the right side misses the claim. A larger value
-leaves more rates without a control of the engine.
+"""Fitted exponent. If the exponent is smaller, no power of the right side contradicts the claim. A
+larger value leaves more rates without a control of the engine.
 """
 
 
@@ -29,7 +29,7 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
     """Decide about the control of each form.
 
     Args:
-        statement: the statement whose controls are decided.
+        statement: the statement to which the controls belong.
         columns: the columns of the forms, then the column of the control. If the statement names no
             control, the last column of an `=` holds the first form's scaled right side.
     """
@@ -47,9 +47,9 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 def scaled(statement: Statement, column: Column, /) -> Column:
     """Scale the right side of a bound until the worst instance exceeds it by `EXCEEDS`.
 
-    If the right side is zero on the worst instance, the engine subtracts that share of its terms
-    instead. If no instance has finite sides, the column stays unchanged, and the rules do not
-    reject the control.
+    If the right side is zero on the worst instance, the engine moves the right side instead, until
+    the left side exceeds it by the share `EXCEEDS` of the terms. If no instance has finite sides,
+    the column stays unchanged, and the rules do not reject the control.
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -79,9 +79,9 @@ def _moved(form: Form, column: Column) -> Column:
 
 
 def _to_a_power(form: Form, column: Column) -> Column:
-    """Take a power of the right side of a rate, for which the fitted exponent misses the claim.
+    """Raise the right side of a rate to a power, so that the fitted exponent contradicts the claim.
 
-    Sides without an exponent stay as they are, and the control is not rejected.
+    If no exponent can be fitted, the sides stay unchanged, and the rules do not reject the control.
     """
     m = column.measured
     keep = m.counted & (m.lhs > 0) & (m.rhs > 0) & np.isfinite(m.lhs) & np.isfinite(m.rhs)

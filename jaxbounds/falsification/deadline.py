@@ -12,11 +12,12 @@ TIMEOUT = 600.0
 """Seconds of the default limit for a statement; a larger value lets a slow statement delay the
 others for longer."""
 GRACE = 0.25
-"""Share of the limit that the decision may take after the limit. A larger value delays the next
-statement.
+"""Time that the decision may take after the limit, as a share of the limit. A larger value delays
+the next statement.
 """
 LEAST_GRACE = 5.0
-"""Least seconds that the decision may take after the limit; a larger value delays others."""
+"""Least seconds that the decision may take after the limit; a larger value delays other statements.
+"""
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("ends", default=None)
 
@@ -44,7 +45,7 @@ def look() -> None:
     """Check the time limit.
 
     Raises:
-        OutOfTime: if the limit is over.
+        OutOfTime: if the limit has passed.
     """
     ends = _ends.get()
     if ends is not None and time.perf_counter() > ends:
@@ -65,7 +66,7 @@ def refuse_other_limits(seconds: float, /) -> None:
     """Refuse a limit that is not a positive number.
 
     Raises:
-        Refused: in that case; the message names the limit.
+        Refused: if `seconds` is not a positive number; the message names the limit.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
         raise Refused(

@@ -26,13 +26,13 @@ ON_AVERAGE = ("probability", "expectation", "rate", "limit")
 REACHES_ONE = "the ratio reaches one up to rounding, and no equality case is named"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form: where the sides agree, in words'
 NUMERICAL = 1e-3
-"""Relative width of an error bar. A wider bar is statistical, so a known equality case does not
-decide it. A larger value lets wider bars decide.
+"""Largest relative width of an error bar that counts as numerical. A wider bar is statistical, and
+a named equality case then does not decide the form. A larger value counts wider bars as numerical.
 """
 
 
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
-"""The reason for a bound without an equality case whose worst ratio is one up to rounding."""
+"""Reason of a verdict on a bound that names no equality case and has a worst ratio near one."""
 
 
 def edge(statement: Statement, /) -> float:
@@ -45,7 +45,7 @@ def edge(statement: Statement, /) -> float:
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
-    """Return the certain violation of each instance, -inf for an instance that does not count."""
+    """Return how much each instance certainly violates the claim; -inf if it does not count."""
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 
@@ -97,7 +97,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:
-    """Return the reason why a ratio above one is no violation: a side depends on a search."""
+    """Return why a ratio above one is no violation: a side is only the estimate of a search."""
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
         return (

@@ -1,4 +1,4 @@
-"""Descent in the promised entries of many instances: gradient steps and random moves."""
+"""Descent over the entries that a claim promises (`there_is`): gradient steps and random moves."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -32,12 +32,15 @@ CLOSER = 24
 A larger value measures looseness better and takes longer. Only the largest ratios get these rounds.
 """
 ENOUGH = 1e-3
-"""Ratio at which the descent ends. A smaller value spends rounds on claims that are very loose."""
+"""Ratio at which the descent of an instance ends. A smaller value spends more rounds on very loose
+claims.
+"""
 ODD = "chain"
-"""The name of the entry that tells a program which chains minimise the gap."""
+"""The name of the entry that tells a program which chains minimise the gap between the sides."""
 BELOW = 2.0
-"""Amount subtracted from a witness's ratio, which makes it negative; a larger value changes
-nothing."""
+"""Number subtracted from a witness's ratio, so that the chain minimises a negative number. A larger
+number has no effect.
+"""
 PROGRESS = 1e-9
 """Relative decrease of a ratio that counts as progress; a larger value ends a descent sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
@@ -48,11 +51,12 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 """Exponents of the largest factors that multiply the entries of a simplex; more take longer."""
 TINY = 1e-9
 """Least entry of a simplex's point, relative to its sum, at which gradients are evaluated. A larger
-value sees less of the function near a vertex."""
+value hides more of the function near a vertex.
+"""
 EXACT = 1e-3
 """Share of the tolerance to which the descent solves an `=`; a larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
-"""Factors of the last step that a round tries again, because a valley may be long."""
+"""Multiples of the last step that a round tries too, because a valley may be long."""
 
 
 class Tried(NamedTuple):
@@ -64,8 +68,8 @@ class Tried(NamedTuple):
             or gives NaN.
         gap: the amount by which the sides miss the relation, of the same shape; for an `=` the
             ratio itself.
-        outer: whether an instance meets the hypotheses that no promised entry changes, shape
-            (instances,).
+        outer: whether an instance meets the hypotheses that do not depend on promised entries,
+            shape (instances,).
     """
 
     leaves: list[np.ndarray]
@@ -98,7 +102,7 @@ def evaluated(
     """Measure one form with several trial values of the promised entries of each instance.
 
     Args:
-        given: the bench that measures instances with all entries.
+        given: the bench that measures instances that contain the promised entries.
         size: the size of the instances.
         own: the promised entries of the instances, which give the structure of `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
@@ -127,7 +131,7 @@ class Descent:
     """Minimises the ratio of one form over the promised entries of many instances.
 
     Args:
-        given: the bench that measures instances with all entries.
+        given: the bench that measures instances that contain the promised entries.
         size: the size of the instances.
         names: the names of the promised entries.
         index: the index of the form.
@@ -319,7 +323,7 @@ class Descent:
                                for part in slope]  # fmt: skip
 
     def _along(self, instance: Instance) -> tuple[Any, list[Any]]:
-        """Return the score of one instance and its gradient; for an `=`, a Gauss-Newton step."""
+        """Return the score of one instance and its gradient; an `=` gives a Gauss-Newton step."""
         leaves, structure = jax.tree.flatten({name: instance[name] for name in self.names})
         moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
 
@@ -352,7 +356,7 @@ class Descent:
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """Return the squared length of a Gauss-Newton step, and the step, which points uphill."""
+    """Return the squared length of a Gauss-Newton step, and the step toward larger differences."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)
@@ -387,7 +391,7 @@ class _Way(NamedTuple):
 
 
 def _best_of(first: Tried) -> Tried:
-    """Return the best starts of each instance, one for each chain, with different ratios first."""
+    """Return the best starts of each instance, one for each chain; prefer different ratios."""
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)
     same = np.vstack([np.zeros((1, value.shape[1]), bool), value[1:] == value[:-1]])

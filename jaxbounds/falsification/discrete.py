@@ -1,8 +1,8 @@
 """Finite sets in a search: moves of integers and signs, and enumeration of all points.
 
-The neighbours of an integer are one more, one less, a power of two away, and the ends of its range.
-Further moves of an array exchange two entries, change two entries in opposite directions, or flip
-a few entries together.
+The neighbours of an integer are the integers one more, one less and a power of two away, and both
+ends of its range. Further moves of an array exchange two entries, change two entries in opposite
+directions, or flip a few entries together.
 """
 
 import math

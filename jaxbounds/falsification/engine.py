@@ -53,7 +53,7 @@ takes longer.
 
 
 def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
-    """Return the shrunk worst instance of the smallest size that fails, with its size."""
+    """Return the worst instance, shrunk, at the smallest size with a violation, and this size."""
     statement = bench.statement
     failing = violation(statement, column.measured) > 0
     for at, size in enumerate(map(Size, statement.sizes)):
@@ -96,12 +96,12 @@ def verdicts_on(
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, for a form that
             fails, `counterexamples/<id>.<form>.npz` (a shrunk instance). Without a folder the
             engine writes nothing.
-        programs: the compiler, which may keep traced programs. Its folder must belong to the
-            current code of the statement.
+        programs: the compiler, which may store compiled programs in a folder. The folder must
+            belong to the current code of the statement.
         examples: the place of the worst instances of earlier runs, to which this run adds its own.
         referee: the referee that decides about violations of the size of rounding.
         timeout: the seconds after which draws and searches end, checked between two batches. A form
-            that is not refuted by then is inconclusive. The default is no limit.
+            that no instance has refuted by then is inconclusive. The default is no limit.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
@@ -132,7 +132,7 @@ def verdicts_on(
 def _without_small_sides(
     found: Findings, *, budget: Budget, seed: int, referee: Asked, timeout: float | None
 ) -> Findings:
-    """Judge a statement once more where small sides are rounding; keep what that decides."""
+    """Judge a statement again without small sides; keep the new findings if they decide more."""
     statement = without_small_sides(found.bench.statement)
     try:
         again = judge(statement, budget=budget, seed=seed, programs=UNKEPT, referee=referee,
@@ -235,7 +235,7 @@ def _steps(statement: Statement) -> list[float]:
 
 
 def unmeasured(statement: Statement, reason: str, /, *, seed: int = 0) -> tuple[Verdict, ...]:
-    """Return verdicts `error` for a statement that the engine could not measure."""
+    """Return verdicts of status `error` for a statement that the engine could not measure."""
     blanks = (_blank(statement, form, seed) for form in statement.forms)
     return tuple(replace(blank, status="error", reason=reason) for blank in blanks)
 
@@ -283,7 +283,7 @@ def _save(
 def _with_worst(
     verdict: Verdict, form: Form, found: Findings, index: int, places: Places
 ) -> Verdict:
-    """Add the worst instance, with the ratio of its replay, and a shrunk failing instance."""
+    """Add to a verdict the worst instance and a shrunk failing instance, with their ratios."""
     store, examples = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
@@ -326,7 +326,7 @@ def replay(
             `stored.meta["form"]`.
 
     Raises:
-        Refused: if the file misses its id, form, size or ratio, or its arrays do not fit the
+        Refused: if the file lacks the id, form, size or ratio, or its arrays do not fit the
             statement.
     """
     try:

@@ -40,7 +40,7 @@ class Reading(NamedTuple):
         error: the stated error, given like `lhs`.
         trivial: the trivial bound, or None.
         met: the hypotheses by name: the statement's, then each form's own.
-        judged: a few numbers of each judged function's result, if a watch noted them.
+        judged: a few numbers of each judged function's result, if a `TraceWatch` noted the numbers.
     """
 
     lhs: tuple[Reals, ...]
@@ -152,7 +152,7 @@ def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
 def met(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Return each hypothesis by name, as a boolean scalar, and that the instance is finite.
+    """Return each hypothesis as a boolean scalar, by name; "finite" says if the instance is finite.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns another type than a dict of booleans.
@@ -176,9 +176,9 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 
 
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    """Return the projection onto the hypotheses; it leaves an instance that meets them unchanged.
+    """Return the projection onto the hypotheses; an instance that meets them stays as it is.
 
-    For a statement without hypotheses, it is `project` itself.
+    For a statement without hypotheses, the result is `project` itself.
     """
     project, xp = statement.project, np if statement.host else jnp
     if project is None:
@@ -282,10 +282,10 @@ def _refused(problem: ValueError) -> bool:
 
 
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
-    """Return the `evaluate` of a statement on the host, protected from changing the instance.
+    """Return the `evaluate` of a host statement, wrapped so that it cannot change the instance.
 
     `evaluate` gets read-only arrays. If it tries to write, it runs again on a writable copy, so its
-    sides belong to the instance as drawn. `changes_its_instance` detects such an `evaluate`.
+    sides belong to the instance as drawn. `changes_its_instance` detects an `evaluate` that writes.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -349,7 +349,8 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
 def _with_control(statement: Statement, sides: Sides) -> Sides:
     """Add the engine's control: the first form's right side, scaled by 1% for an `=`.
 
-    For a bound, `falsification.controls` scales it later, because the scale needs all instances.
+    For a bound, `falsification.controls` scales the right side later, because the scale needs all
+    instances.
     """
     first = statement.forms[0].name
     like = lambda side: (

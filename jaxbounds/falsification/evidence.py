@@ -37,17 +37,17 @@ MOVED = 1e-6
 a control that is easier to reject.
 """
 KINDS = 2
-"""Kinds of starting points from which searches must end at an equality case, before it counts as
-attained; a larger number asks for more agreement.
+"""Number of kinds of starting points. An equality case counts as attained if searches from that
+many kinds end there; a larger number asks for more agreement.
 """
 ENOUGH = 8
-"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer such
-samplers.
+"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer samplers
+without randomness.
 """
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
-    """Return whether the rules reject a slightly wrong form on the same instances."""
+    """Return whether the rules reject a slightly wrong form on the instances of the column."""
     counted = column.measured.counted
     m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
@@ -85,7 +85,7 @@ def evidence(
     A form whose ratio only approaches one, on the way named `along`, has no equality case. A form
     is `sharp` if it has an equality case, named or found by ball arithmetic. The end of a search
     counts as attained only if starts of `KINDS` kinds ended there, because starts of one kind may
-    share one basin. A case or a draw at an equality is enough by itself.
+    share one basin. A single case or draw at which both sides agree is enough.
     """
     if decision.status == "fails":
         return "violated"

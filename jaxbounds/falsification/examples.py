@@ -1,11 +1,12 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
 A form that should hold has one file for each size, for small instances only. Every command that
-judges the statement uses the example. Claims about means and enumerated sets have no examples.
+judges the statement uses these files. Claims about means and enumerated sets have no examples.
 
 
-An example belongs to one statement of one source file. It counts only if the statement defines its
-instances: `hypotheses` or `over` must admit the example, or `project` must map it to an instance.
+An example belongs to one statement of one source file. An example counts only if the statement
+defines its instances: `hypotheses` or `over` must admit the example, or `project` must map it to an
+instance.
 """
 
 import contextlib
@@ -27,24 +28,24 @@ from jaxbounds.ground.text import shortened
 SMALL = 2**20
 """Bytes of the largest instance that a run keeps as an example; a larger limit fills more disk."""
 SOURCE = "earlier"
-"""The source name of examples in a verdict."""
+"""The name under which `Verdict.sources` counts the examples."""
 
 
 class Examples(NamedTuple):
-    """The folder of examples, and which of them a run uses.
+    """The folder of examples, and the choice of the examples that a run uses.
 
     Attributes:
         folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
             <source> identifies the files that define the statement. If None, a run neither reads
             nor keeps examples.
-        every: whether a run uses all examples, or only the ones that violated.
+        every: whether a run uses all examples, or only examples that violated their form.
     """
 
     folder: Path | None
     every: bool = False
 
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
-        """Return the file of a form at a size; None if the form keeps no example."""
+        """Return the example file of a form at a size; None if the form keeps no example."""
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
         if self.folder is None or averaged or form.expected != "holds" or not _admits(statement):
             return None
@@ -59,8 +60,9 @@ NONE = Examples(None)
 def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
     """Add the examples of earlier runs to the pool.
 
-    Unless `every` is set, the function adds only the examples that violated, because other examples
-    would make a run depend on earlier runs. It skips an example that no longer fits the statement.
+    Unless `every` is set, the function adds only examples that violated their form, because other
+    examples would make a run depend on earlier runs. It skips an example that no longer fits the
+    statement.
     """
     statement = bench.statement
     for form in statement.forms:

@@ -56,8 +56,8 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""Squared product of a size's numbers from which `_most` measures the bytes of a draw. A larger
-value saves a trace for more statements.
+"""Square of the product of a size's numbers. If the square is at least this large, `_most` traces
+the sampler to find the bytes of a draw. A larger value saves the trace for more statements.
 """
 NO_ROOM = "room in memory"
 """The reason under which a verdict counts the draws that did not fit into memory."""
@@ -83,7 +83,7 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """Return a function (key, count, batch length) -> draws; NumPy makes a single draw."""
+    """Return a function (key, count, batch length) -> draws, made in NumPy if memory suffices."""
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
@@ -109,7 +109,7 @@ def _most(draw: Callable, size: Size) -> int:
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
-    """Return all points of a statement's finite sets, if single instances can decide the claim."""
+    """Return all points of finite sets; None if they are many, or if one instance cannot decide."""
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
     if statement.host or statement.kind in ON_AVERAGE:
@@ -153,7 +153,7 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
 
 
 def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
-    """Return all draws and cases at the size with an index, each with its source."""
+    """Return all draws and cases at the size with the given index, each with its source."""
     statement, batches = bench.statement, list[tuple[str, Instance]]()
     size = Size(statement.sizes[index])
     for name, sampler in statement.samplers.items():
@@ -272,9 +272,9 @@ class Searched(NamedTuple):
     Attributes:
         runs: the number of searches for each form.
         accepted: the number of steps, for each form and the control, that led to a worse instance.
-        met: the number of steps that met the hypotheses, over all forms.
+        met: the number of steps to instances that met the hypotheses, over all forms.
         ends: the ends of the searches at each size.
-        far: the instances that violate a form far from all draws, perhaps only by rounding.
+        far: the instances far from all draws that violate a form, perhaps only by rounding.
     """
 
     runs: int
@@ -391,8 +391,8 @@ def _slopes(
     if not len(rows):
         return searched
     targets = np.repeat(np.arange(len(chosen)), [len(some) for some, _ in chosen])
-    # A third of the chains step in logarithms, which makes entries of very different sizes but
-    # hardly moves small entries.
+    # A third of the chains step in logarithms: the steps make entries of very different sizes, but
+    # hardly move small entries.
     each = (kinds == "wide") & (np.arange(len(kinds)) % 3 == 0)
     starts = take(batch, rows), targets, each
     found = _climb(bench, budget.steps, at, size, batch, starts)

@@ -25,8 +25,8 @@ BASES = 2
 more scaled instances and takes longer.
 """
 CLEAR = 1e-6
-"""Share of the sides' terms. A larger difference of the sides is no rounding of a point in its set.
-A larger share leaves more violations open.
+"""Share of the size of the sides' terms. A larger difference of the sides cannot come from the
+rounding of an instance's floats onto its set. A larger share leaves more violations open.
 """
 ASKED = 2
 """Most questions to the referee about one form; more take seconds each."""
@@ -56,10 +56,10 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add far instances that searches found to the pool, if the referee confirms their violation.
+    """Add to the pool far instances that searches found, if the referee confirms the violation.
 
     Returns:
-        For each form that the referee cannot decide, the reason.
+        The reason for each form that the referee cannot decide, by the form's name.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):
@@ -86,7 +86,7 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add scaled instances that violate a form to the pool, if the referee confirms the violation.
+    """Add to the pool scaled instances whose violation of a form the referee confirms.
 
     The function skips a form that the pool already violates, or that no single instance decides.
     """

@@ -1,4 +1,4 @@
-"""Decide a bound without a named equality case whose worst ratio is one up to rounding."""
+"""Decide a bound that names no equality case, and whose worst ratio is one up to rounding."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,25 +14,27 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
 
 WORST = 6
-"""Worst instances that the referee decides; more take tenths of seconds each."""
+"""Number of worst instances that the referee decides; more take tenths of seconds each."""
 LEAST = 1e-6
-"""Least side whose short overlapping enclosures count as equal. A smaller value takes more tiny
-sides for equality cases, although they agree only up to the length of the enclosures.
+"""Least size of two sides that count as equal because their enclosures are short and overlap. A
+smaller value takes more tiny sides for equality cases, although they agree only up to the length of
+the enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
 """Number of moved instances around a possible equality case, and their relative distance. Larger
 values find fewer equality cases.
 """
 GRID = 2.0**10
-"""Largest entry, and inverse of the step, of a grid of floats with few digits; a larger value
-includes more instances.
+"""Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
+larger value includes more instances.
 """
 TRIED, SHORT = 256, 2
-"""Most instances to search for ones on the grid, and most of these that the referee decides. Larger
-numbers find more equality cases and take longer.
+"""TRIED is the largest number of instances among which the search looks for instances on the grid.
+SHORT is the largest number of instances on the grid that the referee decides. Larger numbers find
+more equality cases and take longer.
 """
 NEAR_ONE = "floats give one at the worst instances, at which ball arithmetic finds the claim true"
-"""The reason of a bound that holds, and of which no equality case is known."""
+"""Reason of a verdict on a bound that holds and has no known equality case."""
 SHOWN = 4
 """Most entries of an array that a reason lists; a larger number makes longer reasons."""
 
@@ -116,7 +118,7 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether the ratio falls at moved instances, as it does around an equality case.
+    """Return whether the ratio falls at moved instances, as around an equality case.
 
     The ratio does not fall if both sides only approach each other on the way to a limit.
     """

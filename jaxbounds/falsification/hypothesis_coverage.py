@@ -1,7 +1,7 @@
 """Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
 
-A hypothesis that no instance misses excludes nothing, and no verdict would show the mistake. It is
-true by construction, or it tests the wrong quantity.
+A hypothesis that no instance misses excludes nothing, and no verdict would show the mistake. The
+hypothesis is true by construction, or it tests the wrong quantity.
 """
 
 import contextlib
@@ -91,8 +91,8 @@ def never_missed(statement: Statement, /) -> tuple[str, ...]:
     """Return the hypotheses of the statement and its forms that no moved instance misses.
 
     The engine draws instances and changes one leaf at a time: it scales, shifts or moves one entry,
-    by a millionth and by large amounts. Other changes might miss the hypothesis, so a result is a
-    question to the author, not a fault.
+    by a millionth and by large amounts. A change that the engine does not try might miss the
+    hypothesis. A name in the result is therefore a question to the author, not a proven fault.
 
     Args:
         statement: the statement with the hypotheses.

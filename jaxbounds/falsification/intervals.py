@@ -57,7 +57,7 @@ def bernstein_bound(
 
 
 CLIPS = 4
-"""Number of floors that `upper_mean` tries; more find a smaller bound and take longer."""
+"""Number of floors that `upper_mean` tries; more floors give a smaller bound and take longer."""
 
 
 def upper_mean(
@@ -80,10 +80,10 @@ def upper_mean(
 def tail_index(values: ArrayLike, /) -> float:
     """Estimate the index a of the upper tail P(x - median > t) ~ t^-a (Hill's estimator).
 
-    The estimator uses the sqrt(n) largest of n values, and then the largest third of these. The
-    result is the larger estimate, because only a true power law keeps its index in the far tail.
-    The index is infinite if the values do not spread. A tail with an index of at most two may have
-    no variance.
+    The estimator uses the sqrt(n) largest of n values, and then the largest third of these values.
+    The result is the larger estimate, because only a true power law keeps its index in the far
+    tail. The index is infinite if there are few values above the median, or if the largest values
+    are equal. A tail with an index of at most two may have no variance.
     """
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]

@@ -73,18 +73,21 @@ CHANGES = (
 )
 OUT_OF_TIME = "it is out of time"
 SLOW = 1.0
-"""Seconds of a measurement above which the check of repeatability measures once instead of twice. A
-larger value notices more functions that change at every other call, and takes longer.
+"""Seconds. If a measurement takes longer, the check of repeatability measures the instance again
+once instead of twice. A larger value notices more functions that change at every other call, and
+takes longer.
 """
 ASKED = 2
-"""Instances about which the engine asks the referee once more; more take seconds each."""
+"""Most instances of a form about which a function of this module asks the referee; more take
+seconds each.
+"""
 FAR = 8
 """Most instances with overflowing sides that the referee decides; more take seconds each.
 """
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
-    """Return whether repeated measurements of an instance agree, for the first and the worst ones.
+    """Return whether repeated measurements of the first and the worst instances agree.
 
     Two values agree if their error bars overlap, or if neither counts. An instance that takes more
     than `SLOW` seconds is measured again once, any other instance twice.
@@ -145,7 +148,7 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Combine a decision with the stored counterexample: its recorded ratio makes the form fail."""
+    """Combine a decision with the stored counterexample, which must violate as recorded."""
     stored = form.counterexample
     if stored is None:
         return decision, None
@@ -223,10 +226,10 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 def _looked_again(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> tuple[Decision, Column]:
-    """Decide about a violation that rounding may explain: it stands if ball arithmetic confirms it.
+    """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If the largest violation does not stand, the function asks about smaller violations. If one of
-    them stands, larger violations do not count.
+    If ball arithmetic does not confirm the largest violation, the function asks about smaller
+    violations. If it confirms one of them, larger violations do not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     if np.any(violating > 0):
@@ -261,7 +264,8 @@ class _Asked(NamedTuple):
 
     Attributes:
         row: the row of a violation that the referee confirms, or None.
-        doubt: the reason why the referee cannot exclude a violation; empty if it excludes all.
+        doubt: the reason why the referee cannot exclude a violation; empty if the referee excludes
+            all violations.
     """
 
     row: int | None
@@ -332,7 +336,7 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Return up to `LESS` rows with violations below the largest, from large to small."""
+    """Return up to `LESS` rows of violations smaller than the largest one, from large to small."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]
@@ -390,7 +394,7 @@ class _Seen:
     Attributes:
         searched: the result of the searches.
         left_out: the number of instances that do not count, by reason.
-        doubts: for each form that can only be inconclusive, the reason, by the form's name.
+        doubts: the reason for each form that can only be inconclusive, by the form's name.
     """
 
     searched: Searched

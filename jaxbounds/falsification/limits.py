@@ -11,32 +11,33 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""Exponent: changes that decay at least like this power of the parameter count as settling. A
-larger exponent calls fewer trends settled.
+"""Exponent. The distance counts as settling if its changes decay at least as fast as the power
+parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
-"""Shares of the last distance: an extrapolated limit of at least STAYS means "does not converge",
-of at most GOES "converges". A larger STAYS leaves more trends open, a larger GOES calls more trends
-converged. A negative limit belongs to sides that are about to cross, and counts as the distance
-before.
+"""Shares of the last distance. An extrapolated limit of at least STAYS means "does not converge"; a
+limit of at most GOES means "converges". A larger STAYS leaves more trends open; a larger GOES calls
+more trends converged. A negative limit means that the sides are about to cross, and may be as large
+as the share GOES of the previous distance.
 """
 SAME = 0.98
-"""Ratio of the extrapolated limits with and without the last distance: a smaller ratio leaves the
-trend open. A larger value leaves more trends open. Extrapolations of a slow logarithmic decay keep
-falling, and so have a small ratio.
+"""Ratio of the extrapolated limit to the limit extrapolated without the last distance. A smaller
+ratio leaves the trend open. A larger value leaves more trends open. Extrapolations of a slow
+logarithmic decay keep falling, and so have a small ratio.
 """
 STEADY, FALLS = 0.97, 0.05
-"""Ratio and exponent of a slow power law: three successive local exponents are at least FALLS, and
-their ratios lie between STEADY and its inverse. Larger values accept fewer power laws. Two steps
-are not enough, because sides that cross look like a slow power law for two steps.
+"""Criteria of a slow power law. Three successive local exponents are at least FALLS, and the ratios
+of successive exponents lie between STEADY and its inverse. Larger values accept fewer power laws.
+Two steps are not enough, because for two steps, sides that are about to cross look like a slow
+power law.
 """
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
 """Factors for a distance with a positive limit. Each drop of the log distance is at most ENDS times
-the drop before, and this ratio grows by at most FASTER from step to step. All further drops would
-add up to at most TAIL. For a slow decay to zero the ratio rises to one. Larger values find a
-positive limit more often.
+the drop before. From step to step, the ratio of successive drops grows by at most the factor
+FASTER. All further drops would add up to at most TAIL. For a slow decay to zero, the ratio of drops
+rises to one. Larger values find a positive limit more often.
 """
 
 
@@ -60,13 +61,14 @@ def _steady(slopes: Reals) -> bool:
 
 
 PAIRS = 3
-"""Number of pairs of neighbouring sizes that must agree on the limit of a distance c + a / log. A
-larger number asks for more sizes.
+"""Number of pairs of neighbouring sizes that must agree on the limit c of a distance c + a /
+log(parameter). A larger number asks for more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Shares of the last distance, for a distance c + a / log. A limit c up to NOTHING counts as zero,
-a limit of at least LEAST as positive. The limits of all pairs must agree to EXACTLY. A distance
-with a slower decay has limits that differ by more. A larger EXACTLY would call it inconsistent.
+"""Shares of the last distance, for a distance c + a / log(parameter). A limit c up to NOTHING
+counts as zero, a limit of at least LEAST as positive. The limits of all pairs must agree to
+EXACTLY. If the distance decays more slowly, the limits of the pairs differ by more. A larger
+EXACTLY would call it inconsistent.
 """
 
 
@@ -102,7 +104,7 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
     Args:
         x: the rising logarithms of the parameter, or of 1 / parameter if it tends to zero.
         distance: the distances of the sides, at least three.
-        floor: the distance below which a difference is rounding.
+        floor: the distance up to which a difference of the sides is rounding.
     """
     last = float(distance[-1])
     if last <= floor:

@@ -1,8 +1,8 @@
 """Measure a statement on one instance: the ratio of each form, and whether the instance counts.
 
-A program computes the sides and the hypotheses, a `Reading`. The comparison needs a few numbers for
-each instance, for all forms at once. For NumPy instances the comparison runs in NumPy, without a
-compilation.
+A program computes a `Reading`, which holds the sides and the hypotheses. The comparison needs a few
+numbers for each instance, for all forms at once. For NumPy instances the comparison runs in NumPy,
+without a compilation.
 """
 
 import contextlib
@@ -147,7 +147,7 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
 def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
-    """Compare the sides of each form in a reading, or in many readings over leading axes.
+    """Compare the sides of each form in a reading, or in many readings stacked along leading axes.
 
     Args:
         statement: the statement that was read.
@@ -190,7 +190,7 @@ def measured(
         beaten = xp.asarray(False)
         if reading.trivial is not None:
             (trivial,) = floats([reading.trivial])
-            # The trivial bound of a >= is a lower bound, too.
+            # For a claim >=, the trivial bound is a lower bound, too.
             beaten = (
                 left <= trivial[..., None] if statement.relation == ">="
                 else right >= trivial[..., None]
@@ -234,7 +234,7 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     """Return the function from an instance of the given size to its `Measured`.
 
     The function is pure. JAX can `jit` and `vmap` it, unless the statement runs on the host. The
-    function measures the promised entries of the instance without a search for better ones.
+    function measures the promised entries of the instance, without a search for better entries.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.

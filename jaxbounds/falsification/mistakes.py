@@ -19,7 +19,8 @@ def off(value: Any, factor: Any, /) -> Any:
 
     The mistake multiplies real numbers by `factor`. In a result without real numbers it adds one to
     integers and negates booleans. In an object that is not a pytree (a compiled network) it changes
-    one entry of the first suitable field. A function as a result returns wrong results.
+    one entry of the first suitable field. If the result is a function, the mistake makes the
+    results of this function wrong.
 
     Raises:
         TypeError: if the result holds neither a number nor a boolean.
@@ -68,7 +69,7 @@ def with_one_entry_off(value: Any, at: int = 0) -> Any:
 
 
 def _copies(value: Any) -> Iterator[Any]:
-    """Yield a copy of an object for each entry, with that entry changed; skip refused copies."""
+    """Yield copies of an object with one changed entry each; skip entries that it refuses."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)
@@ -134,7 +135,7 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake in integers and booleans, which other mistakes skip beside real numbers.
+    """Return a mistake in integers and booleans, also in results that hold real numbers.
 
     Args:
         change: the change of an integer; booleans are negated.
@@ -154,7 +155,8 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ENTRIES = 12
-"""Entries of an object, such as a circuit, to change one by one; more entries find more."""
+"""Most entries of an object, such as a circuit, that mistakes change one by one; more take longer.
+"""
 
 
 def _of_an_object(at: int) -> Callable[[Any], Any]:
@@ -180,4 +182,5 @@ LARGE_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "integers halved, truths negated": _discrete(lambda n: n // 2),
     **{f"entry {at} of an object changed": _of_an_object(at) for at in range(ENTRIES)},
 }
-"""Large mistakes in a function; a claim about the function should fail under one of them."""
+"""Large mistakes in a function; a claim about the function should fail under at least one mistake.
+"""

@@ -25,12 +25,14 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""Gradient steps for each step of a chain, before gradient ascent (False) and after it (True). A
-larger number makes chains of fewer steps.
+"""Number of gradient steps in the budget that pay for one step of a chain: for chains before
+gradient ascent (False), and for chains after it (True). A larger number makes chains of fewer
+steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""Gradient steps for each step of a chain, for statements without gradients. These chains reach the
-middle of a range of 2^20 integers; a larger number makes chains of fewer steps.
+"""Number of gradient steps in the budget that pay for one step of a chain, for statements without
+gradients, with the keys of `STEPS`. These chains reach the middle of a range of 2^20 integers; a
+larger number makes chains of fewer steps.
 """
 FAR = 1e3
 """Factor by which a search's entries may exceed, or fall below, the drawn entries. A larger factor
@@ -39,7 +41,7 @@ lets searches reach numbers whose differences are rounding.
 Place = tuple[int, int]
 """The seed, and the index of the size."""
 InRange = Callable[[Instance], np.ndarray]
-"""A function from stacked instances to a mask of the ones that are not far from the draws."""
+"""A function from stacked instances to a mask of the instances that are not far from the draws."""
 
 
 class FoundByMoves(NamedTuple):
@@ -50,7 +52,7 @@ class FoundByMoves(NamedTuple):
         forms: the index of the form that each chain maximises.
         score: the form's ratio at the end; -inf if no instance counted.
         accepted: the number of steps that led to a worse instance.
-        met: the number of steps that met the hypotheses.
+        met: the number of steps to instances that met the hypotheses.
     """
 
     kinds: np.ndarray
@@ -125,7 +127,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """Return the first form's worst instances of the size before, enlarged to the drawn shapes.
+    """Return the first form's worst instances of the previous size, enlarged to the drawn shapes.
 
     For the first size, and if the numbers of axes differ, the function returns drawn instances.
     """
@@ -143,7 +145,7 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
 
 
 def within_range_of(batch: Instance, /) -> InRange:
-    """Return a function that finds instances whose nonzero entries are near a batch's in size.
+    """Return a function that finds instances with nonzero entries about as large as a batch's.
 
     Far from the batch, a difference of large numbers may be rounding, which refutes no claim.
     """
@@ -167,7 +169,7 @@ def within_range_of(batch: Instance, /) -> InRange:
 def search_by_moves(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool
 ) -> FoundByMoves:
-    """Run as many chains of moves as one measurement holds at a size, equally many for each form.
+    """Run one batch of chains of moves at a size, with equally many chains for each form.
 
     Args:
         bench: the bench that measures.

@@ -1,9 +1,10 @@
 """Search by random moves toward vertices, ties, sparse arrays and other scales.
 
-Suprema of inequalities often lie at such points. All chains run together, and the program that
-measures draws measures them, too, so they need no program of their own. In a step all chains make
-one kind of move in one leaf, each with random entries. A chain keeps an instance that is worse for
-its form. The starts are of several kinds, because a single kind may lead to one local maximum.
+The ratio of an inequality is often largest at such points. All chains run together. The program
+that measures the draws also measures the chains' instances, so the chains need no program of their
+own. In each step, all chains make the same kind of move in the same leaf, and each chain draws its
+own entries. A chain keeps a new instance if it is worse for the chain's form. The starts are of
+several kinds, because a single kind may lead to one local maximum.
 """
 
 import functools
@@ -164,7 +165,7 @@ def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
 
     Args:
         instance: an instance of the smaller size.
-        like: an instance of the larger size, with as many axes in each leaf.
+        like: an instance of the larger size, whose leaves have the same numbers of axes.
     """
     for how in ("tiled", "edge", "zero", "other"):
         yield jax.tree.map(functools.partial(_grown, how=how), instance, like)
@@ -191,7 +192,7 @@ class Chains(NamedTuple):
         instances: the last instance of each chain.
         score: the ratio of each chain's form; -inf if no instance counted.
         accepted: the number of steps of each chain that led to a worse instance.
-        met: the number of steps of each chain that changed the instance and met the hypotheses.
+        met: the number of steps of each chain to a new instance that met the hypotheses.
     """
 
     instances: Instance

@@ -19,15 +19,17 @@ from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
 """Most entries of a value that the engine notes one by one; it notes two weighted sums of a longer
-value. A larger limit takes more room on record.
+value. A larger limit makes the record longer.
 """
 DRAWN = 2
-"""Draws of each sampler and size on which the engine notes values; more take more room."""
+"""Draws of each sampler and size on which the engine notes values; more draws make the record
+longer.
+"""
 DEEP = 4
 """Most levels of nested objects whose values the engine notes; a larger number goes deeper."""
 SMALL = 4096
-"""Most entries of an array whose weights are a constant of the program; the program computes more
-weights itself. A larger number makes larger programs.
+"""Most entries of an array whose weights are a constant of the program; for a longer array, the
+program computes the weights itself. A larger number makes larger programs.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
@@ -136,7 +138,7 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
-    """Return the numbers of each form's sides on one instance; the first form has shared sides."""
+    """Return the numbers of each form's sides on one instance; only form 0 lists shared sides."""
     found = []
     for i in range(len(form_names(statement)) - 1):
         own = lambda part, i=i: i == 0 or len(part) > 1
@@ -149,7 +151,7 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return a form's noted values by instance and name; the first form has shared values.
+    """Return a form's noted values by instance and name; only form 0 lists shared values.
 
     Args:
         statement: the statement of the instances.

@@ -1,4 +1,4 @@
-"""Digest of a statement's source, which distinguishes it from other statements with its id."""
+"""Digest of a statement's source, which tells statements with the same id apart."""
 
 import functools
 import hashlib
@@ -39,7 +39,7 @@ def _bare(function: Any) -> Iterator[Any]:
         function = function.func
     function = inspect.unwrap(getattr(function, "__func__", function))
     yield function
-    if getattr(function, "own", None) is not None:  # of sets, with the statement's own
+    if getattr(function, "own", None) is not None:  # sets hold the statement's own
         yield from _bare(function.own)
 
 

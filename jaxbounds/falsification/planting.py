@@ -14,7 +14,7 @@ from jaxbounds.falsification.trace_watch import forget, modules
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
-    """Yield every (holder, name) through which modules of the function's package reach it."""
+    """Yield every (holder, name) through which modules of the function's package call it."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name

@@ -1,9 +1,9 @@
 """Store compiled programs in files, and load them without tracing.
 
-JAX's own cache needs the traced program to find a compiled one. A folder here belongs to one state
-of all traced code, of the compiler and of the processor. The engine makes an unreadable file again.
-A program is code, which the compiler writes as a pickle. Each file therefore carries a digest under
-the folder's key, which only the folder's owner can read.
+JAX's own cache needs the traced program to find a compiled program. A folder here belongs to one
+state of all traced code, of the compiler and of the processor. The engine replaces an unreadable
+file. A program is code, which the compiler writes as a pickle. Each file therefore carries a digest
+under the folder's key, which only the folder's owner can read.
 """
 
 import contextlib
@@ -91,8 +91,8 @@ class StoredProgram(NamedTuple):
 def read_program(file: Path, /) -> StoredProgram | None:
     """Read a program from a file; the result is None unless this library wrote the file.
 
-    The result is None, too, for a damaged file, and for every file of a folder that others can
-    write.
+    The result is None, too, for a damaged file, and for every file of a folder to which other users
+    can write.
     """
     content = read_signed(file)
     if content is None:

@@ -43,8 +43,7 @@ optimises a program of at least HEAVY. A larger LONG runs more programs in NumPy
 compiles more programs quickly.
 """
 MANY = 100
-"""Default of the expected number of calls; a larger number compiles more programs.
-"""
+"""Number of calls that the compiler expects by default; a larger number compiles more programs."""
 SMALL = 2**23
 """Most bytes of draws that the folder stores under one name; a larger limit fills more disk."""
 
@@ -75,7 +74,7 @@ def compiled(function: Callable) -> Callable:
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """Return a key of a leaf's shape and type; it is faster than JAX's own type."""
+    """Return a key of a leaf's shape and type, which is faster than JAX's own type."""
     weak = getattr(leaf, "weak_type", False)
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 
@@ -99,7 +98,7 @@ class Programs:
         calls: int = MANY,
         watch: TraceWatch | None = None,
     ) -> Callable:
-        """Return `jit(vmap(function))`, or run it in NumPy if the calls are too few to compile it.
+        """Return `jit(vmap(function))`, which runs in NumPy if the calls are too few to compile it.
 
         Args:
             function: a function of one instance.
@@ -125,7 +124,7 @@ class Programs:
 
         Args:
             draw: a function that makes the instances.
-            name: the name as in `__call__`, with all inputs of the draws beside the code.
+            name: plain values that identify the draws: all inputs of the draws except the code.
         """
         if self._folder is None:
             return draw()

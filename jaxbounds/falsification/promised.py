@@ -2,7 +2,7 @@
 
 The search of an instance starts from the instance's own promised entries, the statement's witness,
 zeros, extreme points, draws, and copies of the instance's other entries. It descends from the best
-of these by gradients and random moves. The instances with the worst ratios get most of the work,
+starts by gradients and random moves. The instances with the worst ratios get most of the work,
 because the verdict reports the worst ratio.
 """
 
@@ -26,12 +26,13 @@ DRAWN = 8
 """Number of draws, and of extreme points, from which each search may start. A larger value finds
 more witnesses in small sets and takes longer for each instance."""
 CORNERS = 64
-"""Most corners of the promised sets that all serve as starts; a larger value takes longer."""
+"""Most corners of promised sets for which a search starts from every corner; more take longer."""
 OPEN = 32
-"""Instances that end without a witness, after which further instances get only `FEW` rounds. A
-larger value spends more time on claims that stay open."""
+"""Number of instances without a witness after which further instances get only `FEW` rounds. A
+larger value spends more time on claims that stay open.
+"""
 FEW = 6
-"""Rounds for an instance after `OPEN` others ended without a witness; more take longer."""
+"""Rounds for an instance after the searches of `OPEN` others found no witness; more take longer."""
 
 
 class Reads(Protocol):
@@ -60,7 +61,7 @@ class _Kept(NamedTuple):
 
 
 class Promises:
-    """Measures instances with the best promised entries of each form and of the control.
+    """Measures instances with the best promised entries found for each form and the control.
 
     Args:
         statement: a statement with `there_is`.
@@ -187,7 +188,7 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """Return the promised entries of an instance, with the witness's entries in place."""
+        """Return the promised entries of an instance, with the values that the witness gives."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 

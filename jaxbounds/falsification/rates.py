@@ -11,13 +11,14 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Factor for each doubling of the right side: if the changes of log(lhs / rhs) shrink at least by
-this factor, lower-order terms explain them. The changes of a logarithm shrink more and more slowly.
-A larger factor explains more by lower-order terms.
+"""Factor for each doubling of the right side. If the changes of log(lhs / rhs) shrink at least by
+this factor, lower-order terms explain the changes. A logarithmic factor gives changes that shrink
+more and more slowly. A larger factor explains more by lower-order terms.
 """
 SLOWLY = 0.9
-"""Factor for each doubling, as SETTLES, if the factor itself does not rise from step to step. A
-larger factor explains more by lower-order terms. A term of order n beside n^2 has the factor 0.71.
+"""Factor for each doubling that replaces SETTLES if the measured factor does not rise from step to
+step. A larger factor explains more by lower-order terms. A term of order n beside n^2 has the
+factor 0.71.
 """
 STAYS = 0.75
 """Share of the fitted exponent's distance from one. If the last local exponent's distance is at
@@ -46,7 +47,7 @@ def by_size(m: Measured, sizes: np.ndarray, /) -> tuple[Reals, Reals]:
 
 
 def _decays(x: Reals, q: Reals) -> bool:
-    """Return whether log(lhs / rhs) converges, as with lower-order terms."""
+    """Return whether log(lhs / rhs) converges, as it does if only lower-order terms differ."""
     steps, change = np.abs(np.diff(x)), np.abs(np.diff(q))
     slopes = change / steps
     if len(slopes) < 3 or not np.all(slopes > 0):
@@ -61,8 +62,8 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""Distance from one of the exponents of the last three steps that contradicts a fit that agrees. A
-larger distance contradicts fewer fits.
+"""Distance from one. If the exponents of the last three steps are farther from one, they contradict
+a fit that agrees with the claim. A larger distance contradicts fewer fits.
 """
 
 

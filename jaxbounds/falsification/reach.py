@@ -1,7 +1,7 @@
 """Measure the range of lhs - rhs near the draws, for a claim about a mean.
 
 Rare large values may decide a mean, and n draws do not show values rarer than 1/n. The engine
-measures instances just beyond the extremes of each coordinate, which show some of these values.
+measures instances just beyond the extremes of each coordinate, which show some of the rare values.
 """
 
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 
 ENTRIES = 16
-"""Most entries of a leaf that the engine moves one by one; a larger number sees more and takes
-longer.
+"""Most entries of a leaf that the engine moves one by one; a larger number finds more rare
+values and takes longer.
 """
 BASES = 2
-"""Drawn instances that the engine moves; a larger number sees more and takes longer."""
+"""Number of drawn instances that the engine moves; a larger number finds more rare values."""
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """Return the extremes of a coordinate, and points beyond them by the gaps of the last draws."""
+    """Return a coordinate's extremes, and points beyond by the gaps between the last draws."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]

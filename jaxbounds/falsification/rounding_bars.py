@@ -1,8 +1,8 @@
-"""Error bars of noted values: bounds on the change by rounding alone, on any platform.
+"""Error bars of noted values: bounds on the changes that rounding alone causes on any platform.
 
 A bar is the size of the terms that a value sums, times some units of rounding. `summands` finds the
 size for programs that NumPy can run. A program on the host, or a long program, runs a few times
-more instead: on instances near the noted ones, and with rounding up, down and towards zero.
+more instead: on instances near the noted instances, and with rounding up, down and towards zero.
 """
 
 import contextlib
@@ -35,15 +35,19 @@ LONGEST, MOST = 100_000, 2**22
 """Most executed equations, and most numbers in an array, of a program whose terms NumPy finds. A
 longer program takes minutes, so it runs on moved instances instead."""
 HIDDEN = 1e300
-"""Size of the terms of a value for which a run gave NaN. No change of this value counts; a smaller
-size would let some changes count.
+"""Size that the library assumes for the terms of a value if a run gave NaN. The size gives the
+value so wide a bar that no change of the value counts; a smaller size would let some changes count.
 """
 OFTEN = 1e-8
-"""Least relative bar of a program that NumPy does not run step by step. Its solvers stop at about
-1e-9, at a different point on each processor. A larger bar hides larger changes of a formula."""
+"""Least relative bar of the values of a program that NumPy does not run step by step. The program's
+solvers stop at about 1e-9, at a different point on each processor. A larger bar hides larger
+changes of a formula.
+"""
 WORST, RESIDUAL = 1e6, 1e-12
-"""Largest ratio of a host program's terms to its sides, and absolute change that always counts as
-rounding (of sides that cancel). Larger numbers take more jumps of a program for rounding."""
+"""WORST is the largest assumed ratio of a host program's terms to its sides. RESIDUAL is an
+absolute change that always counts as rounding, because sides may cancel. Larger numbers take more
+jumps of a program for rounding.
+"""
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
 _NEAREST = 0
@@ -55,7 +59,8 @@ class Bars(NamedTuple):
 
     Attributes:
         values: the values as in `Verdict.values`.
-        bars: a bar for each value, in equal containers; infinite if rounding decides the value.
+        bars: a bar for each value, in the same containers as `values`; infinite if rounding decides
+            the value.
     """
 
     values: dict[str, dict[str, Numbers]]
@@ -110,7 +115,7 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""Pairs of the values of a noted row and the sizes of their terms."""
+"""Pairs: the values of a noted row, and the sizes of the terms of these values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -155,10 +160,10 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 
 
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
-    """Return the sizes of terms that explain the moves of values.
+    """Return the sizes of terms that explain the changes of values.
 
-    A move too large for rounding counts as zero. A program on the host may jump at exact numbers,
-    such as ceil(log2(4)). A moved instance crosses the jump, but no platform does.
+    A change that is too large for rounding counts as zero. A program on the host may jump at exact
+    numbers, such as ceil(log2(4)). A moved instance crosses the jump, but no platform does.
 
     Args:
         value: the values of the instance.
@@ -186,7 +191,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     """Find the sizes of terms of a program by running it in NumPy.
 
     Raises:
-        NotInterpreted: if NumPy cannot run the program, or would take long.
+        NotInterpreted: if NumPy cannot run the program, or the run would take long.
     """
     batch = jax.tree.map(jnp.asarray, few.batch)
     bench.watch.notes = True
@@ -220,7 +225,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """Return the size of the terms, unless rounding moved the value by more."""
+    """Return the size of the terms; `HIDDEN` if rounding moved the value by more than a bar."""
     return HIDDEN if moved > UNITS * scale else scale
 
 

@@ -1,4 +1,4 @@
-"""Rules for the declarations of a paper, shipped or your own."""
+"""Rules that the declarations of a paper must follow; the paper is shipped or your own."""
 
 import importlib
 import re
@@ -63,7 +63,7 @@ def _of_errata(paper: Paper) -> Iterator[str]:
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """Yield faults of readings: an erratum gives the false reading first, and its forms fail."""
+    """Yield faults in errata's readings: the first reading is false, and its forms must fail."""
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):

@@ -1,9 +1,10 @@
 """Compare the sides of a claim relative to the size of the terms that they sum.
 
-A side may be zero, or small relative to its terms. Then rounding determines its digits, and the
-ratio of the sides means nothing. `summands` computes the size s of the terms with the claim's own
-program. A few units of rounding of s become the error bar, and s replaces a side that is zero. The
-engine does this only for instances that seem to violate a form, or at which a side is zero.
+A side may be zero, or small relative to its terms. Rounding then determines the digits of the side,
+and the ratio of the sides means nothing. `summands` computes the size s of the terms with the
+claim's own program. A few units of rounding of s become the error bar, and s replaces a side that
+is zero. The engine computes s only for instances that seem to violate a form, or at which a side is
+zero.
 """
 
 import contextlib
@@ -38,11 +39,12 @@ MOST = 2**21
 limit takes more memory.
 """
 FIRST = 64
-"""Violations of a form at one size that the engine checks first. If one of them stands, the engine
-skips the smaller ones. A larger number takes longer."""
+"""Violations of a form at one size that the engine checks first. If one of these violations is more
+than rounding, the engine skips the smaller violations. A larger number takes longer.
+"""
 ROWS = 16
-"""Instances of an identity whose entries the engine compares one by one; a larger number sees more
-and takes longer.
+"""Instances of an identity whose entries the engine compares one by one; a larger number finds more
+wrong entries and takes longer.
 """
 NEARLY = 0.99
 """Ratio above which an instance counts as reaching an equality case. A larger ratio counts fewer
@@ -51,7 +53,7 @@ instances.
 SHAKES = 16
 """Runs with other roundings that a violation must survive if the program has jumps or branches on
 floats. More runs catch more violations that are only rounding: if rounding decides a branch at
-random, they miss one violation in 2^SHAKES.
+random, the runs miss one such violation in 2^SHAKES.
 """
 NEARBY = 1e-6
 """Share of the instance's largest entry (at least 1). A larger difference of a bound's sides is
@@ -67,7 +69,8 @@ class Judged(NamedTuple):
         low: the least value as in `Measured`.
         high: the greatest value as in `Measured`.
         tells: whether the comparison is decided: the stated error is small relative to the terms.
-        scale: the size of the terms of both sides; for an identity, the largest over entries.
+        scale: the size of the terms of both sides; for an identity, the largest size over all
+            entries.
     """
 
     value: np.ndarray
@@ -78,7 +81,7 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Return whether the engine computes the terms: for JAX programs that one instance decides."""
+    """Return whether the engine computes the terms: of JAX programs, if one instance decides."""
     exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
     return exact and not statement.host and statement.there_is is None
 
@@ -109,7 +112,7 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
 
 
 def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
-    """Yield the instances in padded parts of one length, with the number of real instances."""
+    """Yield the instances in parts padded to equal length, with the number of real instances."""
     total = length(batch)
     for start in range(0, total, bench.batch):
         index = np.minimum(np.arange(start, start + bench.batch), total - 1)
@@ -173,7 +176,7 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Replace a judgement by `again` where only the first one sees a violation."""
+    """Return `one`, with the values of `again` at instances where only `one` sees a violation."""
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
@@ -191,8 +194,8 @@ def may_step(bench: Bench, instance: Instance, size: Size, /) -> bool:
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     """Measure one form on some instances, relative to the size of its terms.
 
-    A violation counts only if it persists under other roundings and exceeds the change that they
-    cause, because rounding may decide a jump (floor, a comparison).
+    A violation counts only if it persists under other roundings and exceeds the change that these
+    roundings cause, because rounding may decide a jump (floor, a comparison).
 
     Raises:
         NotInterpreted: if NumPy cannot run the claim's program.
@@ -233,7 +236,7 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 
 
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
-    """Choose a few instances at which a side of a bound is zero, with the smallest other sides.
+    """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
     These instances matter if the form names an equality case that no other instance reaches.
     """
@@ -281,7 +284,7 @@ def _looked_at(
     for rows in (doubtful[:FIRST], doubtful[FIRST:]):
         if len(rows):
             new = judged(bench, take(batch, rows), size, form)
-            # A violation that stands keeps the ratio of its own sides.
+            # A violation that is more than rounding keeps the ratio of its own sides.
             stands = (new.low > edge(statement)) & (m.low[rows] > edge(statement))
             if statement.is_bound:  # tiny sides decide nothing, unless one is zero
                 gap, exact = m.lhs[rows] - m.rhs[rows], (m.lhs[rows] == 0) | (m.rhs[rows] == 0)

@@ -1,8 +1,8 @@
 """Search for the instance with the worst ratio, from given starting points.
 
 Each search maximises the score of one form: log(ratio), or the ratio itself if it is not positive.
-It projects every candidate onto the hypotheses, and keeps the best candidate that counts. The
-result is a lower estimate of the supremum.
+The search projects every candidate onto the hypotheses, and keeps the best candidate that counts.
+The result is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Found(NamedTuple):
     Attributes:
         best: the best instance that counted, or the starting point if no instance counted.
         accepted: the number of steps that led to a better instance.
-        met: the number of steps that met the hypotheses.
+        met: the number of steps to instances that met the hypotheses.
     """
 
     best: Instance
@@ -58,7 +58,7 @@ def _better(score, counted, best):
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance, or each of a batch, counts and does not violate by noise."""
+    """Return whether an instance (or each one of a batch) counts, without a violation by noise."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
@@ -149,8 +149,9 @@ def gradient_search(
 ) -> Callable[..., Found]:
     """Return a search by Adam with a cosine schedule and steps relative to each float leaf's size.
 
-    A chain may take steps relative to each entry instead, as a search in logarithms. All chains run
-    together. JAX compiles only the gradient, because a loop took longer to compile than to run.
+    A chain may instead take steps relative to each entry, which is a search in logarithms. All
+    chains run together. JAX compiles only the gradient, because a loop of all steps would take
+    longer to compile than to run.
 
     Args:
         along: the function that `leading` returns, for all chains.
@@ -233,9 +234,9 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for statements that run on the host.
 
-    A move changes about one entry, a fifth of the entries, or all entries of a leaf. It takes them
-    from another drawn instance, or adds a Gaussian of a random size to floats. The search keeps a
-    move that raises the score.
+    A move changes about one entry, a fifth of the entries, or all entries of a leaf. The move takes
+    new entries from another drawn instance, or adds a Gaussian of a random size to floats. The
+    search keeps a move that raises the score.
     """
     one, project = measure(statement, size), projection(statement, size)
 

@@ -61,7 +61,7 @@ class Referee(NamedTuple):
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
         reason: the reason, in one sentence.
-        strict: whether the sides certainly differ, in the order that the claim says.
+        strict: whether the sides certainly differ, in the order that the claim states.
         equal: whether both sides certainly are equal.
         meeting: whether the enclosures of both sides overlap, and are so short that only an
             equality explains it.
@@ -232,7 +232,7 @@ def _exactly_there(
 ) -> Referee:
     """Return the referee's answer at the projected instance, which meets the hypotheses exactly.
 
-    The first answer stays if the projection runs on the host.
+    The result is the first answer, `said`, if the projection runs on the host.
     """
     exact = at_projected(statement, instance, size)
     if exact is None:

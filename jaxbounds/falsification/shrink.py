@@ -40,7 +40,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return the complexity of an entry: 0 for zero, 1 plus the decimals up to two, else 9."""
+    """Return an entry's complexity: 0 for zero, 1 + its number of decimals up to two, else 9."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):

@@ -20,8 +20,9 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""Least value of the larger side of an instance that counts in the second run. The square root of a
-rounding has an error of 1e-13 relative to this side. A larger value excludes more instances.
+"""Least value of the larger side of an instance that counts in the second run. A side of this size
+that is the square root of a cancelled difference has an error of about 1e-13. A larger value
+excludes more instances.
 """
 ASKED = 12
 """Most violating instances that the referee decides; more take tenths of seconds each."""
@@ -30,14 +31,14 @@ NAME = f"a side is at least {LEAST:g}"
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Return whether all violations have small sides, and the referee finds rounding in each asked.
+    """Return whether all violations have small sides, and the referee calls a sample rounding.
 
     Args:
         bench: the bench that measures instances.
         pool: the pool of measured instances.
         column: the measurements of the form.
         form: a form that floats violate.
-        referee: the referee, which decides about violations from the largest to the smallest.
+        referee: the referee, which judges at most `ASKED` violations of all amounts.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:

@@ -246,7 +246,7 @@ def terms(traced: Any, given: Any, /) -> Terms:
     movers = [_still, *(_mover(pair, way * MOVED) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
-        """Move the operands of sums by entry, those of factorisations by the largest entry."""
+        """Move operands: by their own size in sums, by the largest entry in factorisations."""
         name = eqn.primitive.name
         if name in _SUMS:
             return [moved(x) if _floats(x) else x for x in given]
@@ -281,13 +281,13 @@ def _grid(x: Any) -> bool:
 
 
 def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
-    """Return where a float is the exact sum of two others (Knuth's TwoSum)."""
+    """Return a mask of the floats that are exact sums of two others (Knuth's TwoSum)."""
     back = total - a
     return (a - (total - back)) + (b - back) == 0
 
 
 def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
-    """Return where a float is the exact product of two others (Dekker's product)."""
+    """Return a mask of the floats that are exact products of two others (Dekker's product)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
         high = x * (2.0**27 + 1)
@@ -300,7 +300,7 @@ def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
-    """Return where a result is certainly exact."""
+    """Return a mask of the results that are certainly exact."""
     name = eqn.primitive.name
     if is_exact(name) or not any(map(_floats, ins)):
         return True

@@ -100,7 +100,8 @@ class TraceWatch:
             if not awaited and not self.never:  # all functions ran, and watching takes time
                 sys.setprofile(None)
 
-        # Python calls this at each call: a lambda, and codes by identity, cost least.
+        # Python runs this function at each call. A lambda, and codes compared by identity, cost
+        # least.
         look = lambda frame, event, value: (
             seen(id(frame.f_code), event, value) if id(frame.f_code) in of else None
         )
@@ -135,9 +136,10 @@ class TraceWatch:
         self.wrapping = tuple(dict.fromkeys([*self.wrapping, *seen.get("wrapping", ())]))
 
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
-        """Record the operations of a trace; if it misses a judged function, trace from scratch.
+        """Record a trace's operations; if the trace misses a judged function, trace from scratch.
 
-        JAX does not trace again a function that it traced or tabulated for another statement.
+        JAX does not trace a function again if it has traced or cached the function for another
+        statement.
 
         Args:
             closed: the traced program.

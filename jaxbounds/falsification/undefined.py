@@ -32,7 +32,7 @@ def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
 
 
 def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
-    """Yield a clause for each array with a zero entry, which names the set whose edge it is."""
+    """Yield a clause for each array with a zero entry; a set with an edge at 0 gets its name."""
     for name in zeros:
         one: Any = (statement.over or {}).get(name)
         edge = f", at a vertex or an edge of {one!r}" if _ends_at_zero(one) else ""
@@ -79,8 +79,8 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         column: the measurements of a form on the pool.
 
     Returns:
-        A reason; empty where each side is a number, where the sizes are fitted, or where no entry
-        that a condition could name holds floats.
+        A reason; empty if no side is NaN, if the verdict fits a trend over sizes, or if no float
+        array explains the NaN.
     """
     m = column.measured
     lost = np.asarray(m.counted & np.isnan(m.value))

@@ -53,7 +53,8 @@ class Verdict:
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink unnoticed.
         horizon: for trajectories, the number of steps that the statement follows.
-        enumerates: the finite class that the instances exhaust; empty if they do not.
+        enumerates: the finite class that the instances exhaust; empty if the instances are
+            examples.
         checked: the names of the hypotheses that every instance was tested for.
         excluded: the number of instances that did not count, by reason.
         sources: the number of instances and the worst ratio of each sampler, cases and search.

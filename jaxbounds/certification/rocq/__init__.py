@@ -43,7 +43,8 @@ def disproof_file(
         instance: the instance on which the form is false.
         size: the static part of the instance.
         as_coded: whether the program's constants are exactly their floats. Otherwise a constant
-            that may have been rounded stands for any number near it, if the proof allows it.
+            that may have been rounded stands for any number near the constant, if the proof allows
+            this reading.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file.
         margin: the distance of the sides, relative to the larger side, that the file proves.

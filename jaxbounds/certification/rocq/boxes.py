@@ -1,4 +1,4 @@
-"""Forms that hold on a box of parameters, as one goal for the tactic `interval`.
+"""Writer of a form that holds on a box of parameters, as one goal for the tactic `interval`.
 
 Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
 all definitions. `interval` cuts the box until the goal is proved, with derivatives along one
@@ -29,11 +29,10 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 DIGITS, DEPTH = 24, 40
 SAMPLES = 12
-"""Points inside a box at which the program's choices are tried; more points find more choices."""
-MOST = 400
-"""Operations up to which a formula is given to `interval` as one goal; a larger number takes
-longer.
+"""Points inside a box at which the translation tries the program's choices; more find more choices.
 """
+MOST = 400
+"""Most operations of a formula that `interval` gets as one goal; a larger number takes longer."""
 WHAT_IS_NOT_SAID = (
     "The kernel does not check that the definitions below are the program's operations in the "
     "program's order, that they read floats as real numbers, and that the program means the "
@@ -96,7 +95,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
 
 
 def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
-    """Return the coordinates as parameters, with sample points at which branches are tried."""
+    """Return the coordinates as parameters, with sample points that decide branches."""
     rng, made = np.random.default_rng(0), []
     for i, (low, high) in enumerate(zip(domain.lower, domain.upper)):
         shares = [Fraction(float(v)) for v in rng.uniform(0.01, 0.99, SAMPLES)]

@@ -24,7 +24,7 @@ from jaxbounds.programs.balls.rocq.translation import Translator, translated
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
-"""Decimal digits of the bounds; the translation tries each in turn."""
+"""Numbers of decimal digits of the bounds; the translation tries one number after the other."""
 BITS = 320
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
@@ -45,7 +45,7 @@ class Translated:
         lhs: the left side; for an equation, its entry that differs.
         rhs: the right side; for an equation, its entry that differs.
         error: the stated error of the sides.
-        entry: the index of that entry in the flattened sides; -1 for scalar sides.
+        entry: the index of the entry that differs in the flattened sides; -1 for scalar sides.
         reading: the reading of the program's constants.
     """
 

@@ -17,10 +17,10 @@ from jaxbounds.ground.exceptions import Refused
 ROUNDING = 1e-12
 """Relative rounding error: a point that misses a set by a larger share counts as outside."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
-"""The tolerance as factors, because ball arithmetic may read a constant like 1e-12 as zero."""
+"""The tolerance as two factors, because ball arithmetic may read a constant like 1e-12 as zero."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
-"""Points of the largest set that is enumerated; a larger number takes more memory and time."""
+"""Most points of a set that the library enumerates; a larger number takes more memory and time."""
 
 
 class Chart(NamedTuple):
@@ -40,7 +40,7 @@ class Chart(NamedTuple):
 
 
 CORNERS = 256
-"""Extreme points of the largest set whose corners are all listed; a larger number takes longer."""
+"""Most extreme points that `corners` lists; a larger number takes longer."""
 
 
 def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
@@ -74,10 +74,11 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
     """Return an array of signs and zeros that uniform random numbers determine.
 
     Args:
-        places: one number in [-1, 1) for each entry: the entries nearest to 0 get their own sign.
-        share: a number in [0, 1) that sets how many entries get a sign: a larger one sets more.
+        places: one number in [-1, 1) for each entry. The entries whose numbers are nearest to 0 get
+            the sign of their number.
+        share: a number in [0, 1); a larger number gives signs to more entries.
 
-    A random permutation could choose the entries too, but a sort takes long to compile.
+    A random permutation could choose the entries too, but its sort takes long to compile.
     """
     most, away = jnp.exp((share - 1) * math.log(max(places.size, 1))), jnp.abs(places)
     chosen = (away <= most) | (away == jnp.min(away, initial=1.0))
@@ -86,7 +87,7 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
 
 @dataclass(frozen=True)
 class Set(ABC):
-    """A set of arrays; its shape and its numbers may name sizes.
+    """A set of arrays; its shape and its numbers may be expressions of named sizes.
 
     A set gives a statement all that it needs: draws that reach the boundary, a projection, a test
     of membership, extreme points, moves for a search, and coordinates for proofs. Every method
@@ -94,7 +95,9 @@ class Set(ABC):
     """
 
     convex: ClassVar[bool] = True
-    """Whether the set is convex. If so, `project` returns the nearest point, or says otherwise."""
+    """Whether the set is convex. If so, `project` returns the nearest point, unless its docstring
+    says otherwise.
+    """
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
         """Return the shape of the set's points at a size."""
@@ -113,11 +116,11 @@ class Set(ABC):
 
     @abstractmethod
     def project(self, x: Any, size: Size) -> Any:
-        """Return a point of the set near `x`; the method leaves a point of the set unchanged."""
+        """Return a point of the set near `x`, and `x` itself if it is in the set."""
 
     @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test whether `x` is in the set up to rounding (1e-12): {condition in words: bool}."""
+        """Test if `x` is in the set up to rounding (1e-12); return {condition in words: bool}."""
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw an extreme point.
@@ -139,8 +142,9 @@ class Set(ABC):
         """Return points of the set to try beside `x` in a search, shape (6, *shape).
 
         The first three are -x, x with one sign flipped, and x with one entry set to 0. The others
-        are x with one entry (or row) copied onto another, x with all entries of one absolute value,
-        and a far multiple of x. The method projects each onto the set.
+        are x with one entry (or row) copied onto another, x with every entry replaced by its sign
+        times the largest absolute entry, and 1000 x. The method projects each candidate onto the
+        set.
         """
         flip, out, copy = jax.random.split(key, 3)
         x = jnp.asarray(x)
@@ -167,7 +171,7 @@ class Set(ABC):
         return None if every is None else len(every)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers, from 0 to `cardinality` - 1, shape (rows, *shape).
+        """Return the points of the numbers `rows`, 0 to `cardinality` - 1, shape (rows, *shape).
 
         Raises:
             Refused: if the set has no numbered points.

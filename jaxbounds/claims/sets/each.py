@@ -88,12 +88,12 @@ class Each(Set):
         return jnp.concatenate([jax.vmap(lambda new: x.at[row].set(new))(moved), *together])
 
     def cardinality(self, size: Size) -> int | None:
-        """Return the number of stacks: the number of points of `one`, to the power of the rows."""
+        """Return the number of stacks: the number of points of `one`, to the power of `count`."""
         one = self.one.cardinality(size)
         return None if one is None else int(one ** self._rows(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the stacks with these numbers; the last row changes fastest."""
+        """Return the stacks of the numbers `rows`; the last point of a stack changes fastest."""
         of_each = digits(rows, self.one.cardinality(size) or 1, self._rows(size))
         points = self.one.numbered(of_each.ravel(), size)
         return points.reshape((len(of_each), *self.shape_at(size)))
@@ -107,7 +107,7 @@ class Each(Set):
         return points[np.array(chosen, int).reshape(len(chosen), rows)]
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts whose coordinates are the coordinates of each point, one after the other.
+        """Return charts whose coordinates list the coordinates of one point after another.
 
         Raises:
             Refused: if the library knows no coordinates for the set `one`.

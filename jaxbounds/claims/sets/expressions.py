@@ -69,10 +69,10 @@ def _value(node: ast.expr, size: Size | None, text: str) -> float:
 
 
 def refuse_other_expressions(what: Number, /) -> None:
-    """Refuse a value that is neither a number nor an expression; a name may be of any size.
+    """Refuse a value that is neither a number nor an expression of sizes; sizes may have any names.
 
     Raises:
-        Refused: if the value is another one; the message says what an expression may hold.
+        Refused: if the value is neither; the message gives an example.
     """
     if isinstance(what, str):
         try:

@@ -35,7 +35,8 @@ class Integers(Set):
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         low, high = self._ends(size)
-        # `high + 1` may overflow the machine integers; then only `extreme` draws the largest one.
+        # `high + 1` may overflow the machine integers; then only `extreme` draws the largest
+        # integer.
         above = lambda: min(high + 1, int(jnp.iinfo(jnp.asarray(0).dtype).max))
         return (
             lambda key: jax.random.randint(key, shape, low, above()),
@@ -80,7 +81,7 @@ class Integers(Set):
         return (high - low + 1) ** math.prod(self.shape_at(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers; the last entry changes fastest."""
+        """Return the points of the numbers `rows`; the last entry changes fastest."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         found = low + digits(rows, high - low + 1, math.prod(shape))
         return found.reshape((-1, *shape))
@@ -156,7 +157,7 @@ class OneOf(Set):
         return len(self.values)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers, in the order of the list."""
+        """Return the points of the numbers `rows`, counted in the order of the list."""
         return self._all()[rows]
 
     def every(self, size: Size) -> np.ndarray | None:

@@ -14,13 +14,13 @@ from jaxbounds.claims.sets.over import Over
 
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
-"""The length of a search's first and last step, relative to the norm of each array."""
+"""Lengths of a search's first and last steps, relative to the norm of each array."""
 
 _made: ContextVar[list[str] | None] = ContextVar("_made", default=None)
 
 
 class Best(NamedTuple):
-    """The best point that a search met.
+    """The best point that a search found.
 
     Attributes:
         point: one entry for each set, by name.
@@ -46,8 +46,8 @@ def best_point(
     If the sets have at most 4096 points, the search tries all of them. Else it runs projected
     gradient ascent from draws, from draws with one entry set to zero, and from extreme points. It
     also starts from the best corner, if there are at most 256 corners, and from `given`. The first
-    two fifths of the steps have one length; the length of the others shrinks geometrically. The
-    random key is fixed, so that equal arguments give equal values.
+    two fifths of the steps have equal length; the further steps shrink geometrically. The random
+    key is fixed, so that equal arguments give equal values.
 
     Args:
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
@@ -145,11 +145,11 @@ def supremum(
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> jax.Array:
-    """Return the largest value of a function over sets that a search finds: a lower estimate.
+    """Estimate the supremum of a function over sets from below: a search finds a large value.
 
     The value is exact if the sets have at most 4096 points. Gradients with respect to variables
-    that the function closes over are gradients at the maximiser found. A statement whose `evaluate`
-    calls `supremum` on its left side declares `estimates={"lhs": "below"}`.
+    that the function closes over are gradients at the maximiser found. If the left side of a
+    statement calls `supremum`, the statement must declare `estimates={"lhs": "below"}`.
 
     Args:
         function: the function to maximise, with one argument for each set, by name; it returns a
@@ -186,9 +186,9 @@ def infimum(
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> jax.Array:
-    """Return the least value of a function over sets that a search finds: an upper estimate.
+    """Estimate the infimum of a function over sets from above: a search finds a small value.
 
-    See `supremum`. A statement that calls `infimum` on its left side declares
+    See `supremum`. If the left side of a statement calls `infimum`, the statement must declare
     `estimates={"lhs": "above"}`.
 
     Args:

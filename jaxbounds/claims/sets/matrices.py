@@ -1,4 +1,4 @@
-"""Sets of matrices that bound singular values, eigenvalues or norms of rows."""
+"""Sets of matrices with bounded singular values, eigenvalues or norms of rows."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def _numpy_if(x: Any, found: jax.Array) -> Any:
 
 
 def _orthonormal(key: jax.Array, rows: int, columns: int) -> jax.Array:
-    """Draw a Haar-random matrix with orthonormal columns, or rows if it has more columns."""
+    """Draw a Haar-random matrix with orthonormal columns (rows, if there are more columns)."""
     if rows < columns:
         return _orthonormal(key, columns, rows).T
     q, r = jnp.linalg.qr(jax.random.normal(key, (rows, columns)))
@@ -77,7 +77,7 @@ class Orthogonal(_OfMatrices):
         return wide if rows >= columns else wide.T
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the polar factor; a nearly singular matrix is moved first, so that it has one."""
+        """Return the polar factor of `x`, or of a nearby matrix if `x` is nearly singular."""
         x_ = jnp.asarray(x)
         values = jax.lax.stop_gradient(jnp.linalg.svd(x_, compute_uv=False))
         thin = values[-1] <= 1e-4 * values[0]
@@ -94,7 +94,7 @@ class Orthogonal(_OfMatrices):
         return {f"{name} is orthogonal": 1 + off <= 1 + ROUNDING * max(rows, columns)}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return two charts by angles of plane rotations: determinant 1 and determinant -1.
+        """Return two charts, for determinant 1 and -1, whose coordinates are rotation angles.
 
         Raises:
             Refused: if the matrices are not square, or 1 x 1.
@@ -118,7 +118,7 @@ class Orthogonal(_OfMatrices):
 def rotation(angles: jax.Array, d: int) -> jax.Array:
     """Return the product of plane rotations by d (d - 1) / 2 angles, shape (d, d).
 
-    Every rotation matrix is such a product.
+    Every rotation matrix is a product of this form.
     """
     found = jnp.eye(d)
     for angle, (i, j) in zip(angles, itertools.combinations(range(d), 2)):
@@ -130,14 +130,14 @@ def rotation(angles: jax.Array, d: int) -> jax.Array:
 
 @dataclass(frozen=True)
 class SpectralBall(_OfMatrices):
-    """Matrices with |singular values|_p <= R: the operator norm (p = inf), the nuclear (p = 1)."""
+    """Matrices whose operator norm (p = inf) or nuclear norm (p = 1) is at most R."""
 
     R: Number = 1
     shape: Shape = "d"
     p: float = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse an R that is not a number or an expression, and another p than 1 or infinity."""
+        """Refuse an R that is not a number or an expression, and a p that is not 1 or infinity."""
         self._refuse(self.R)
         if self.p not in (1, math.inf):
             raise Refused(f"{self!r} has p={self.p!r}, expected 1 or infinity. Try p=1")
@@ -197,7 +197,7 @@ class SpectralBall(_OfMatrices):
         return _numpy_if(x, jnp.where(jnp.sum(values) > radius, found, x_))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test the operator norm or the nuclear norm."""
+        """Test whether the operator norm or the nuclear norm is at most R."""
         values, xp = _singular(x), modules(x)
         norm = xp.max(values) if self.p == math.inf else xp.sum(values)
         word = "op" if self.p == math.inf else "nuclear"
@@ -282,7 +282,7 @@ class PSD(_OfMatrices):
         return spread, peaked, low_rank, plain, part
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a scaled projection matrix, of rank one for the trace, with the largest norm.
+        """Draw a multiple of a projection matrix with norm `at_most`; for "trace" its rank is one.
 
         Raises:
             Refused: if the bound `at_most` is infinite.
@@ -358,7 +358,7 @@ def _symmetric(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class RowBalls(Set):
-    """Arrays whose rows (last axis) have l_2 norms with maximum ("max") or sum at most R."""
+    """Arrays whose rows (last axis) have l_2 norms of maximum ("max") or sum ("sum") at most R."""
 
     R: Number = 1
     shape: Shape = ("n", "d")
@@ -407,7 +407,7 @@ class RowBalls(Set):
         return _numpy_if(x, x_ * factor[..., None])
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test the maximum or the sum of the norms of the rows."""
+        """Test whether the maximum or the sum of the rows' norms is at most R."""
         xp = modules(x)
         lengths = xp.sqrt(xp.sum(x**2, axis=-1))
         norm, word = (

@@ -34,7 +34,7 @@ class Over(Mapping[str, Any]):
     """
 
     is_code = True
-    """Marks a product as code: the JSON of a dataclass omits it."""
+    """Marks a product as code, which the JSON of a dataclass omits."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Take the sets by the names of the entries.
@@ -97,7 +97,7 @@ class Over(Mapping[str, Any]):
         return dict(point) | {name: one.project(point[name], size) for name, one in self.items()}
 
     def meets(self, point: Mapping[str, Any], size: Size, name: str = "") -> dict[str, Any]:
-        """Test whether each entry is in its set: {condition in words: bool}."""
+        """Test whether each entry is in its set; return {condition in words: bool}."""
         found: dict[str, Any] = {}
         for entry, one in self.items():
             found |= one.meets(point[entry], size, f"{name}{entry}" + "." * isinstance(one, Over))
@@ -119,7 +119,7 @@ class Over(Mapping[str, Any]):
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, point: Mapping[str, Any], size: Size) -> Point:
-        """Return neighbours of a point: each moves one entry; leaves have shape (count, *shape)."""
+        """Return neighbours of a point, each with one moved entry; leaves are (count, *shape)."""
         moved = self._each(key, lambda one, own: one)  # a key for each entry, in the order of names
         rows = []
         for (name, one), own in zip(moved.items(), jax.random.split(key, len(self))):
@@ -146,7 +146,7 @@ class Over(Mapping[str, Any]):
         return math.prod(known) if len(known) == len(counts) else None
 
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
-        """Return the points with these numbers; leaves have shape (rows, *shape).
+        """Return the points of the numbers `rows`; leaves have shape (rows, *shape).
 
         The entry of the last set changes fastest.
         """

@@ -31,14 +31,14 @@ _MAKERS: dict[str, Callable[..., Set]] = {
 }
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 Sets = dict[str, Any]
-"""A dict from the names of entries to sets, or to such dicts."""
+"""A dict from the names of entries to sets, or to dicts of sets."""
 
 
 def sets_in(text: str, /) -> Sets:
     """Read the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
 
     Args:
-        text: the Python of a dict from names of entries to sets of the library, or to such dicts.
+        text: the Python of a dict from names of entries to the library's sets, or to dicts of sets.
 
     Raises:
         Refused: if the text holds more than sets of the library, numbers, words and lists.

@@ -57,7 +57,7 @@ class Simplex(Set):
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest rows; a sort finds the threshold that each row subtracts."""
+        """Return the nearest rows: subtract a threshold, which a sort finds, and clip at zero."""
         total, xp = self._sum(size), modules(x)
         n = x.shape[-1]
         ordered = xp.flip(xp.sort(x, axis=-1), axis=-1)
@@ -93,7 +93,7 @@ class Simplex(Set):
 class SubSimplex(Simplex):
     """Arrays whose rows (last axis) are nonnegative and add up to at most `total`.
 
-    Each row is a row of the simplex with one more entry, without its last entry.
+    A row of `Simplex` with one more entry gives a row of this set when its last entry is dropped.
     """
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -114,7 +114,7 @@ class SubSimplex(Simplex):
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest rows: clip at zero; project rows with a large sum on the simplex."""
+        """Return the nearest rows: clip at zero; project rows with a large sum onto the simplex."""
         total, xp = self._sum(size), modules(x)
         near = xp.maximum(x, 0.0)
         within = xp.sum(near, axis=-1, keepdims=True) <= total

@@ -1,4 +1,4 @@
-"""Sets of arrays that bound each entry, or an l_p norm of all entries."""
+"""Sets of arrays with bounded entries, or with a bounded l_p norm of all entries."""
 
 import itertools
 import math
@@ -80,7 +80,7 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                """Draw a few entries away from the finite end; a quarter of the draws has none."""
+                """Draw a point at the finite end; in 3 of 4 draws, move a few entries from it."""
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
                 return origin + sign * jnp.abs(supports(support, shape)) * size
@@ -111,7 +111,7 @@ class Box(Set):
         return modules(x).clip(x, *self._ends(size))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test each finite end exactly, without a tolerance."""
+        """Test whether all entries respect each finite end, exactly and without a tolerance."""
         (low, high), xp = self._ends(size), modules(x)
         found = {
             f"{name} >= {self.lo}": xp.all(x >= low),
@@ -216,7 +216,8 @@ class Ball(Set):
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw an extreme point: R e_i or -R e_i for p = 1, and R times signs for p = infinity.
 
-        For another p every point of the sphere is extreme, and the draw has a random support.
+        For another p every point of the sphere is extreme, and the drawn point has a random set of
+        nonzero entries.
         """
         shape, radius = self.shape_at(size), self._radius(size)
         n = math.prod(shape)
@@ -229,7 +230,7 @@ class Ball(Set):
         return self._scaled(supports(key, shape), radius)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest point for p = 1, 2 and infinity; for another p scale the point."""
+        """Return the nearest point for p = 1, 2 and infinity; for another p, scale `x` down."""
         radius, xp = self._radius(size), modules(x)
         if self.p == math.inf:
             return xp.clip(x, -radius, radius)
@@ -242,7 +243,7 @@ class Ball(Set):
         return x * xp.where(length > radius, radius / xp.where(length > 0, length, 1.0), 1.0)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test |x|_p <= R."""
+        """Test whether |x|_p <= R."""
         within = _length(x, self.p) <= self._radius(size) * MORE
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
@@ -250,7 +251,7 @@ class Ball(Set):
         """Return one chart: the entries (p = infinity, or one entry), or radius and angles (p = 2).
 
         Raises:
-            Refused: for another p.
+            Refused: if p is neither 2 nor infinity, and the arrays have more than one entry.
         """
         radius, shape = self._radius(size), self.shape_at(size)
         n = math.prod(shape)
@@ -282,7 +283,7 @@ class Sphere(Ball):
         return modules(x).asarray(found)
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test |x|_p = R."""
+        """Test whether |x|_p = R."""
         on = agrees(_length(x, self.p), self._radius(size))
         return {f"|{name}|_{_said(self.p)} = {self.R}": on}
 
@@ -290,7 +291,7 @@ class Sphere(Ball):
         """Return one chart by angles, for p = 2 and at least two entries.
 
         Raises:
-            Refused: for another p, or a single entry.
+            Refused: if p is not 2, or the arrays have a single entry.
         """
         radius, shape = self._radius(size), self.shape_at(size)
         n = math.prod(shape)
@@ -347,7 +348,7 @@ class Signs(Set):
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with these numbers, read as binary digits: 1 means `scale`."""
+        """Return the points of the numbers `rows`, read as binary digits: 1 means `scale`."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

@@ -38,7 +38,7 @@ _KINDS: Mapping[str, Kind] = {
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills."""
 LONGEST_NAME = 40
-"""Characters of a twin's name; a larger number makes wider tables, and a longer name is cut."""
+"""Most characters of a twin's name, which is cut there; a larger number makes wider tables."""
 
 
 def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
@@ -107,11 +107,12 @@ def claim(
             `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=", "=", or "->" for a limit: `lhs` tends to `rhs` along a size.
         rhs: the right side, given like `lhs`.
-        over: the sets of the entries, as in `Statement`; {} for a claim about its sizes alone.
+        over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
             sizes. The default is one size without names.
-        false: the twins: right sides that make the claim false, or pairs of a left and a right
-            side. A dict gives their names; else each twin has the name of its function.
+        false: the twins, which are right sides that make the claim false, or pairs of a left and a
+            right side. A dict gives names to the twins; otherwise each twin has the name of its
+            function.
         judges: further judged functions that the sides call, as in `Statement`.
         label: the label in print; the default is the last part of the id.
         formula: the claim in a line of plain text; the default joins the names of both sides.
@@ -126,8 +127,9 @@ def claim(
             whose arguments have the names of entries of `over` and of sizes. Several entries need
             a dict.
         estimates: the sides that a search only estimates, as in `Statement`.
-        towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. The
-            default for a single size is infinity if it rises along `sizes`, and 0 if it falls.
+        towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. For a
+            single size, the default limit is infinity if the size rises along `sizes`, and 0 if the
+            size falls.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
         budget: the numbers of draws and search steps, as in `Statement`.
@@ -137,7 +139,7 @@ def claim(
         note: a proof sketch of the printed form, or the text of its erratum.
 
     Raises:
-        TypeError: if a side is neither a function nor a number, or an argument has another type.
+        TypeError: if a side is neither a function nor a number, or an argument has a wrong type.
         Refused: if a side has an argument that is neither an entry nor a size, or the statement is
             ill formed; the message names the statement and the field.
     """
@@ -191,7 +193,7 @@ def claim(
 
 
 def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return where the only size goes along the sizes, to infinity or 0; of several, nowhere."""
+    """Return the limit of the only size, infinity or 0, by its name; empty for several sizes."""
     names = {name for size in sizes for name in size}
     if len(names) != 1:
         return {}
@@ -237,7 +239,7 @@ def _name_of(twin: Twin) -> str:
 
 
 def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
-    """Refuse a side that is neither a function nor a number, and a pair of another length."""
+    """Refuse a side that is no function or number, and a twin with more or fewer sides."""
     refuse_other_side("error", error)
     refuse_other_arguments("error", error, known)
     for name, pair in pairs.items():

@@ -10,7 +10,7 @@ from jaxbounds.ground.exceptions import Refused
 
 _NUMBERS: dict[Any, tuple[type, ...]] = {float: (int, float), int: (int,)}
 EXAMPLES = {"hypotheses": 'lambda i, size: {"x > 0": jnp.all(i["x"] > 0)}'}
-"""A value to paste for a field whose type alone tells little."""
+"""An example that a message shows for a field whose type alone tells little."""
 
 
 @functools.cache
@@ -71,7 +71,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
 
     Raises:
         TypeError: if a field has another type; the message names the field, the type and the value.
-        Refused: if a field that takes one of a few words has another word.
+        Refused: if a field that accepts only a few words has another word.
     """
     for field, (hint, default) in _fields(declared.__class__).items():
         value = getattr(declared, field)

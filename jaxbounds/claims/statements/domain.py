@@ -24,10 +24,10 @@ class Domain:
         size: the static part of the instances; it need not be among the statement's sizes.
         lower: the least value of each coordinate, finite.
         upper: the greatest value of each coordinate, finite.
-        slack: an absolute amount: the proof shows lhs <= rhs + slack, or |lhs - rhs| <= slack for
+        slack: an absolute amount. The proof shows lhs <= rhs + slack, or |lhs - rhs| <= slack for
             every entry of an identity.
         relative_slack: a share of |rhs|, or of the larger side of an identity, added to the slack.
-        beyond: the consequence outside the box and its reason, in one sentence.
+        beyond: one sentence on the claim outside the box, with the reason.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Domain:
         """Return the domain with a new slack: a number, or words like "1e-9 relative".
 
         Raises:
-            Refused: if the slack is neither a number nor such a text.
+            Refused: if the slack is neither a number nor a text like "1e-9 relative".
         """
         words = str(slack).split()
         try:

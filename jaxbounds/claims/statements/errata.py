@@ -1,7 +1,6 @@
 """Reader of a paper's file of errata, which is TOML, so that a reviewer can read a diff.
 
-```toml
-survives = "The paragraph that says which theorems stand."
+```toml survives = "The paragraph that says which theorems remain true."
 
 [remarks]
 "Lemma 12" = "A finding that is worth knowing and is no erratum."
@@ -51,7 +50,7 @@ def load_errata(path: Path, /) -> Errata:
 
     Raises:
         OSError: if the file is missing or unreadable.
-        Refused: if the file is not TOML, or a field of an entry is missing, unknown, of another
+        Refused: if the file is not TOML, or a field of an entry is missing, unknown, of a wrong
             type or empty. The message names the file, the entry and the field.
     """
     try:

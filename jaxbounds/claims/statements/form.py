@@ -15,7 +15,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
-"""Characters of an id or a form's name in file names; a larger number risks names over 255."""
+"""Most characters of an id or a form's name in file names; more may exceed a system's limit."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
 """The statuses that count as a rejection of a control or of a false twin."""
@@ -36,10 +36,11 @@ class Counterexample(metaclass=Careful):
         size: the static part of the instance. The default is the statement's first size; another
             size need not be among the statement's sizes.
         ratio: the form's ratio on the instance (for `=` the relative difference). If the library
-            measures another ratio, the instance or the formula has a slip: the form is then
+            measures another ratio, the instance or the formula contains a mistake, and the form is
             inconclusive.
-        meets: `meets(instance, size) -> {hypothesis: bool}`: all assumptions that the paper makes
-            about such an instance anywhere, each with its source in print. All must hold.
+        meets: `meets(instance, size) -> {hypothesis: bool}` tests every assumption that the paper
+            makes anywhere about an instance of this kind. Each name gives the source in print.
+            Every assumption must be true.
     """
 
     instance: Instance
@@ -71,20 +72,21 @@ class Form(metaclass=Careful):
         expected: the status that the form should get. The default is "fails" if the form stores a
             counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
-        cites: for a printed form: the display or the sentence that prints it.
+        cites: the display or the sentence that prints a printed form.
         equality: the instance at which both sides agree, in words. A form whose worst ratio is one
             within the numerical error holds only if it names its equality case.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
-        reading: for an erratum with two readings: words that stand in the reading that the form
-            takes, and not in the other reading; empty if the form takes neither.
+        reading: if the erratum has two readings, words that only the form's reading contains. The
+            text is empty if the form takes neither reading.
         hypotheses: the hypotheses that this form adds to the statement's own.
-        counterexample: for a form that fails: an instance that shows the failure, with its ratio.
-        sense: needed for kind "rate", and only there: the claim that the exponent of lhs against
-            rhs is "at most", "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs
-            grows, and at least one if rhs shrinks.
-        exponent: for rates: the least and the largest fitted exponent that the form accepts. A
-            formula that is wrong by a power may satisfy a claim "at most"; outside the band the
-            form is inconclusive.
+        counterexample: an instance that shows the failure of a form that fails, with the form's
+            ratio.
+        sense: the claim about the exponent of lhs against rhs, which kind "rate" needs: "at most",
+            "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs grows, and at
+            least one if rhs shrinks.
+        exponent: the least and the largest fitted exponent that a form of a rate accepts. A formula
+            that is wrong by a power may satisfy a claim "at most". If the fitted exponent lies
+            outside the band, the form is inconclusive.
         domains: the boxes on which `jaxbounds certify` proves the form.
     """
 

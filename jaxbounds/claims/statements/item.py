@@ -14,10 +14,10 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A numbered theorem, definition or display of a paper; a statement with its id covers it.
+    """A numbered theorem, definition or display of a paper; a statement with that id covers it.
 
     Attributes:
-        id: "<paper>.<name>", the id of the statement about it.
+        id: "<paper>.<name>", which is also the id of the statement about the item.
         kind: the kind as printed, "Theorem" or "Equation".
         number: the number as printed, "3.2" or "A.1"; empty for a display without a number.
         label: the label in the source, "thm:main".
@@ -49,7 +49,7 @@ class Item:
 
     @property
     def formula(self) -> str:
-        """Return the item's only display without its number; empty unless it has exactly one."""
+        """Return the item's only display without its number; empty for any other number."""
         inner = re.sub(r"\\label\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])", "", self.tex)
         found = re.findall(_DISPLAY, inner, re.DOTALL)
         whole = [part for parts in found for part in parts if part and not part.isalpha()]
@@ -93,10 +93,10 @@ def _cited(item: Item) -> tuple[str, ...]:
 
 
 class Items(Sequence[Item]):
-    """The items of a paper in its order; `items[...]` finds an item by its place or its name.
+    """The items of a paper, in the paper's order; `items[...]` finds an item by place or name.
 
     Args:
-        items: the items; each has an id of its own.
+        items: the items, which have different ids.
     """
 
     is_code = True
@@ -105,7 +105,7 @@ class Items(Sequence[Item]):
         """Take the items in the paper's order.
 
         Raises:
-            Refused: if two items have one id.
+            Refused: if two items have the same id.
         """
         ids = [item.id for item in items]
         repeated = sorted({name for name in ids if ids.count(name) > 1})

@@ -43,7 +43,7 @@ def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """lhs <= rhs (or >=) for all points of some sets.
+    """The claim lhs <= rhs (or lhs >= rhs) for all points of some sets.
 
     Attributes:
         lhs: the left side: a number, or a function whose arguments have the names of entries of
@@ -89,7 +89,8 @@ class Line:
     def to_json(self) -> dict[str, Any]:
         """Return the claim as text, from which `jaxbounds new --from` writes a statement.
 
-        A side whose code is unreadable (typed at a prompt) is empty.
+        The text of a side is empty if its code is unreadable, for example because a person typed it
+        at a prompt.
         """
         sides = {"left_side": self.lhs, "right_side": self.rhs}
         exact = not callable(self.error) and self.error == 0
@@ -107,7 +108,7 @@ class Line:
 def line_of(
     lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, error: Side = 0.0, /
 ) -> Line:
-    """Make a `Line` of the arguments of `jb.find_violation` and its kin.
+    """Make a `Line` from the arguments of `jb.find_violation` and of similar functions.
 
     Raises:
         TypeError: if a side or the error is neither a function nor a number.

@@ -1,4 +1,4 @@
-"""Sampler, projection and hypotheses that a statement's sets give, joined with its own."""
+"""Sampler, projection and hypotheses of a statement, joined from its sets and its own functions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sampler that draws from sets; entries that the statement's own sampler draws replace them.
+    """A sampler that draws entries from sets, unless the statement's own sampler draws them.
 
     Attributes:
         over: the sets.
-        own: the statement's own sampler, of entries without a set or with a law of their own.
+        own: the statement's own sampler, for entries without a set or with a special law.
         law: whether the claim is about a frequency or a mean. If so, the law of the draws matters,
             and the statement's own sampler must draw every entry.
     """
@@ -53,7 +53,7 @@ class Projected:
     own: Callable[[Instance, Size], Instance] | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Instance:
-        """Return an instance nearby that meets the hypotheses."""
+        """Return a nearby instance that meets the hypotheses."""
         near = self.over.project(instance, size)
         return near if self.own is None else self.own(near, size)
 
@@ -66,6 +66,6 @@ class Within:
     own: Hypotheses | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Mapping[str, Any]:
-        """Test all hypotheses on an instance: {hypothesis: bool}."""
+        """Test all hypotheses on an instance; return {hypothesis: bool}."""
         own = self.own(instance, size) if self.own else {}
         return self.over.meets(instance, size) | dict(own)

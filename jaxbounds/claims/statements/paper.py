@@ -31,13 +31,13 @@ class Erratum:
         where: the place of the wrong sentence or display itself, not of a theorem near it.
         kind: the class of the erratum.
         quote: the wrong words or formula, as printed.
-        text: three sentences: the text prints this, this is why it is false, this is right.
+        text: three sentences: the printed claim, the reason why it is false, and the right claim.
         detail: numbers, constructions and lesser slips behind the erratum; may be empty.
         readings: for kind "reading": the false reading, then the true reading.
         consequence: the changes to later results of the paper.
         main: the fate of the paper's main theorems: "survive", or "changed to ...".
         evidence: the id of the statement whose failing form shows the error, or the way in which we
-            found it.
+            found the error.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Erratum:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Refuse fields of another type, an empty quote, another `main`, and misplaced readings."""
+        """Refuse fields of a wrong type, an empty quote, an unknown `main` and wrong readings."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
             raise Refused(f"erratum {self.id} has quote={self.quote!r}. Try the paper's own words")
@@ -73,7 +73,7 @@ class Erratum:
 
 
 def _each_alone(paper: "Paper") -> Iterator[Statement]:
-    """Yield the statements; a placeholder with its own id replaces one that the paper refuses."""
+    """Yield each statement, or a placeholder with a usable id if the paper refuses it."""
     taken, known = set[str](), {erratum.id for erratum in paper.errata}
     for number, s in enumerate(paper.statements, 1):
         said, name = s.refused, s.id
@@ -107,7 +107,7 @@ class Paper:
         forms=(jb.Form(name="printed", equality="y = x"),), control="half the right side"),))
     ```
 
-    `jaxbounds new FOLDER` starts one with all its parts, `jaxbounds guide` explains them.
+    `jaxbounds new FOLDER` starts a paper with all its parts; `jaxbounds guide` explains the parts.
 
     Attributes:
         id: the paper's name, which is the part of its statements' ids before the first dot.
@@ -115,7 +115,7 @@ class Paper:
         citation: the authors and the venue.
         statements: the statements in the paper's order.
         errata: the errors of the paper.
-        survives: one paragraph that says which results stand in spite of the errata.
+        survives: one paragraph that says which results remain true in spite of the errata.
         remarks: findings that are not errata and yet worth knowing, by their places.
         items: for each numbered item and display, the statements, errata or functions about it, or
             the reason why the library has no statement.
@@ -152,7 +152,7 @@ class Paper:
     depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse statements of another paper, repeated ids, unknown errata and no `survives`."""
+        """Refuse foreign statements, repeated ids, unknown errata and errata without `survives`."""
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise Refused(

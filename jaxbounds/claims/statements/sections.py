@@ -7,8 +7,9 @@ from jaxbounds.claims.statements.statement import Statement
 from jaxbounds.ground.exceptions import Refused
 
 Sections = Mapping[str, tuple[str, ...]]
-"""A dict from each section of the paper, in order, to the names of the modules that judge it. An
-entry names a module with a tuple `STATEMENTS`; "heads.APPENDIX" names another tuple of a module."""
+"""A dict from each section of the paper, in order, to the names of the modules with its statements.
+An entry names a module with a tuple `STATEMENTS`; "heads.APPENDIX" names another tuple of a module.
+"""
 
 
 def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
@@ -19,7 +20,7 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
         sections: the names of modules by section.
 
     Raises:
-        Refused: if two sections name one entry.
+        Refused: if two sections name the same entry.
     """
     entries = [entry for names in sections.values() for entry in names]
     if twice := sorted({entry for entry in entries if entries.count(entry) > 1}):

@@ -18,7 +18,7 @@ class Sides(NamedTuple):
         rhs: the right side of each form, by its name, and of `"control"`.
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
             residual, a Monte Carlo half-width); a mapping if the forms differ. Two sides that are
-            both smaller than the error show nothing.
+            both smaller than the error decide nothing.
         trivial: a bound on `lhs` that needs no theory; a form that never beats it is vacuous.
     """
 

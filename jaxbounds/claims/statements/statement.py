@@ -1,8 +1,9 @@
 """One numbered claim as data, and the check that it is well formed.
 
-A statement says how to draw instances that meet its hypotheses, and names the public functions
-that it judges. Its `evaluate` calls them to measure both sides of the claim. `jaxbounds.falsify`
-turns a statement into a `Verdict`. This module only stores and checks the declaration.
+A statement says how to draw instances that meet its hypotheses, and names the public functions that
+it judges. The statement's `evaluate` calls these functions to measure both sides of the claim.
+`jaxbounds.falsify` turns a statement into a `Verdict`. This module only stores and checks the
+declaration.
 """
 
 import math
@@ -32,7 +33,9 @@ Kind = Literal[
 Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
-"""Fewest values of the moving parameter in a limit; a larger number makes a better fit."""
+"""Fewest values of the moving parameter in a limit; a larger number asks for more sizes, and gives
+a better fit.
+"""
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
 """The entries that a claim only promises (`there_is`), or a function that returns them."""
@@ -49,7 +52,7 @@ ENGINES_CONTROL: Mapping[bool | str, str] = {
 }
 """The engine's control in words: for a bound (True), an equality (False), a limit and a rate."""
 WIDEST = 1e-3
-"""Largest relative tolerance of a statement; a larger one would exceed any rounding error."""
+"""Largest relative tolerance that a statement may have; a larger one would exceed any rounding."""
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
@@ -58,9 +61,11 @@ TYPED = (
 """Fields whose annotated types `refuse_other_types` checks; other fields have their own checks."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
 NO_ID = "refused.statement"
-"""The id of a placeholder whose own id is unusable; the paper then gives it another id."""
+"""The id of a placeholder whose own id is unusable; the paper then gives the placeholder another
+id.
+"""
 ALONE = "alone"
-"""The entry of the only instance of a claim about sizes alone; a counterexample omits it."""
+"""The only entry of the instance of a claim about sizes alone; a counterexample omits the entry."""
 _BY_KIND: Any = None
 """Stands for the default of a field that `Statement.__post_init__` fills by kind."""
 
@@ -108,7 +113,8 @@ class Statement(metaclass=Careful):
             them were slightly wrong, some verdict would change. Each is a function under its own
             name in a module or class, so it is neither a lambda nor a partial application.
         host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
-            or loops in Python. The engine then calls it with NumPy arrays, one instance at a time.
+            or loops in Python. The engine then calls `evaluate` with NumPy arrays, one instance at
+            a time.
         over: the sets by the names of an instance's entries, {"x": jb.Ball(1, "d")}. The sets draw
             instances, project onto the hypotheses and are hypotheses themselves. `sample` replaces
             the draws of its entries; `project` and `hypotheses` add to the sets. `over={}` says
@@ -117,19 +123,21 @@ class Statement(metaclass=Careful):
             there is ... such that". An inner search looks for the best entries, for each form and
             instance, and stores them with the instance. If the search finds no suitable entries,
             the form is inconclusive; it fails only if the sets are finite and all points were
-            tried. An `=` compares its control at the entries that the search found.
+            tried. The control of an `=` is compared at the entries that the search found for the
+            form.
         witness: a start of that inner search, beside the search's own starts: the entries of
             `there_is` by name, or a function `witness(instance, size)` that returns them. A single
             entry needs no name. A wrong witness costs only its trial.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails on an estimate that could be
             the reason for the violation.
-        towards: needed for kind "limit": the size that moves, and its limit: {"n": math.inf} or
+        towards: the size that moves, with its limit, which kind "limit" needs: {"n": math.inf} or
             {"eps": 0}.
         sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
-            the worst ratio of each. It may be empty if `cases` or `over` is given.
+            the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
-        sizes: the sizes to try, smallest first; each gives shapes and other static numbers by name.
+        sizes: the sizes to try, smallest first; each size gives shapes and other static numbers by
+            name.
         forms: the right-hand sides to compare.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
@@ -149,8 +157,9 @@ class Statement(metaclass=Careful):
         level: the probability delta with which the claim may fail, for kind "probability".
         budget: the numbers of draws, restarts and steps. The default is `Budget()`, with 2000
             samples for probabilities and expectations.
-        source: the claim's place in the paper, with appendix numbers that restate it.
-        horizon: for trajectories: the size that counts the steps.
+        source: the claim's place in the paper, with the numbers of appendix items that restate the
+            claim.
+        horizon: the name of the size that counts the steps of a trajectory.
         enumerates: the finite class that the cases exhaust ("all words of length up to 6"); empty
             if the cases are examples.
         depends: inputs of the verdict that a run cannot see: paths of files or folders (a file that
@@ -269,7 +278,7 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimate may make the larger side too small, or the smaller side too large.
 
-        A violation may then come from the estimate, and not refute the claim.
+        A violation may then come from the estimate, so it does not refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(

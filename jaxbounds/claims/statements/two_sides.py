@@ -26,7 +26,7 @@ def refuse_other_side(which: str, side: Any, /) -> None:
     """Refuse a side that is neither a function nor a number.
 
     Raises:
-        TypeError: in that case; the message names the side.
+        TypeError: if the side is neither; the message names the side.
     """
     if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
         raise TypeError(f"{which}={side!r:.60} is neither a function nor a number. Try 0.0")
@@ -41,7 +41,7 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
         known: the names of all entries and sizes.
 
     Raises:
-        Refused: in that case; the message names the argument, and the known names.
+        Refused: if the side has such an argument; the message names it, and the known names.
     """
     for name, argument in parameters(side).items():
         many = argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
@@ -81,7 +81,7 @@ class TwoSides:
             self.__wrapped__ = written[0]  # `inspect` then finds the file of a side
 
     def __call__(self, instance: Instance, size: Size) -> Sides:
-        """Return both sides of each form on one instance; forms share a common side's value."""
+        """Return both sides of each form on one instance; a common side is computed once."""
         entries, done = {**size, **instance}, dict[int, Any]()
 
         def value(side: Side) -> Any:

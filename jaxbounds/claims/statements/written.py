@@ -96,7 +96,7 @@ def _source(function: Any) -> str:
 
 
 def _told(code: types.CodeType) -> tuple[Any, ...]:
-    """Return the names and constants that distinguish two lambdas in one line."""
+    """Return the names and constants that distinguish two lambdas on one line of code."""
     names = sorted({*code.co_names, *code.co_freevars})
     plain = [const for const in code.co_consts if not isinstance(const, types.CodeType)]
     return code.co_varnames, names, plain
