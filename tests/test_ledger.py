@@ -89,8 +89,8 @@ def cut(monkeypatch, *words):
     "change, words",
     [
         ("", ""),
-        ("rates.py", "rests on file {}/rates.py, which changed since"),
-        ("data.txt", "rests on file {}/data.txt, which changed since"),
+        ("rates.py", "depends on file {}/rates.py, which changed since"),
+        ("data.txt", "depends on file {}/data.txt, which changed since"),
     ],
 )
 def test_a_run_goes_on_only_on_what_it_rests_on(change, words, own, monkeypatch, capsys):

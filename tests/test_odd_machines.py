@@ -162,4 +162,4 @@ def test_too_few_addresses_are_one_sentence(limit, short, monkeypatch, capsys):
     if short:
         assert main(["verify", "multihead.nothing"]) == 3
         said = capsys.readouterr().err
-        assert "may take 1024 MiB" in said and "Try ulimit -v" in said and "--out" not in said
+        assert "may use 1024 MiB" in said and "Try ulimit -v" in said and "--out" not in said
