@@ -15,7 +15,7 @@ class _Layout(NamedTuple):
     Attributes:
         window: axes of the result along which slices lie.
         dropped: axes of the operand that a slice loses, because the slice has length 1 there.
-        mapped: axes of the operand; entry i of an index vector is the slice's start on axis i here.
+        mapped: axes of the operand; entry i of an index vector gives the start along `mapped[i]`.
         batching: axes of the operand that are paired with batch axes of the indices.
         along: the axes of the indices that are paired with `batching`.
     """

@@ -1,1 +1,2 @@
-"""JAX programs as scalar operations that the kernel of Rocq, a proof assistant, checks."""
+"""Translate JAX programs into scalar operations that the kernel of Rocq (a proof assistant) checks.
+"""
