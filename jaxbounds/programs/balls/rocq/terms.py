@@ -11,7 +11,8 @@ from flint import arb
 from jaxbounds.programs.balls.rocq.numbers import fraction_text
 
 ATOM, APPLIED, POWER, MINUS, TIMES, PLUS = 0, 10, 30, 35, 40, 50
-"""Precedence levels of texts, as in Rocq's scope of the reals; a larger level binds less tightly."""
+"""Precedence levels of texts, as in Rocq's scope of the reals; a larger level binds less tightly.
+"""
 
 
 @dataclass(eq=False)
