@@ -273,7 +273,7 @@ class Marked:
         return self.path / name
 
     def begin_lines(self, name: str, head: str, /) -> None:
-        """Begin a file to which a run adds lines; its first line `head` marks it as a run's file."""
+        """Begin a file to which a run adds lines; its first line, `head`, shows a run's file."""
         self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
         self.write(name, f"{head}\n")
 

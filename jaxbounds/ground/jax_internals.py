@@ -272,7 +272,7 @@ def without_dead_code(program: Jaxpr, /) -> Jaxpr:
 
 
 def as_function(closed: ClosedJaxpr, /) -> Any:
-    """Return a function that runs a program: it takes the inputs as arguments and returns a list."""
+    """Return a function that runs a program: it takes the program's inputs and returns a list."""
     return jaxpr_as_fun(closed)
 
 

@@ -62,11 +62,11 @@ def _unlock(lock: int) -> None:
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
-"""The folders that this process holds; a thread does not wait for a folder of its own process."""
+"""The folders that this process holds; a thread does not wait for a folder that it holds itself."""
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """Lock a folder; if another run holds it, return the run's settings, or "" before they exist."""
+    """Lock a folder; if another run holds it, return the run's settings ("" until they exist)."""
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()

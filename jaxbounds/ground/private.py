@@ -86,7 +86,7 @@ def read_signed(file: Path, /) -> bytes | None:
 
 
 def _made(file: Path) -> bytes | None:
-    """Make a new key; if two processes each make a key at once, the later key replaces the other."""
+    """Make a new key; if two processes make keys at once, the later key replaces the other."""
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(secrets.token_bytes(LENGTH))
