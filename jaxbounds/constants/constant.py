@@ -238,7 +238,7 @@ def _at_size(
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
     ):
-        # A violation that only floats show would disturb every later verdict, so store no such one.
+        # Do not store a violation that only floats show: it would disturb every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
 
@@ -340,7 +340,7 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Tell whether the new points may change the finding, so that it must be certified again."""
+        """Tell whether the new points may change the finding; the loop then certifies again."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())

@@ -223,7 +223,7 @@ def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
 
 
 def _looking(name: str) -> Callable[..., Any]:
-    """Return a replacement for a function of `os` (such as `os.stat`) that also records the path."""
+    """Return a replacement for a function of `os`, such as `stat`, that also records the path."""
     usual = getattr(os, name)
     words = {"lstat": "own kind", "readlink": "target", "access": "kind"}
 

@@ -33,7 +33,7 @@ _known: dict[str, tuple[_Stamp, str]] = {}
 
 
 def content(path: str, /) -> str:
-    """Return the SHA-256 of a plain file, or a short text ("absent", "folder") for any other path."""
+    """Return the SHA-256 of a plain file, or a text such as "absent" or "folder"."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
