@@ -35,8 +35,8 @@ TINY = 1e-20
 counts as not attained. With a larger gap more suprema count as attained.
 """
 STATIONARY = 1e-11
-"""Predicted relative gain of the ratio below which a point counts as stationary. With a larger value
-more suprema count as attained."""
+"""Predicted relative gain of the ratio below which a point counts as stationary. With a larger
+value more suprema count as attained."""
 EXACT, READABLE = 2e-14, 1e-3
 """Largest relative loss of the ratio from rounding an instance: EXACT before the certificate,
 READABLE for the display. A larger loss gives rounder numbers.

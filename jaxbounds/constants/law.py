@@ -11,8 +11,8 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""Number of decimal digits of `AtSize.low` that `_over` trusts. Later digits are rounded, so a larger
-number would be wrong.
+"""Number of decimal digits of `AtSize.low` that `_over` trusts. Later digits are rounded, so a
+larger number would be wrong.
 """
 
 
@@ -55,7 +55,7 @@ def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
 def _fitted(
     at: Sequence[float], values: Sequence[Fraction], top: int, bottom: int
 ) -> tuple[list[int], list[int]] | None:
-    """Return integer coefficients of P and Q, highest first, with P = value * Q exactly; or None."""
+    """Return integer coefficients of P and Q, highest first, with P = value * Q; else None."""
     rows = [
         [Fraction(n) ** k for k in range(top, -1, -1)]
         + [-v * Fraction(n) ** k for k in range(bottom, -1, -1)]

@@ -32,11 +32,11 @@ LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """Binary logarithms of the scales at which float64 measures a family."""
 JOINTLY = 3
 """Most arrays of an instance for which the search tries every combination of growing and shrinking
-arrays. If an instance has more arrays, at most two change together. A larger number tries more
-combinations.
+arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change together. A
+larger number tries more combinations.
 """
 ENTRIES = 24
-"""Most distinct sizes |x| of entries; each size gives a family that scales the entries of this size.
+"""Most distinct sizes |x| of entries; each size gives a family that scales the entries of the size.
 A larger number tries more families."""
 MOST = 24
 """Most families that ball arithmetic follows; a larger number takes longer."""
@@ -182,7 +182,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family whose certified ratio rises to the end and is largest; None if none does."""
+    """Return the family with the largest certified ratio that rises to the end; None without it."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]

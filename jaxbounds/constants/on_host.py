@@ -49,8 +49,8 @@ SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """Binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
-"""Share of draws with a value that no other draw has, above which further values of an integer count
-as possible. With a larger share more constants are settled.
+"""Share of draws with a value that no other draw has, above which an integer may have further,
+undrawn values. With a larger share more constants are settled.
 """
 MANY = 256
 """Number of unmeasured draws that show which values integers take; more draws show rarer values."""
@@ -161,7 +161,7 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """Return the place, or one that differs in the last digits, whose ratio tiny moves keep; or None.
+    """Return the place, or a copy with other last digits, if tiny moves keep its ratio; else None.
 
     At a jump float64 may take the wrong side. A place next to the jump has a definite side.
     """
