@@ -27,9 +27,9 @@ class ClosedForm:
         text: the formula ("4/(3 sqrt(3))").
         digits: the number of decimal digits with which the formula agrees.
         height: the largest |coefficient| of the formula's integer relation.
-        chance: the expected number of formulas that agree by coincidence: the number of relations
-            of equal height and length, in all tried bases, over the number of values that the
-            digits distinguish.
+        chance: the expected number of formulas that agree by coincidence. It equals the number of
+            relations of equal height and length, in all tried bases, over the number of values that
+            the digits distinguish.
         basis: the basis (the named numbers) of the integer relation.
     """
 

@@ -37,8 +37,8 @@ ROUNDS, SURE = 5, 1e-40
 steps and a smaller gain certify more digits.
 """
 STEP = 2.0**-100
-"""Relative step of the difference quotients that give slopes. With this step slopes reveal relative
-gains down to 1e-30; a larger step reveals fewer small gains.
+"""Relative step of the difference quotients that give slopes. This step reveals relative gains down
+to 1e-30; a larger step reveals fewer small gains.
 """
 
 

@@ -27,23 +27,23 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
 """Largest ratio between a small rise along a scale and the gain that slopes predict. A rise beyond
-this ratio comes from coordinates that miss their optimum in the last digits. With a larger factor
+this ratio comes from coordinates that miss their optimum in the last digits. A larger factor makes
 more rises count as limits.
 """
 TINY = 1e-20
 """Relative gap. If a limit exceeds the ratio of the best point by more than this gap, the supremum
-counts as not attained. With a larger gap more suprema count as attained.
+counts as not attained. A larger gap makes more suprema count as attained.
 """
 STATIONARY = 1e-11
-"""Predicted relative gain of the ratio below which a point counts as stationary. With a larger
-value more suprema count as attained."""
+"""Predicted relative gain of the ratio below which a point counts as stationary. A larger value
+makes more suprema count as attained."""
 EXACT, READABLE = 2e-14, 1e-3
 """Largest relative loss of the ratio from rounding an instance: EXACT before the certificate,
 READABLE for the display. A larger loss gives rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""Relative gain that float64 may leave open, far along a scale, for the other coordinates. With a
-larger value the search accepts more limits.
+"""Relative gain that float64 may leave open, far along a scale, for the other coordinates. A larger
+value makes the search accept more limits.
 """
 AS_COMPUTED = 2.0**-46
 """Largest relative distance of a closed form from the ratio with the program's rounded constants. A
@@ -51,7 +51,7 @@ larger distance accepts more formulas.
 """
 ULPS = 16
 """Units in the last place by which a float64 ratio may lie outside a ball and still count as the
-ball's end. With a larger number the search trusts more floats.
+ball's end. A larger number makes the search trust more floats.
 """
 MISLED = 12
 """Number of points whose float ratio is only rounding, after which the search certifies no further
@@ -71,8 +71,8 @@ LARGEST = 1e300
 attributes fewer rises to the range of float64.
 """
 ROUGHLY = 1e-2
-"""Relative distance to a limit within which a climb counts as having reached the limit; with a
-larger distance more climbs count.
+"""Relative distance to a limit within which a climb counts as having reached the limit; a larger
+distance makes more climbs count.
 """
 
 

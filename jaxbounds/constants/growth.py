@@ -26,18 +26,18 @@ NARROW = 60
 """
 ROUNDING = 1e-12
 """Largest exponent a of a growth scale^a that counts as the rounding of a constant in the program.
-With a larger value fewer ratios count as unbounded.
+A larger value makes fewer ratios count as unbounded.
 """
 FAINT = 1e-9
-"""Largest relative rise that coordinates beside their optimum may explain. With a larger value more
-rises are tested for a power law.
+"""Largest relative rise that coordinates beside their optimum may explain. A larger value makes the
+search test more rises for a power law.
 """
 BEFORE = (-16, -8, 0, 8)
 """Binary logarithms of the scales, around the start, at which `_lawful` measures the ratio."""
 STEADY, STEADY_FAR = 0.98, 0.9
 """Least quotient of the last local exponent and an earlier one, at which exponents count as not
-decaying: STEADY for scales up to 2^100, STEADY_FAR above. With a larger quotient fewer ratios count
-as unbounded.
+decaying: STEADY for scales up to 2^100, STEADY_FAR above. A larger quotient makes fewer ratios
+count as unbounded.
 """
 
 

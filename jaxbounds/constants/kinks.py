@@ -21,8 +21,8 @@ from jaxbounds.programs.balls.interpreter import precision
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 """Half sides of the cubes in which the search looks for pieces, in decreasing order."""
 MOST = 30
-"""Most coordinates of a point whose kink is examined. With a larger number more points are
-examined, which takes longer."""
+"""Most coordinates of a point whose kink is examined. A larger number makes the search examine more
+points, which takes longer."""
 WITHIN = 1e-4
 """Relative radius in which the search has measured neighbours. The predicted gain of a slope is the
 slope times this radius; a larger radius predicts larger gains.

@@ -26,7 +26,7 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
 """Balls follow a family if its float64 ratio at the largest scale is at most this relative distance
-below the point's ratio. With a larger distance balls follow more families.
+below the point's ratio. A larger distance makes balls follow more families.
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """Binary logarithms of the scales at which float64 measures a family."""

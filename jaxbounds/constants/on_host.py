@@ -1,8 +1,8 @@
 """The constant of a statement on the host, for which slopes and ball arithmetic are unavailable.
 
 Moves of every length must find no nearby instance with a larger ratio. Otherwise the word for the
-constant is "rising". The word is also "rising" in three further cases: the ratio may stay equally
-large along a scale without end, an integer may have a value that few draws have, or a change of the
+constant is "rising". The word is also "rising" in three further cases. The ratio may stay equally
+large along a scale without end. An integer may have a value that few draws have. A change of the
 last digits may make the ratio smaller.
 """
 
@@ -25,7 +25,7 @@ OTHERS = 40
 LEAST, DRAWN, AGREEING = 6, 1, 3
 """Least numbers of starts for a settled constant. It needs LEAST starts of other kinds than draws,
 DRAWN draws that lead to the largest ratio, and AGREEING starts of any kind that lead to the largest
-ratio. With larger numbers fewer constants are settled.
+ratio. Larger numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the time: SHARE for one start, CLIMBS for all starts. The search for objections (see
@@ -42,15 +42,15 @@ COORDINATES = 64
 DENSE = 16
 """Number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""Relative length of the moves, in all directions, that must not make the ratio smaller. With a
-larger length fewer constants are settled.
+"""Relative length of the moves, in all directions, that must not make the ratio smaller. A larger
+length settles fewer constants.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """Binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
 """Share of draws with a value that no other draw has, above which an integer may have further,
-undrawn values. With a larger share more constants are settled.
+undrawn values. A larger share settles more constants.
 """
 MANY = 256
 """Number of unmeasured draws that show which values integers take; more draws show rarer values."""

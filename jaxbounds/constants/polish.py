@@ -17,11 +17,11 @@ SAME = 1e-9
 """Relative difference up to which two ratios count as equal; a larger value merges more ratios."""
 SLOPE = 1e-7
 """Relative slope at which the climb in float64 stops, because a smaller slope is rounding. Newton's
-steps in ball arithmetic then continue. With a larger value the climb stops earlier.
+steps in ball arithmetic then continue. A larger value makes the climb stop earlier.
 """
 CURVED = 1e-6
 """A direction counts as flat if its second derivative is at most this share of the largest second
-derivative. With a larger share more directions count as flat.
+derivative. A larger share makes more directions count as flat.
 """
 STALLED = 1e-5
 """Relative slope above which the end of a climb counts as a kink; with a larger value fewer ends

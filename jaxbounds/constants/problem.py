@@ -21,13 +21,13 @@ REFUSALS = (ValueError, ArithmeticError, LookupError)
 """Exceptions by which a statement on the host may refuse an instance, which then does not count."""
 MOVED = 1e-6
 """Largest change of an entry by a projection, relative to the largest entry of its leaf, that
-counts as rounding. With a larger value fewer changes count as real.
+counts as rounding. A larger value makes fewer changes count as real.
 """
 CALLS = 1000
 """Rough number of measurements of a search; with a larger number more programs are compiled."""
 UNCOUNTED = 50.0
-"""Minus the log ratio of an instance that violates a hypothesis, as climbs see it. With a larger
-number climbs stay farther from the edge of the hypotheses.
+"""Minus the log ratio of an instance that violates a hypothesis, as climbs see it. A larger number
+keeps climbs farther from the edge of the hypotheses.
 """
 
 

@@ -14,7 +14,7 @@ BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
 """The numbers c that `relations` tries in a + b c, besides the logarithms of the axes."""
 HIGHEST = 100
-"""Largest |coefficient| of a relation. With a larger number more relations are found, and more
+"""Largest |coefficient| of a relation. A larger number lets PSLQ find more relations, and more
 relations are coincidences.
 """
 DEGREES = (3, 4, 5, 6)

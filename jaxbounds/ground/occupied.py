@@ -25,8 +25,8 @@ except ImportError:
 
 LOCK = ".jaxbounds-lock"
 LOOK = 0.1
-"""Seconds that `take` waits between two looks at an occupied folder. With a larger number `take`
-notices a free folder later.
+"""Seconds that `take` waits between two looks at an occupied folder. A larger number makes `take`
+notice a free folder later.
 """
 
 

@@ -24,8 +24,8 @@ UNKNOWN = "unrecorded"
 """The word for an unknown state; a dependency with an unknown state always counts as changed."""
 SETTLED = 2.0
 """Age of a file's last change, in seconds, from which `content` remembers the file's digest.
-`content` then reads the file again only after a change of its times, size or inode. With a larger
-value `content` reads young files more often.
+`content` then reads the file again only after a change of its times, size or inode. A larger value
+makes `content` read young files more often.
 """
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]

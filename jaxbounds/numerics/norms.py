@@ -5,9 +5,9 @@ The papers use equal subscripts for two families of norms. The functions here ha
 * entrywise norms `entrywise_norm(a, q, p)`: the l_p norm of the vector of the columns' l_q norms;
 * induced norms `induced_norm(a, p, q)`: sup ||a x||_q / ||x||_p.
 
-In the multi-head paper ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms of the map
-x -> X x, from l_1 or l_2 to l_infinity: the largest |entry| and the largest l_2 norm of a row. All
-gradients are finite, because each norm takes the subgradient zero at zero.
+In the multi-head paper ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms of x -> X x,
+from l_1 or l_2 to l_infinity. The first norm is the largest |entry|, the second is the largest l_2
+norm of a row. All gradients are finite, because each norm takes the subgradient zero at zero.
 """
 
 import math
@@ -82,7 +82,7 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
     """Return sup over x of ||A x||_q / ||x||_p, for the pairs (p, q) with an exact method.
 
     Three cases have a closed form: p = 1 (largest l_q norm of a column), q = infinity (largest
-    l_{p*} norm of a row, with 1/p + 1/p* = 1) and p = q = 2 (largest singular value). For
+    l_{p*} norm of a row) and p = q = 2 (largest singular value). Here 1/p + 1/p* = 1. For
     p = infinity the function enumerates the sign vectors x, for a matrix of at most 16 columns.
 
     Raises:

@@ -149,9 +149,9 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
 def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
     """Return unit eigenvectors, up to sign, as columns; NaN if the eigenvalue may be multiple.
 
-    With E and V of `diagonalised`, |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan), where gap
-    is the distance to the other eigenvalues. Two unit vectors at an acute angle t differ by at most
-    sqrt(2) sin t.
+    Let E and V be those of `diagonalised`, and gap the distance to the other eigenvalues. Then
+    |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t differ
+    by at most sqrt(2) sin t.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))

@@ -17,7 +17,7 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""Most terms of a sum that one lemma proves; each further term slows Rocq's tactic a lot."""
+"""Most terms of a sum that one lemma proves; a larger number slows Rocq's tactic a lot."""
 MOST = 100_000
 """Most definitions of one program; a larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
