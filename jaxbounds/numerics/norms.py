@@ -81,9 +81,9 @@ def dual_exponent(p: float, /) -> float:
 def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
     """Return sup over x of ||A x||_q / ||x||_p, for the pairs (p, q) with an exact method.
 
-    Three cases have a closed form: p = 1 (largest l_q norm of a column), q = infinity (largest
-    l_{p*} norm of a row) and p = q = 2 (largest singular value). Here 1/p + 1/p* = 1. For
-    p = infinity the function enumerates the sign vectors x, for a matrix of at most 16 columns.
+    For p = 1 the norm is the largest l_q norm of a column. For q = infinity the norm is the largest
+    l_{p*} norm of a row, with 1/p + 1/p* = 1. For p = q = 2 the norm is the largest singular value.
+    For p = infinity the function enumerates the sign vectors x of at most 16 columns.
 
     Raises:
         Refused: for another pair (p, q), whose norm is NP-hard to compute in general; for more than

@@ -150,8 +150,8 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
     """Return unit eigenvectors, up to sign, as columns; NaN if the eigenvalue may be multiple.
 
     Let E and V be those of `diagonalised`, and gap the distance to the other eigenvalues. Then
-    |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t differ
-    by at most sqrt(2) sin t.
+    |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t
+    differ by at most sqrt(2) sin t.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))
