@@ -1,8 +1,8 @@
-"""Corollary 1 of multihead on a user's own network: whether it is model (2), and its curvature.
+"""Corollary 1 of multihead on a user's network: whether it is model (2), and its curvature bound.
 
 Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
-d). Attention with query, key, value and out matrices also computes such a function, with W_h = W_Q
-W_K^T. But its loss is a function of other parameters, so its gradients and its curvature differ.
+d). Attention with query, key, value and out matrices can compute a function of this form, with
+W_h = W_Q W_K^T. But its loss depends on other parameters, so gradients and curvature differ.
 """
 
 import math
@@ -34,7 +34,8 @@ FORM = (
 )
 OTHER = "leave it out: model (2) is attention alone, of tokens as they are"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
-"""The change that multihead needs, by the change that `read_layers` names for seqlength."""
+"""Advice on how to change a network: `read_layers` gives the key, which is advice for the paper
+seqlength; the value is the advice for the paper multihead."""
 
 RUN = (
     "Theorems 3 and 4 (training, generalization gap) are of gradient descent from a start, with"
@@ -43,13 +44,13 @@ RUN = (
 FUNCTION = "that the output is model (2) of U and W: without outputs, their names alone say so"
 
 AGREE = 1e-3
-"""Largest difference of two outputs, relative to the largest output, up to which they agree: the
-network's may be in float32. A larger value accepts more networks as model (2).
+"""Largest difference, relative to the largest output, at which a network's outputs count as those
+of model (2). The network may compute in float32. A larger value accepts more networks as model (2).
 """
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
-    """Return U and W if the pytree holds these two leaves and no other leaf; else None."""
+    """Return the leaves U and W if the pytree holds no other leaf; else None."""
     floats = {path: leaf for path, leaf in leaves.items() if holds(leaf, jnp.floating)}
     names = {path.rpartition("/")[2]: leaf for path, leaf in floats.items()}
     parents = {path.rpartition("/")[0] for path in floats}
@@ -62,7 +63,7 @@ def _structure(model: Any) -> tuple[Reason, ...]:
     """Return every reason why a network without U and W is not model (2)."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
-    if found and not found[0].paths:  # a reason without paths: the network has no parameters
+    if found and not found[0].paths:  # a reason has no paths if the network has no parameters
         return tuple(found)
     paths = tuple(layers.attention)
     if len(paths) > 1:
@@ -113,7 +114,9 @@ def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]
 def curvature_of_heads(
     model: Any, X: Float[np.ndarray, "n T d"] | None, outputs: Any = None, /
 ) -> PaperBound:
-    """Return the bound beta_3 / sqrt(H) for a network, or the reasons why it is not model (2).
+    """Return the curvature bound beta_3 / sqrt(H), or reasons why a network is not model (2).
+
+    Here H is the number of heads. The constant beta_3 of Corollary 1 depends on the tokens' norms.
 
     Args:
         model: the network's parameters, a pytree; model (2) has U (H, T, d) and W (H, d, d).
@@ -125,7 +128,7 @@ def curvature_of_heads(
     if parts is not None and not reasons and X is not None and outputs is not None:
         reasons = _function(*parts, X, outputs)
     if parts is None or reasons:
-        # Other parameters than U and W belong to another network, however few the reasons.
+        # A network with other parameters than U and W is another network, which no change adapts.
         return replace(HEADS, reasons=reasons, hopeless=parts is None)
     unseen = (RUN,) if X is not None and outputs is not None else (FUNCTION, RUN)
     if X is None:

@@ -1,4 +1,4 @@
-"""`jaxbounds.bounds_for`: the papers' bounds that apply to a user's own network, with reasons."""
+"""`jaxbounds.bounds_for`: the papers' bounds that apply to a user's network, or reasons against."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ def _line(problem: Exception, /) -> str:
 
 
 def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason, ...]]:
-    """Return the data in float64, or None and the reasons why they cannot be used."""
+    """Return the data in float64, or None and the reasons why the data cannot be used."""
     if data is None:
         return None, ()
     change = "give what comes out of any embedding, fixed beforehand, as an array (n, T, d)"
@@ -66,7 +66,7 @@ def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason,
 
 
 def _unreadable(model: Any) -> tuple[Reason, ...]:
-    """Return the reasons why no parameters can be read; empty if they can."""
+    """Return the reasons why the model's parameters cannot be read; empty if they can be read."""
     try:
         leaves = leaves_by_path(model).values()
     except (TypeError, ValueError) as problem:
@@ -78,7 +78,7 @@ def _unreadable(model: Any) -> tuple[Reason, ...]:
 
 
 def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
-    """Return the bound of seqlength on the generalization gap, or its reasons."""
+    """Return seqlength's bound on the generalization gap, or reasons why it does not apply."""
     found = certificate.applicable(model, X, outputs=outputs, **options)
     bound = found.certificate
     if found.reasons or bound is None:
@@ -93,7 +93,7 @@ def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
 
 
 def _span(model: Any, X: Any, **options: Any) -> PaperBound:
-    """Return the lower bound of qstr on the risk, or its reasons."""
+    """Return qstr's lower bound on the risk, or reasons why the bound does not apply."""
     found = span.applicable(leaves_by_path(model), X, **options)
     if found.bound is None:
         return replace(TOKENS, reasons=found.reasons, details=found)
@@ -106,10 +106,10 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Return a paper's answer with the faults of the data; an exception becomes a reason.
+    """Return a paper's answer, plus the faults of the data; an exception becomes a reason.
 
     Args:
-        paper: the answer without a value, which names the paper.
+        paper: an answer without a value, which names the paper.
         ask: a function that computes the answer.
         unfit: the reasons why the data cannot be used.
     """
@@ -140,7 +140,7 @@ def bounds_for(
     encoded: int | None = None,
     direction: Any = None,
 ) -> Bounds:
-    """Say which of the four papers' bounds apply to a network, and all reasons against the others.
+    """Return the papers' bounds that apply to a network, and reasons why the others do not apply.
 
     ```python
     found = jb.bounds_for(model, X, outputs=model(X))
@@ -149,36 +149,37 @@ def bounds_for(
     ```
 
     The paper seqlength bounds the generalization gap of one attention layer with dense layers. The
-    paper qstr bounds the risk of networks whose first layer takes the whole prompt, from below. The
-    paper multihead bounds how negatively the loss of its model (2) is curved. The paper smapprox
-    has no bound for a given network.
+    paper qstr bounds the risk from below, for a network whose first layer takes the whole prompt.
+    The paper multihead bounds from below the most negative curvature of the loss of its model (2).
+    The paper smapprox has no bound for a given network.
 
-    The function reads the structure of a network from its parameters, which do not show everything
-    (`PaperBound.unseen`). The argument `outputs` shows more. The function rounds norms up to a
-    grid, so the bound moves in steps along training. No model and no data make it raise.
+    The function reads the structure of a network from its parameters, which do not show all facts
+    (`PaperBound.unseen`). The argument `outputs` shows more facts. The function rounds norms up to
+    a grid, so the bound changes in steps during training. An unsuitable model or unsuitable data
+    raise no exception: the answers give the reasons.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
-        data: the training inputs (n, T, d) as the first layer gets them. Without data the function
-            reads the structure only, and gives no number.
-        outputs: seqlength, multihead: the network's outputs on `data`. They show residual
-            connections, masks and activations, which the parameters do not.
-        dense: seqlength: the dense layers in order, each as (path, activation before it), with an
-            activation "identity", "relu" or "tanh".
-        heads: seqlength: the number of heads, if the parameters do not show it.
-        cls: seqlength: the index of the token whose output the network uses.
-        readout: seqlength: a vector; the loss is a function of the scalar readout . outputs.
-        loss_range: seqlength: the length of an interval that contains the loss.
-        lipschitz: seqlength: a Lipschitz constant of the loss, as a function of that scalar.
-        delta: seqlength: the allowed probability that the bound fails.
-        first: qstr: the path of the first layer, if the shapes leave it open.
-        encoded: qstr: the width of a token with its positional encoding, in the network.
-        direction: qstr: the direction of the link function, if it is known.
+        data: the inputs of the first layer on the training set, of shape (n, T, d). Without data
+            the function reads only the structure, and returns no number.
+        outputs: (seqlength, multihead) the network's outputs on `data`. The outputs show residual
+            connections, masks and activations, which the parameters do not show.
+        dense: (seqlength) the dense layers in order; each is a pair of its path and the activation
+            before it ("identity", "relu" or "tanh").
+        heads: (seqlength) the number of heads, if the parameters do not show the number.
+        cls: (seqlength) the index of the token whose output the network uses.
+        readout: (seqlength) a vector r; the loss is a function of the scalar r . outputs.
+        loss_range: (seqlength) the length of an interval that contains the loss.
+        lipschitz: (seqlength) a Lipschitz constant of the loss as a function of r . outputs.
+        delta: (seqlength) the allowed probability that the bound fails.
+        first: (qstr) the path of the first layer, if the shapes leave the choice open.
+        encoded: (qstr) the width of a token after the network adds its positional encoding.
+        direction: (qstr) the direction of the link function, if the caller knows the direction.
 
     Raises:
-        Refused: if `loss_range` or `lipschitz` is not positive and finite, or `delta` is outside
-            (0, 1). Also if `heads`, `cls` or `encoded` is not an integer in range, or `first` is
-            not a text.
+        Refused: if `loss_range` or `lipschitz` is not positive and finite, or if `delta` is outside
+            (0, 1). Also if `heads`, `cls` or `encoded` is not an integer in range, or if `first` is
+            not a string.
     """
     for name, value in (("loss_range", loss_range), ("lipschitz", lipschitz), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number | jax.Array):

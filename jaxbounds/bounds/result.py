@@ -15,18 +15,19 @@ class PaperBound:
 
     Attributes:
         paper: the id of the paper.
-        source: the place of the bound in print.
-        of: the bounded quantity.
-        reasons: all reasons why the bound does not apply; empty if it applies.
-        unseen: facts that the parameters do not show, and that the bound assumes.
+        source: the theorem or corollary of the paper that states the bound.
+        of: the quantity that the bound limits.
+        reasons: all reasons why the bound does not apply; empty if the bound applies.
+        unseen: facts that the bound assumes, but that the parameters do not show.
         assumed: the caller's assumptions about the loss and the probability.
         value: the bound; None without data, or if the bound does not apply.
-        trivial: a bound that holds for every network; None without such a bound.
+        trivial: a bound that holds for every network; None if no trivial bound is known.
         from_size: the least number of samples at which the bound beats `trivial`, with the present
-            norms; None if it exceeds 2^60, or if there is no value.
-        to_size: the largest number of samples at which the bound beats `trivial`; None without one.
+            norms; None if the number exceeds 2^60, or if `value` is None.
+        to_size: the largest number of samples at which the bound beats `trivial`; None if the
+            number of samples has no upper limit.
         details: the paper's own result object: norms, complexity and tail, or rank.
-        hopeless: whether only another network, and no change of this one, makes the bound apply.
+        hopeless: whether no change of the network can make the bound apply.
     """
 
     paper: str
@@ -49,7 +50,7 @@ class PaperBound:
 
     @property
     def sizes(self) -> str:
-        """Return the numbers of samples at which the bound beats the trivial one, in words."""
+        """Return a text: the numbers of samples at which the bound beats the trivial bound."""
         if self.value is None:
             return ""
         if self.from_size is None:
@@ -68,7 +69,7 @@ class PaperBound:
         return f"{self.of}: {number(self.value)}{beside}; {self.sizes}{given}"
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Return the bound as one row, or each reason as a row."""
+        """Return table rows: one row for the bound, or one row for each reason."""
         if self.reasons:
             return [(self.paper, reason.what, reason.where) for reason in self.reasons]
         unseen = f"not seen: {'; '.join(self.unseen)}"
@@ -91,7 +92,7 @@ class PaperBound:
         return Table(title, ("why", "where", "what would have to change"), rows)
 
     def __str__(self) -> str:
-        """Return the whole answer as text: the bound, or every reason with paths and a change."""
+        """Return the answer as text: the bound, or each reason with its paths and a change."""
         lines = [*map(str, self.reasons)] or [self._said()]
         said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
         applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
@@ -109,7 +110,7 @@ MEASURED = (
     "a number for this network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
     "and jb.Curvature(loss, params, data) has the eigenvalues of its Hessian"
 )
-"""Advice if no bound applies: measurements that work for any network."""
+"""The advice that a text adds if no bound applies: measurements that work for any network."""
 
 
 def _wrapped(line: str) -> str:
@@ -122,7 +123,7 @@ class Bounds:
     """The answers of the four papers about one network; `bounds["seqlength"]` is one answer.
 
     Attributes:
-        papers: the answers in a fixed order, whether the bounds apply or not.
+        papers: the answers of all papers in a fixed order, including bounds that do not apply.
     """
 
     papers: tuple[PaperBound, ...]
@@ -154,7 +155,7 @@ class Bounds:
 
     @property
     def verdict(self) -> str:
-        """Return one line: the bounds that apply, or the nearest one with its number of changes."""
+        """Return one line: the bounds that apply, or the bound that needs the fewest changes."""
         if self.applying:
             return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
         if self.nearest is None:
@@ -166,7 +167,7 @@ class Bounds:
         )
 
     def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
-        """Return each reason once, with its papers, and the changes that each paper needs."""
+        """Return each reason once, with the papers that give it and the change each paper needs."""
         found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
         for one in self.papers:
             for reason in () if one.hopeless else one.reasons:

@@ -2,8 +2,8 @@
 
 `relations` tries rational numbers, and products of rational powers of small primes, pi, e and
 logarithms. It also tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to degree
-6. The chance of a closed form tells how likely so simple a relation agrees with a random number. It
-does not tell whether the number is the supremum.
+6. The field `ClosedForm.chance` estimates how likely a formula of this simplicity agrees with a
+random number. A small chance does not show that the number is the supremum.
 """
 
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ from typing import Any
 from jaxbounds.constants.relations import relations
 
 LEAST_DIGITS = 12
-"""Certified decimal digits that a closed form needs; a larger number accepts fewer formulas."""
+"""Least number of certified decimal digits for a closed form; a larger number accepts fewer
+formulas."""
 MOST_CHANCE = 1e-6
-"""Largest chance (see `ClosedForm`) of a formula, a ratio; a larger value accepts more formulas."""
+"""Largest `ClosedForm.chance` of an accepted formula; a larger value accepts more formulas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +25,12 @@ class ClosedForm:
 
     Attributes:
         text: the formula ("4/(3 sqrt(3))").
-        digits: the number of decimal digits behind it.
-        height: the largest coefficient of its relation.
-        chance: the expected number of formulas that agree by coincidence. It is the number of
-            relations of that height and length, in all tried bases, over the number of values that
-            the digits tell apart.
-        basis: the basis in which relations were sought.
+        digits: the number of decimal digits with which the formula agrees.
+        height: the largest |coefficient| of the formula's integer relation.
+        chance: the expected number of formulas that agree by coincidence. It equals the number of
+            relations of equal height and length, in all tried bases, over the number of values that
+            the digits distinguish.
+        basis: the basis (the named numbers) of the integer relation.
     """
 
     text: str
@@ -47,13 +48,13 @@ def closed_form(
     axes: Mapping[str, int] | None = None,
     between: tuple[str, str] | None = None,
 ) -> ClosedForm | None:
-    """Return the simplest formula that agrees with all known digits of a number; None without one.
+    """Return the simplest formula that agrees with all known digits of a number, or None.
 
     Args:
-        digits: the number in decimals.
-        known: the number of trusted digits.
-        axes: whole numbers whose logarithms may occur: the size at which the constant was found.
-        between: two decimal numbers; a formula with a value outside of them is dropped.
+        digits: the number, written in decimal digits.
+        known: the number of digits that are certain.
+        axes: the size of the constant; the logarithms of its integers may occur in a formula.
+        between: two decimal numbers; the value of the formula must lie between them.
 
     Raises:
         ModuleNotFoundError: if mpmath is absent; the message has the command that installs it.
@@ -69,7 +70,7 @@ def closed_form(
     known = min(known, 60)
     if known < LEAST_DIGITS:
         return None
-    # A separate context, so that the precision of other users of mpmath stays.
+    # A separate context keeps the precision of other users of mpmath unchanged.
     mp = mpmath.mp.clone() if hasattr(mpmath.mp, "clone") else mpmath.MPContext()
     mp.dps = max(known, 17)  # the least precision for a search of relations
     x = mp.mpf(digits)
@@ -91,8 +92,8 @@ def closed_form(
 
 
 def _agrees(value: Any, x: Any, known: int, between: tuple[str, str] | None, mp: Any) -> bool:
-    """Tell whether the value lies in the enclosure; without an enclosure, compare the digits."""
+    """Tell whether a value lies in `between`; if `between` is None, compare the known digits."""
     if between is not None:
-        # Decimals of an enclosure end where they were rounded outward.
+        # The decimals of an enclosure are rounded outward, so their last digits differ.
         return bool(mp.mpf(between[0]) <= value <= mp.mpf(between[1]))
     return bool(abs(value - x) <= abs(x) * mp.mpf(10) ** (2 - known))

@@ -1,4 +1,4 @@
-"""The sharp constant of an inequality: search, polish and certify it, and say what it means."""
+"""The sharp constant of an inequality: a search finds, polishes and certifies it at each size."""
 
 import contextlib
 import itertools
@@ -54,23 +54,25 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""Starts from the draws and searches to climb first; more starts find rarer optima, for longer."""
+"""Number of first starts, from draws and searches; more starts find rarer optima and take longer.
+"""
 ENOUGH = 8
-"""Draws with equal ratios above which the ratio counts as the ratio of every instance. A larger
-number asks for more draws.
+"""If more draws than this number have equal ratios, every instance counts as having this ratio. A
+larger number requires more draws.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
-"""Starts of other kinds than draws that must lead to no larger ratio before a constant counts as
-attained. LEAST starts must do so in any case, OTHERS if time allows, and MANY in the first half of
-the time. Larger numbers take longer.
+"""Number of starts, of other kinds than draws, that must lead to no larger ratio before a constant
+counts as attained. The search makes at least LEAST starts, OTHERS if time allows, and up to MANY in
+the first half of the time. Larger numbers take longer.
 """
 FIRST = 0.25
-"""Share of the time for the first starts; a larger share leaves less time for later starts."""
+"""Share of the time that the first starts may take; a larger share leaves less for later starts."""
 ROUNDS = 400
 """Most rounds of further starts; a larger number searches longer."""
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
-"""Instances at which the search looks for integers that wrap; more find rarer wraps, for longer."""
+"""Instances at which the search tests whether integers wrap; more instances reveal rarer wraps and
+take longer."""
 
 
 def sharp_constant(
@@ -88,31 +90,33 @@ def sharp_constant(
 ) -> SharpConstant:
     """Search for the supremum of lhs/rhs of one form at each size, and for its growth with size.
 
-    Every ratio is a lower estimate of the supremum. Digits are certified if ball arithmetic can
-    enclose the ratio at the extremal instance.
+    Every ratio is a lower estimate of the supremum. The digits of a ratio are certified if ball
+    arithmetic can enclose lhs/rhs at the extremal instance.
 
     Args:
-        statement: a statement or its id: an inequality, or another kind of bound that single
-            instances decide. If `over` is given, the left side: a number, or a function whose
-            arguments are entries of `over` or sizes, by name.
-        form: the name of one of the statement's forms. If `over` is given, the right side, like
-            the left.
-        over: a set for each argument by name, {"x": jb.Ball(1, "d")}, instead of a statement.
-        relation: the relation of the left and the right side, "<=" or ">=", if `over` is given.
-        sizes: axes with the values to combine, {"T": (2, 4, 8)}, or the sizes one by one. An axis
-            that is not named stays as in the first of the statement's sizes. The default is the
-            statement's sizes.
+        statement: a statement or its id; the statement must be an inequality, or another bound that
+            one instance can violate. If `over` is given, `statement` is the left side: a number, or
+            a function whose arguments are names of `over` or of sizes.
+        form: the name of one of the statement's forms. If `over` is given, `form` is the right
+            side: a number or a function, like the left side.
+        over: a dict from argument names to sets, {"x": jb.Ball(1, "d")}, for two sides instead of a
+            statement.
+        relation: the relation between the left and the right side, "<=" or ">="; used only if
+            `over` is given.
+        sizes: either a dict from axes to the values to combine, {"T": (2, 4, 8)}, or a list of
+            sizes. An axis without values keeps its value from the statement's first size. The
+            default is the statement's sizes.
         seed: the seed of the draws.
         budget: the budget of draws and searches at each size.
         seconds: the processor time in seconds for each size. The search climbs from further starts
             until the constant is settled or the time is over.
-        snap: whether to look for optima where coordinates coincide.
-        examples: a store of the worst instances of earlier runs. The search climbs from these
-            instances too, and adds the new worst instances.
+        snap: whether to look for optima at which coordinates coincide.
+        examples: a store of the worst instances of earlier runs. The search also climbs from the
+            stored instances, and adds the new worst instances.
 
     Raises:
-        Refused: if there is no such form or axis, or single instances cannot violate the form. Also
-            if a size cannot be measured or does not fit into memory.
+        Refused: if the statement lacks the form or an axis, if no single instance can violate the
+            form, or if a size cannot be measured or does not fit into memory.
     """
     refuse_other_seeds(seed)
     line = None
@@ -188,7 +192,7 @@ def _at_size(
     pool, statement, size = Pool(), problem.statement, problem.size
     draw(problem.bench, pool, budget, seed)
     search(problem.bench, pool, budget, seed)
-    recall(problem.bench, pool, examples)  # after the search, which starts from its own draws only
+    recall(problem.bench, pool, examples)  # after the search, which must use only its own draws
     starts, drawn = first_starts(pool, STARTS)
     overflows = sides_overflow(pool)
     starts = starts or within_floats(problem, pool, STARTS)
@@ -206,7 +210,7 @@ def _at_size(
     elif moves(problem):
         points = polished(problem, starts, until=started + seconds * FIRST, snap=snap)
         if _elsewhere(statement, drawn, max(p.ratio for p in points)) is None:
-            # Certifying a single point may take all the time, so other points come first.
+            # The certificate of one point may take all the time, so other points come first.
             points += settling.others(points, until=started + 2 * seconds * FIRST)
     else:
         points = [at(problem, starts[0].instance, 0.0)._replace(kind=starts[0].kind)]
@@ -234,15 +238,15 @@ def _at_size(
     if worst[2] <= edge(statement) or (
         best.far is None and best.ball is not None and best.ball > 1
     ):
-        # A violation that only floats show, perhaps far out, would disturb every later verdict.
+        # Do not store a violation that only floats show: it would disturb every later verdict.
         remember(problem.bench, statement.forms[0], 0, worst, examples)
     return replace(found, **readable(problem, best, until=until), seconds=took())
 
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
-    """Say which operations wrap, so that the ratio says nothing of mathematical integers.
+    """Return a text that names the operations that wrap; empty if no integer wraps.
 
-    The words are empty if no integer wraps.
+    If an integer wraps, the ratio is that of the program, not that of the mathematical integers.
     """
     bench = problem.bench
     if not bench.watch.wrapping or problem.statement.host:
@@ -265,7 +269,7 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """Settle the constant of a statement on the host, where moves replace slopes and balls."""
+    """Find the constant of a statement on the host, for which moves replace slopes and balls."""
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
@@ -277,7 +281,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the word for a constant that is settled without slopes; None if slopes must decide."""
+    """Return the word of `MEANING` for a constant that needs no slopes; None if slopes decide."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -288,7 +292,7 @@ def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where |
 
 
 class _Settling:
-    """A loop over further starts, which ends when the constant is settled or the time is over."""
+    """A loop over further starts that ends if the constant is settled or the time is over."""
 
     def __init__(
         self,
@@ -323,7 +327,7 @@ class _Settling:
         return found, best
 
     def others(self, points: list[Point], *, until: float) -> list[Point]:
-        """Polish one start of each kind, and return the resulting points."""
+        """Climb from one start of each kind, and return the resulting points."""
         top, more = max(p.ratio for p in points), list[Point]()
         for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
             if time.process_time() > until:
@@ -336,18 +340,18 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Tell whether the new points are a reason to certify again."""
+        """Tell whether the new points may change the finding; the loop then certifies again."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
             return bool(top > value * (1 + SAME / 10) or not best.far or not best.far.settled)
-        # An equally good point may have certified slopes that the best point lacks.
+        # A point with an equal ratio may have certified slopes that the best point lacks.
         left = best.gain if best.far is None else best.promise
         unsure = left is None or left > STATIONARY
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
-        """Yield one start of each kind, then far starts, then more starts."""
+        """Yield one start of each kind, then starts far along a scale, then more starts."""
         ordered = sorted(points, key=lambda p: -p.ratio)
         known = [p.instance for p in ordered[:2]]
         kinds = further(self.problem, known, self.fresh(), seed=seed)
@@ -356,7 +360,7 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Polish starts of all kinds, starts far out and, at kinks, starts from CMA-ES."""
+        """Climb from starts of all kinds and far along scales; at a kink, also run CMA-ES."""
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
         seed = self.seed + 1000 * (number + 1)

@@ -1,4 +1,4 @@
-"""The dependence of a constant on the shapes: an exponent for each axis that varies."""
+"""The dependence of a constant on the sizes: one exponent for each axis that varies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import scipy
 from numpy.typing import ArrayLike
 
 CONFIDENCE = 0.99
-"""Confidence (a share) of the interval of an exponent; a larger share makes wider intervals."""
+"""Confidence level of an exponent's interval; a larger level makes wider intervals."""
 CONSTANT = 1e-6
-"""Largest variation of log C, as one axis alone varies, for which the constant C counts as
-independent of the axis. A larger ratio calls more constants independent.
+"""Largest variation of log C at which the constant C counts as independent of an axis, if only this
+axis varies. A larger value calls more constants independent.
 """
 POWER = 1e-3
-"""Largest residual of the fit to log C for which the constant counts as a product of powers of the
-axes. Larger residuals accept more products.
+"""Largest residual of the fit to log C at which the constant C counts as a product of powers of the
+axes. A larger value accepts more products.
 """
 
 
@@ -26,9 +26,9 @@ class Exponent:
 
     Attributes:
         axis: the name of the axis.
-        value: the exponent, from a fit of all axes together.
-        low: the lower end of its 99% interval (Student). Both ends are None unless there are more
-            sizes than fitted numbers.
+        value: the exponent, from one fit of all axes together.
+        low: the lower end of the exponent's 99% interval (Student). Both ends are None unless the
+            number of sizes exceeds the number of fitted parameters.
         high: the upper end of the interval.
         word: "none" if the constant does not vary along the axis, "power" if the residual of the
             fit is less than a thousandth, else "no single power".
@@ -42,7 +42,7 @@ class Exponent:
 
 
 def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
-    """Return the axes that take more than one value, if all values are positive."""
+    """Return the axes that take more than one value and only positive values."""
     values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
     return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 
@@ -53,11 +53,12 @@ def dependence(
     """Fit C = c * product of axis^exponent by least squares; return the exponents and the residual.
 
     Args:
-        sizes: the shapes.
-        constants: a positive constant for each size, of shape (sizes,).
+        sizes: the sizes: each is a dict from axes to values.
+        constants: the positive constant C at each size, of shape (sizes,).
 
     Returns:
-        An exponent for each axis that varies, and the largest residual in log C (0 without axes).
+        An exponent for each axis that varies, and the largest residual in log C (0 if no axis
+        varies).
     """
     if not sizes:
         return (), 0.0
@@ -92,15 +93,15 @@ def dependence(
 
 
 def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
-    """Return the largest variation of y between rows that differ in column j only."""
+    """Return the largest variation of y between rows of x that differ only in column j."""
     others = [tuple(np.delete(row, j)) for row in x]
     return max(float(np.ptp(y[[o == mine for o in others]])) for mine in set(others))
 
 
 def halves(exponents: Sequence[Exponent], /) -> dict[str, Fraction] | None:
-    """Return the exponents as multiples of 1/2.
+    """Return the exponents by axis, rounded to multiples of 1/2.
 
-    The result is None if an exponent differs from every multiple by more than a millionth.
+    The result is None if an exponent differs from every multiple of 1/2 by more than a millionth.
     """
     near = {e.axis: Fraction(round(2 * e.value), 2) for e in exponents}
     fits = lambda e: abs(e.value - near[e.axis]) < CONSTANT and e.word != "no single power"

@@ -1,8 +1,8 @@
-"""Constants over sets of finitely many points, by a measurement of all points or by moves.
+"""Constants over finite sets, by a measurement of all points or by moves from point to point.
 
-A ratio has no slopes on such sets. If time allows, the search measures every point. Otherwise many
-chains of moves climb from draws. The largest ratio then counts as attained only if several rounds
-of chains end at it and no neighbour has a larger ratio.
+A ratio has no slopes on a finite set. If time allows, the search measures every point. Otherwise
+many chains of moves climb from draws. The largest ratio then counts as attained only if several
+rounds of chains end at this ratio, and no neighbour of the best point has a larger ratio.
 """
 
 import time
@@ -29,23 +29,26 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""Points that are measured at once; more points take more memory, fewer more time for each."""
+"""Points that one call measures; more points take more memory, fewer points take more time each."""
 MOST = 2**24
-"""Largest number of points of a set that is measured as a whole; a larger one takes minutes."""
+"""Largest number of points of a set that the search measures completely; a larger set takes
+minutes."""
 SHARE, SEARCHED = 0.6, 0.5
-"""Shares of the time: for measuring all points, and for chains of moves. Larger shares leave less
-time for other searches.
+"""SHARE is the share of the time for a measurement of all points, SEARCHED the share for chains of
+moves. Larger shares leave less time for other searches.
 """
 CHAINS, STEPS = 256, 200
-"""Chains that climb at once, and the moves of each; more find rarer points, for longer."""
+"""Number of chains in a round, and number of moves in a chain; larger numbers find rarer points and
+take longer."""
 AGREEING = 3
-"""Rounds of chains that must end at the largest ratio. Each round has draws of its own, and the
-chains of one round learn from each other. More rounds miss fewer rare points.
+"""Number of rounds of chains that must end at the largest ratio. Each round starts from its own
+draws; within a round the chains share their results. More rounds miss fewer rare points.
 """
 ROUNDS = 200
-"""Most rounds of chains; a larger number searches longer."""
+"""Most rounds of chains; a search with a larger number takes longer."""
 NEIGHBOURS = 4096
-"""Neighbours of the best point, for each array, whose ratios are compared; more take longer."""
+"""Neighbours of the best point that the search measures for each array; more neighbours take
+longer."""
 
 
 class Settled(NamedTuple):
@@ -53,8 +56,8 @@ class Settled(NamedTuple):
 
     Attributes:
         point: the point with the largest ratio found.
-        every: whether all points were measured.
-        doubt: the reason why another point may have a larger ratio; empty without a reason.
+        every: whether the search measured all points.
+        doubt: the reason why another point may have a larger ratio; empty if no reason is known.
     """
 
     point: Point
@@ -63,13 +66,13 @@ class Settled(NamedTuple):
 
 
 def is_discrete(problem: Problem, /) -> bool:
-    """Tell whether every entry of an instance lies in a set of finitely many points."""
+    """Tell whether every entry of an instance lies in a finite set."""
     statement = problem.statement
     return not statement.host and all_points(statement, problem.size) is not None
 
 
 class _Wide:
-    """A measurement of many ratios at once, by a separate program for large batches."""
+    """A function that measures many ratios at once, with a program compiled for large batches."""
 
     def __init__(self, problem: Problem, batch: int) -> None:
         self.size = problem.size
@@ -90,7 +93,7 @@ class _Wide:
 
 
 def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
-    """Return the point with the largest ratio of all; None if measuring all takes too long."""
+    """Measure all points and return the best point; None if the measurement takes too long."""
     sets = all_points(problem.statement, problem.size)
     count = sets.cardinality(problem.size) if sets else None
     if sets is None or count is None or count > MOST:
@@ -105,7 +108,7 @@ def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
         if np.max(ratios) > value:
             best, value = take(points, int(np.argmax(ratios))), float(np.max(ratios))
         if first == 0:
-            started = time.process_time()  # without the first batch, which compiled the program
+            started = time.process_time()  # exclude the first batch, which compiled the program
         done = (first // AT_ONCE) or 1
         each = (time.process_time() - started) / done if first else 0.0
         if each * (count / AT_ONCE - done) > SHARE * left - (time.process_time() - started):
@@ -114,9 +117,10 @@ def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
 
 
 def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
-    """Tell whether another integer, or another point of a finite set, has a larger ratio.
+    """Tell whether a neighbour of a point has a larger ratio.
 
-    The other entries of the instance stay.
+    A neighbour has another value of an integer, or another element of one of its finite sets; all
+    other entries are equal.
     """
     if problem.statement.host or not finite_sets(problem.statement, problem.size):
         return False
@@ -125,7 +129,7 @@ def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
 
 
 def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool) -> Instance:
-    """Return the instance with the largest ratio among the point and its neighbours."""
+    """Return the instance with the largest ratio among a point and the neighbours of the point."""
     batch, _ = pool.of_size(0)
     leaves, structure = jax.tree.flatten(point)
     spread = jax.tree.leaves(batch)
@@ -145,7 +149,7 @@ def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool
 def settled(
     problem: Problem, pool: Pool, budget: Budget, /, *, seed: int, until: float
 ) -> Settled | None:
-    """Return the best point over finite sets, with a doubt about it; None if none is admissible.
+    """Return the best point over finite sets; None if no point meets the hypotheses.
 
     Args:
         problem: a problem for which `is_discrete` is true.

@@ -1,6 +1,6 @@
 """The ratio in ball arithmetic, at an instance of exact numbers: certified digits, and slopes.
 
-The digits belong to lhs/rhs at this instance, so they give a proved lower estimate of the supremum.
+The certified digits are those of lhs/rhs at this instance: a proved lower estimate of the supremum.
 Slopes, neighbours and other starts only suggest that no instance has a larger ratio.
 """
 
@@ -31,14 +31,14 @@ from jaxbounds.programs.balls.values import (
 )
 
 BITS = 448
-"""Precision of the balls in bits; a larger number certifies more digits, for longer."""
+"""Precision of the balls in bits; a larger number certifies more digits and takes longer."""
 ROUNDS, SURE = 5, 1e-40
-"""Most steps of Newton's method, and the relative gain below which they end. More steps and a
-smaller gain certify more digits.
+"""Most steps of Newton's method, and the relative gain of the ratio below which the steps end. More
+steps and a smaller gain certify more digits.
 """
 STEP = 2.0**-100
-"""Relative step of the difference quotients that give slopes; they see gains down to 1e-30. A
-larger step sees fewer small gains.
+"""Relative step of the difference quotients that give slopes. This step reveals relative gains down
+to 1e-30; a larger step reveals fewer small gains.
 """
 
 
@@ -46,10 +46,10 @@ class Ratio:
     """The ratio lhs/rhs of a problem, as a function of instances whose floats may be balls.
 
     Args:
-        problem: the form and its size.
-        instance: any instance of that size.
-        seconds: the processor time in seconds after which every enclosure is given up.
-        project: whether to project onto the hypotheses first, as the search does.
+        problem: the form at its size.
+        instance: any instance of this size.
+        seconds: the processor time in seconds after which an enclosure stops with `Undecided`.
+        project: whether to project an instance onto the hypotheses first, as the search does.
     """
 
     def __init__(
@@ -89,25 +89,26 @@ class Ratio:
         run = Interpreter(reading, seconds=left)
         placed = [[enclosed(x) for x in jax.tree.leaves(instance)]]
         if self._put is not None:
-            # Every projected point is an instance, so the reading of constants does not matter.
+            # Every projected point is an instance, whichever values the constants have.
             placed = list(Interpreter("exact", seconds=left).ways(self._put, *placed[0]))
         ways = itertools.chain.from_iterable(run.ways(closed, *given) for given in placed)
         return [jax.tree.unflatten(structure, out) for out in ways]
 
     def __call__(self, instance: Instance, reading: Reading = "exact") -> arb:
-        """Enclose the ratio.
+        """Enclose the ratio at an instance.
 
         Args:
             instance: an instance whose floats are numbers or balls.
-            reading: how constants of the program are read; certified digits need "ulp".
+            reading: the meaning of a float constant in the program (see `values.Reading`);
+                certified digits need "ulp".
 
         Raises:
             Undecided: if a hypothesis or a side is not certain, or the time is over.
-            NotSupported: if there is no rule for an operation.
+            NotSupported: if an operation has no rule.
         """
         with precision(BITS):
             balls, ways = [], self._ways(instance, reading)
-            # "ulp" may read a small tolerance as zero: then "exact" decides about the hypotheses.
+            # "ulp" may read a small tolerance as zero; "exact" then decides about the hypotheses.
             coded = lambda: reading != "exact" and _all_met(self._ways(instance, "exact"))
             if not (_all_met(ways) or coded()):
                 raise Undecided("a hypothesis is not certain there")
@@ -130,18 +131,18 @@ def _all_met(ways: list[Any]) -> bool:
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:
-    """Return the instance of a point with other values of its tied coordinates, as balls."""
+    """Return a point's instance with the given balls as the values of its tied coordinates."""
     moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
     return unflat(point.instance, moved)
 
 
 class Ascended(NamedTuple):
-    """The end of Newton's steps in balls.
+    """The result of Newton's steps in ball arithmetic.
 
     Attributes:
-        ball: the ratio at the end, with certified digits.
-        gain: the relative gain that slopes still promise.
-        values: the tied coordinates, of shape (k,).
+        ball: the ratio after the last step, with certified digits.
+        gain: the further relative gain of the ratio that slopes predict.
+        values: the tied coordinates after the last step, of shape (k,).
     """
 
     ball: arb
@@ -150,13 +151,13 @@ class Ascended(NamedTuple):
 
 
 def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
-    """Take Newton's steps in balls, and estimate the gain that is left.
+    """Take Newton's steps in ball arithmetic, and estimate the remaining gain of the ratio.
 
-    A slope promises a gain of slope^2 / (2 curvature) in a curved direction. In a flat direction it
-    promises itself. A direction in which the ratio falls both ways promises no gain.
+    In a curved direction the estimate is slope^2 / (2 curvature), in a flat direction |slope|. The
+    estimate is zero in a direction in which the ratio falls on both sides.
 
     Args:
-        ratio: the ratio as a function of instances, which it projects.
+        ratio: the ratio as a function of instances; the function projects an instance first.
         point: a stationary point in float64.
         directions: directions of the point's values, as columns, of shape (k, k).
         bent: the curvature -d^2 log(ratio) along each direction, of shape (k,).
@@ -184,7 +185,7 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
             for amount, column in zip(steps, columns):
                 values = [(v + amount * c).mid() for v, c in zip(values, column)]
         there, here = (ratio(at_values(point, v), "ulp") for v in (values, start))
-        # A step may cross a jump: the start is kept if its ratio is larger.
+        # A step may cross a jump; keep the start if the start has the larger ratio.
         return Ascended(here, math.inf, start) if there < here else Ascended(there, gain, values)
 
 

@@ -1,4 +1,4 @@
-"""The examination of polished points: certify the best point, and say only what the tests show."""
+"""The examination of polished points: certify the best point, and decide which word it gets."""
 
 import time
 from collections import Counter
@@ -26,65 +26,68 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""Factor by which a small rise along a scale may exceed the gain that slopes promise. A rise beyond
-it comes from coordinates that are not at their optimum to the last digit. A larger factor calls
-more rises limits.
+"""Largest ratio between a small rise along a scale and the gain that slopes predict. A rise beyond
+this ratio comes from coordinates that miss their optimum in the last digits. A larger factor makes
+more rises count as limits.
 """
 TINY = 1e-20
-"""Relative gap. If a limit exceeds the best finite point by more, the supremum counts as not
-attained. A larger gap calls more suprema attained.
+"""Relative gap. If a limit exceeds the ratio of the best point by more than this gap, the supremum
+counts as not attained. A larger gap makes more suprema count as attained.
 """
 STATIONARY = 1e-11
-"""Relative gain below which a point is stationary; a larger value calls more points attained."""
+"""Predicted relative gain of the ratio below which a point counts as stationary. A larger value
+makes more suprema count as attained."""
 EXACT, READABLE = 2e-14, 1e-3
-"""Relative loss of the ratio that rounding an instance may cost: EXACT before the certificate,
+"""Largest relative loss of the ratio from rounding an instance: EXACT before the certificate,
 READABLE for the display. A larger loss gives rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""Relative gain that float64 may leave open, far out, for the coordinates beside the scale. A
-larger value accepts more limits.
+"""Relative gain that float64 may leave open, far along a scale, for the other coordinates. A larger
+value makes the search accept more limits.
 """
 AS_COMPUTED = 2.0**-46
 """Largest relative distance of a closed form from the ratio with the program's rounded constants. A
 larger distance accepts more formulas.
 """
 ULPS = 16
-"""Units in the last place by which a float64 ratio may lie outside of a ball and still count as the
-ball's end. A larger number trusts more floats.
+"""Units in the last place by which a float64 ratio may lie outside a ball and still count as the
+ball's end. A larger number makes the search trust more floats.
 """
 MISLED = 12
-"""Points with wrong float ratios (mere rounding) after which no further point is certified; a
-larger number takes longer.
+"""Number of points whose float ratio is only rounding, after which the search certifies no further
+point; a larger number takes longer.
 """
 ROUNDS, ROUNDED = 12, 256
-"""Rounds in which an instance is rounded, and the most entries of an instance that is rounded. The
-time grows with the square of the entries. Larger numbers give rounder instances, for longer.
+"""Most rounds in which the search rounds an instance, and the most entries of an instance that it
+rounds. The time grows with the square of the number of entries. Larger numbers give rounder
+instances and take longer.
 """
 MOST = 256
-"""Instances that are measured between two looks at the time; a larger number overruns the time
-more.
+"""Instances that the search measures between two looks at the clock; a larger number exceeds the
+time limit by more.
 """
 LARGEST = 1e300
-"""Size of an entry beyond which float64 has no room to follow a rise; a larger value blames fewer
-rises on the end of floats.
+"""Size of an entry above which float64 is too narrow to follow a rise of the ratio. A larger value
+attributes fewer rises to the range of float64.
 """
 ROUGHLY = 1e-2
-"""Relative distance to a limit within which a starting point counts as having reached it; a larger
-distance counts more starts.
+"""Relative distance to a limit within which a climb counts as having reached the limit; a larger
+distance makes more climbs count.
 """
 
 
 class Best(NamedTuple):
-    """The best point, with its certified facts.
+    """The best point, and the certified facts about the point.
 
     Attributes:
-        point: the point.
-        ball: the ratio at the point; None if ball arithmetic could not run.
-        reason: the reason why there is no ball, or why there are no slopes.
-        gain: the relative gain that slopes still promise; None if it is unknown.
-        far: a scale along which the ratio rises further; None without one.
+        point: the point with the largest ratio.
+        ball: the enclosed ratio at the point; None if ball arithmetic could not run.
+        reason: the reason why the ball or the slopes are missing.
+        gain: the further relative gain of the ratio that slopes predict; None if it is unknown.
+        far: a scale along which the ratio rises further; None if no scale is known.
         promise: the relative amount by which the supremum may exceed the ball.
-        near: the largest ratio of the neighbours, and of points that ball arithmetic left open.
+        near: the largest ratio of the point's neighbours, and of points that ball arithmetic left
+            open.
     """
 
     point: Point
@@ -97,19 +100,19 @@ class Best(NamedTuple):
 
 
 def moves(problem: Problem, /) -> bool:
-    """Tell whether the search climbs by slopes: not on the host, nor for search="none"."""
+    """Tell whether the search climbs by slopes; False on the host, and for search="none"."""
     return not problem.statement.host and problem.statement.search != "none"
 
 
 def examined(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> AtSize:
-    """Return the finding about the best of polished points, certified as far as possible.
+    """Return the finding about the best of the polished points, certified as far as possible.
 
     Args:
         problem: the form at its size.
-        points: the points from `polished`; the best point that ball arithmetic confirms counts.
-        until: a time of `time.process_time` after which no point is certified.
+        points: the points from `polished`.
+        until: the value of `time.process_time()` after which no point is certified.
         seed: the seed of the neighbours.
         snap: whether to round coordinates, and to continue from a better neighbour.
     """
@@ -119,10 +122,10 @@ def examined(
 def best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> Best:
-    """Return the point with the largest ratio by ball arithmetic, its slopes and its limits.
+    """Return the point with the largest ratio in ball arithmetic, with its slopes and its limit.
 
-    A search may also approach an attained optimum along a scale, far out where entries cease to
-    matter. The function then prefers a nearer point that has the limit's ratio and no limit itself.
+    A search may approach an attained optimum along a scale, because some entries lose their effect
+    far out. The function then prefers a nearer point with the limit's ratio and without a limit.
     """
     best = _best_of(problem, points, until=until, seed=seed, snap=snap)
     far, out = best.far, best.point
@@ -145,7 +148,7 @@ def _extent(point: Point) -> float:
 def _best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int, snap: bool
 ) -> Best:
-    # Among equally good points, points with trustworthy floats come first.
+    # If points have equal ratios, points whose float ratios are reliable come first.
     less = lambda p: EXACT if _key(p) in problem.rounding else 0.0
     ordered = sorted(corrected(problem, points), key=lambda p: -p.ratio * (1 - less(p)))
     point, ratio, ball, reason, beyond = _confirmed(problem, ordered, until)
@@ -171,8 +174,8 @@ def _best_of(
                 promise = gain
         except (Undecided, NotSupported) as refused:
             reason = f"no certified slopes: {refused}"
-        # Slopes vanish at an optimum, but only shrink on the way to a limit. A ratio may also fall
-        # from an optimum, and rise again far out.
+        # Slopes vanish at an optimum, but only shrink on the way to a limit. Far from an optimum
+        # the ratio may rise again.
         certain = start._replace(ratio=_within(start.ratio, ball))
         far = limit(problem, ratio, certain, until=until)
         far = far if far and _is_real(far, gain) else None
@@ -195,13 +198,13 @@ def said(
     Args:
         problem: the form at its size.
         best: the result of `best_of`.
-        points: all points, to count the points with the best ratio.
-        where: the word of `MEANING`, if the caller knows it; the best point decides otherwise.
+        points: all points, among which the function counts the points with the best ratio.
+        where: a word of `MEANING`, if the caller knows the word; if None, the best point decides.
     """
     point, far, ball = best.point, best.far, best.ball
     top = (far.ratio if far else ball) if ball is not None else None
     value = point.ratio if top is None else _within(point.ratio, top)
-    # Float64 ends before a slow limit comes near, so a start that reaches the best point agrees.
+    # Float64 is too narrow to come near a slow limit, so a start that reaches `point` agrees.
     least = min(value, point.ratio) * (1 - ROUGHLY) if far else value * (1 - SAME)
     near = lambda p: p.ratio >= least
     agreeing = [p for p in points if near(p)]
@@ -232,7 +235,7 @@ def said(
 
 
 def _end(ball: Any, which: int) -> str:
-    """Return the lower or the upper end of a ball; infinite beyond the range of `Decimal`."""
+    """Return the lower (0) or upper (1) end of a ball; infinite beyond the range of `Decimal`."""
     end = decimal_bounds(ball)[which]
     try:
         return str(end) if Decimal(end).is_finite() else ("-inf", "inf")[which]
@@ -241,26 +244,26 @@ def _end(ball: Any, which: int) -> str:
 
 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
-    """Return the instance in rounder numbers, and its ratio, as fields of `AtSize`."""
+    """Round the best instance for display; return it and its ratio as fields of `AtSize`."""
     shown = _rounder(problem, best.point, READABLE, until)
     return {"instance": _plain(problem, shown), "instance_ratio": shown.ratio}
 
 
 def _plain(problem: Problem, point: Point) -> dict[str, Any]:
-    """Return the instance as lists."""
+    """Return a point's instance as a dict of lists."""
     given = dict(problem.put(point.instance))
     return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), given)
 
 
 class _Confirmed(NamedTuple):
-    """A point and its certified ratio, if ball arithmetic gives one.
+    """A point and its certified ratio.
 
     Attributes:
         point: the point with the largest certified ratio.
-        ratio: the ratio of the problem, as a function; None without a ball.
-        ball: the ball of the ratio at the point; None if ball arithmetic gives none.
-        reason: why there is no ball, or why a point with a larger float ratio has none.
-        beyond: the float ratio of that other point.
+        ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
+        ball: the ball of lhs/rhs at the point; None if ball arithmetic gives no ball.
+        reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball.
+        beyond: the float ratio of a point without a ball, if it is larger.
     """
 
     point: Point
@@ -271,14 +274,14 @@ class _Confirmed(NamedTuple):
 
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
-    """Return the point with the largest certified ratio among the first points, with its ball."""
+    """Certify points in order, and return the point with the largest certified ratio."""
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
     clear = lambda: [k for k in known if _key(k[0]) not in problem.rounding]
     reason, beyond = "", 0.0
     for point in points:
-        # Once a float ratio is confirmed, smaller ratios are of no interest.
+        # After one float ratio is certified, clearly smaller ratios need no certificate.
         if known and point.ratio < float(known[0][2].lower()) * (1 - SAME):
             break
         if len(clear()) > 2 or len(known) - len(clear()) > MISLED:
@@ -298,7 +301,7 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
     as_good = [k for k in clear() if k[2].upper() > known[0][2].lower() * (1 - EXACT)]
     known = as_good or known
     first = known[0][2]
-    # The ends of such small balls are in random order, so their middles decide.
+    # The order of the ends of overlapping small balls is random, so the middles decide.
     alike = [k for k in known if k[2].overlaps(first) and k[2].rad() <= 2 * first.rad()]
     best = max(alike, key=lambda k: k[2].mid())
     if not beyond > float(first.lower()) * (1 + SAME):
@@ -308,21 +311,21 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
 
 
 def _key(point: Point) -> bytes:
-    """Return a key that is equal for instances that agree bit by bit."""
+    """Return a key for a point; two keys are equal if the instances have equal bits."""
     rest = [str(leaf) for leaf in jax.tree.leaves(point.instance) if not is_float(leaf)]
     return flat(point.instance).tobytes() + repr(rest).encode()
 
 
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
-    """Return the points; a ball's ratio replaces each float ratio that balls found to be rounding.
+    """Return the points; the ball's ratio replaces a float ratio that proved to be only rounding.
 
-    A climb near zeros of both sides follows rounding errors, and its ratio is then one of them.
+    Near zeros of both sides a climb follows rounding errors, and its float ratio is meaningless.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """Return the float64 ratio if it lies in the ball up to rounding; else the ball's middle."""
+    """Return the float64 ratio if the ball contains it up to rounding; else the ball's middle."""
     middle = float(ball.mid())
     if not np.isfinite(middle) or ball.contains(ratio):
         return ratio
@@ -333,7 +336,7 @@ def _within(ratio: float, ball: Any) -> float:
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
     """Return the end of the climb in balls, rounded to float64.
 
-    The result is the point itself if the rounded end misses a hypothesis.
+    The result is `point` itself if the rounded end violates a hypothesis.
     """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
@@ -343,20 +346,20 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ball and the gain at the kink where pieces meet; None if the ratio is smaller."""
+    """Return the ratio's ball and gain at a nearby kink; None if the kink has a smaller ratio."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether balls climbed above the limit, by more than the rounding of coordinates."""
+    """Tell whether the climb in balls passed the limit by more than the rounding of coordinates."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether a rise far out shows in the slopes, or is too large to be rounding."""
+    """Tell whether a rise along a scale is real: the slopes show it, or it exceeds rounding."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -366,14 +369,14 @@ def _at_the_end(
 ) -> tuple[Any, float]:
     """Return the ball at the end of a limit, and the share by which the supremum may exceed it.
 
-    Far out, float64 may be too coarse for the gain of the coordinates beside the scale. The gain at
-    the point itself then counts, if the point is near the end.
+    Far along the scale, float64 may be too coarse for the gain of the other coordinates. The gain
+    `own` at the point then counts, if the point's ratio is near the limit.
     """
     if not far.settled:
         return far.certain, far.left
     left = 2 * far.left
     if len(point.values) < 2:
-        return far.certain, left  # only the scale moves
+        return far.certain, left  # the point has no coordinate but the scale
     try:
         out = at(problem, far.family(FARTHEST), 0.0, point.ties.basis)
         ball, gain, _ = ascent(ratio, out, *curvature(problem, out))
@@ -387,7 +390,7 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Say that a ratio rises up to the largest floats, which end every scale; else return ""."""
+    """Return a reason if the ratio rises up to the largest floats, beyond which no scale goes."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
@@ -395,7 +398,7 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 
 def _still(best: Best) -> str:
-    """Say why a scale leads neither to a limit nor to a ratio without bound; else ""."""
+    """Return the reason why a scale shows neither a limit nor an unbounded ratio; else ""."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:
@@ -423,7 +426,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Return a closed form if the digits are certain and the supremum is settled; else None."""
+    """Return a closed form if the digits are certain and `where` names a settled supremum."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None
@@ -432,7 +435,7 @@ def _closed(
         return None
     with precision(BITS):
         decimals, certain = best.ball.mid().str(70, radius=False), digits_of(best.ball)
-        # Wide balls of constants must not admit a formula far from the computed ratio.
+        # A wide ball of a constant must not accept a formula far from the computed ratio.
         slack = AS_COMPUTED + promise
         middle = [decimal_bounds(best.ball.mid() * (1 + s * slack))[0] for s in (-1, 1)]
     narrower = max(between[0], middle[0], key=Decimal), min(between[1], middle[1], key=Decimal)
@@ -464,8 +467,8 @@ def farther(
 ) -> list[Start]:
     """Return instances far along a scale with larger ratios than all points, as starts "far".
 
-    Differences cancel in float64 far out. So an instance counts only if balls confirm its ratio, or
-    cannot run.
+    Far along a scale, differences may cancel in float64. So an instance counts only if ball
+    arithmetic confirms its ratio or cannot run.
     """
     found = list[Start]()
     for point in points:

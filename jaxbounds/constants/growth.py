@@ -1,8 +1,8 @@
-"""The growth of a ratio along a scale that grows without end, from certified values far out.
+"""The growth of a ratio along a scale without end, from certified values at large scales.
 
-The scales are 2^m, and ball arithmetic follows m up to 2^120. A ratio that converges as slowly as
-1/log(scale), or its root, settles on this way. A ratio that still moves at the end counts neither
-as a limit nor as unbounded.
+The scales are 2^m, and ball arithmetic follows m up to 2^120. On this range a ratio converges even
+if its distance to the limit is 1/log(scale), or the root of 1/log(scale). A ratio that still
+changes at the end counts neither as a limit nor as unbounded.
 """
 
 import itertools
@@ -14,28 +14,30 @@ from flint import arb
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
-"""Binary logarithms of the scales to which every family is followed."""
+"""Binary logarithms of the scales at which balls measure every family."""
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""Binary logarithms of the scales to which a family is followed while its balls stay narrow."""
+"""Binary logarithms of further scales, at which balls measure a family while they stay narrow."""
 STILL = arb("1e-12")
-"""Relative change below which a ratio counts as settled."""
+"""Relative change between two scales below which a ratio counts as settled (converged)."""
 ENOUGH = arb("1e-30")
-"""Relative change below which no larger scale is tried."""
+"""Relative change between two scales below which no larger scale is measured."""
 NARROW = 60
-"""Accuracy in bits that a ball far out must have to count; a larger number stops earlier."""
+"""Least accuracy, in bits, of a ball at a large scale; the walk stops earlier with a larger number.
+"""
 ROUNDING = 1e-12
-"""Exponent of the scale up to which growth counts as the rounding of a constant in the program. A
-larger value calls fewer ratios unbounded.
+"""Largest exponent a of a growth scale^a that counts as the rounding of a constant in the program.
+A larger value makes fewer ratios count as unbounded.
 """
 FAINT = 1e-9
-"""Relative rise up to which coordinates that missed their optimum may explain the rise. A larger
-value tests more rises for a power law.
+"""Largest relative rise that coordinates beside their optimum may explain. A larger value makes the
+search test more rises for a power law.
 """
 BEFORE = (-16, -8, 0, 8)
-"""Binary logarithms of the scales around the start at which `_lawful` measures."""
+"""Binary logarithms of the scales, around the start, at which `_lawful` measures the ratio."""
 STEADY, STEADY_FAR = 0.98, 0.9
-"""Shares of an earlier local exponent that the last one must keep to count as not decaying: up to
-2^100, and farther out. A larger share calls fewer ratios unbounded.
+"""Least quotient of the last local exponent and an earlier one, at which exponents count as not
+decaying: STEADY for scales up to 2^100, STEADY_FAR above. A larger quotient makes fewer ratios
+count as unbounded.
 """
 
 
@@ -43,15 +45,15 @@ class Growth(NamedTuple):
     """The rise of a ratio along a scale.
 
     Attributes:
-        ratio: the ratio at the farthest scale that counts: a lower estimate of the supremum.
-        certain: the ratio with the program's constants as balls.
-        left: the relative change between the last two scales.
-        settled: whether that change is below 1e-12.
-        endless: whether the ratio has no bound: the local exponents d log(ratio)/d log(scale), or
-            the exponents against the scale's logarithm, do not decay.
-        rise: the relative rise on the way.
-        lawful: whether the distance to the end is one power of the scale around the start. Even the
-            smallest rise is then no rounding.
+        ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
+        certain: the ratio at this scale, with the program's constants as balls.
+        left: the relative change of the ratio between the last two scales.
+        settled: whether `left` is below 1e-12.
+        endless: whether the ratio grows without bound. The local exponents
+            d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), then do not decay.
+        rise: the relative rise of the ratio from the start to the last scale.
+        lawful: whether the distance to the last ratio is a power of the scale around the start. A
+            rise that follows a power law is not rounding, however small.
     """
 
     ratio: arb
@@ -64,13 +66,13 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Tell whether the last local exponent is positive and keeps its share of the two before."""
+    """Tell whether the last local exponent is positive and >= `keeps` times the two before it."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 
 
 def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
-    """Tell whether the exponents against log m do not decay: growth as a power of log(scale)."""
+    """Tell whether the ratio grows as a power of log(scale): its exponents do not decay."""
     far = [(m, v) for m, v in logs if m >= FARTHER[4]]
     if len(far) < 4:
         return False
@@ -82,12 +84,12 @@ def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
 
 
 def growth(value: Callable[[int, str], arb], /) -> Growth | None:
-    """Describe a ratio along a scale; return None if the ratio is not largest at the end.
+    """Describe a ratio along a scale; return None unless the ratio is largest at the last scale.
 
     Args:
-        value: a function of m and of the reading of constants ("exact", "ulp") that returns the
-            ratio at the scale 2^m. It raises `Undecided` or `NotSupported` if the ratio has no
-            value.
+        value: a function of m and of the reading of constants ("exact" or "ulp"); it returns the
+            ratio at the scale 2^m. The function raises `Undecided` or `NotSupported` if ball
+            arithmetic gives no ratio.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)
@@ -95,10 +97,10 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
         try:
             reached.append((m, value(m, "exact")))
         except Undecided:
-            break  # the scale misses a hypothesis, or exceeds the exponents of balls
+            break  # the scale violates a hypothesis, or is too large for balls
     values = [v for _, v in reached]
     end = values[-1]
-    # A ratio that was larger before the end has no supremum at the end.
+    # If the ratio was larger at an earlier scale, its supremum is not at the end.
     if len(reached) < 6 or not end > values[0] or any(v > end for v in values):
         return None
     logs = [(m, (v / values[0]).log()) for m, v in reached]
@@ -108,7 +110,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     if float(logs[-1][1].mid()) < ROUNDING * STEPS[-1] and _steady(
         [(m, v * arb(2) ** 40) for m, v in logs], 0.5
     ):
-        return None  # the ratio is homogeneous, except for the rounding of a constant
+        return None  # the ratio is constant, except for the rounding of a constant in the program
     try:
         before, certain = value(80, "ulp"), value(100, "ulp")
     except Undecided:
@@ -131,7 +133,7 @@ def _farther(
             exact, there = value(m, "exact"), value(m, "ulp")
         except (Undecided, NotSupported):
             break
-        # Once the ratio has settled, a wide ball must not show a change again.
+        # After the ratio has settled, a wide ball must not count as a new change.
         narrow = there.is_finite() and there.rel_accuracy_bits() >= NARROW
         if not exact.is_finite() or (left < STILL and not narrow):
             break
@@ -151,7 +153,7 @@ def _farther(
 
 
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
-    """Tell whether end - ratio is a power of the scale around the start."""
+    """Tell whether `end` minus the ratio is a power of the scale, at scales around the start."""
     try:
         lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):

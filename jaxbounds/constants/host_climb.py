@@ -1,8 +1,8 @@
-"""Climbing without slopes, for statements on the host: by moves of floats and of integers.
+"""A climb without slopes, by moves of floats and of integers, for statements on the host.
 
-A float moves up and down by a share of itself, from the whole of it down to its last digits. Whole
-arrays and random directions move as well. An integer takes the values that draws have at its place,
-and nearby values if the statement declares a set of integers.
+A move changes a float by a share of its size, from all of it down to its last digits. Other moves
+change whole arrays, or all floats in a random direction. An integer takes the values that draws
+have in the same entry, and nearby values if the statement declares a set of integers.
 """
 
 import time
@@ -20,28 +20,30 @@ from jaxbounds.falsification.move_search import FAR
 from jaxbounds.falsification.search import projection
 
 LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
-"""Lengths of steps, relative to the moved entries."""
+"""Step lengths, relative to the sizes of the moved entries; each sweep has one step length."""
 COORDINATES, DENSE = 48, 8
-"""Coordinates of a sweep, and random directions of all coordinates; larger numbers sweep longer."""
-SWEEPS = 40
-"""Most sweeps at one level; more sweeps climb higher, for longer."""
-WORTH = 1e-13
-"""Relative gain below which a sweep is the last of its level; a larger value ends levels earlier.
+"""Number of single coordinates, and of random directions, in one sweep; larger numbers take longer.
 """
+SWEEPS = 40
+"""Most sweeps with one step length; more sweeps climb higher and take longer."""
+WORTH = 1e-13
+"""Relative gain of a sweep below which the climb takes the next step length; a larger value changes
+the step length earlier."""
 GAINED = 1e-15
 """Relative gain below which a ratio counts as no larger; a larger value ends climbs earlier."""
 ROUNDS = 4
-"""Most rounds, each of which moves integers and then floats; more climb higher, for longer."""
+"""Most rounds; a round moves integers and then floats. More rounds climb higher and take longer."""
 VALUES = 64
-"""Most drawn values that the climb tries for an integer; more values find more, for longer."""
+"""Most drawn values that the climb tries for one integer; more values find rarer optima and take
+longer."""
 
 
 class TimeIsOver(Exception):
-    """The time is over, and no further instance is measured."""
+    """The time is over, so the climber measures no further instance."""
 
 
 class Place(NamedTuple):
-    """An instance that meets the hypotheses, and its ratio."""
+    """An instance and its ratio lhs/rhs, which is -inf if the instance violates a hypothesis."""
 
     instance: Instance
     ratio: float
@@ -51,10 +53,10 @@ class Whole(NamedTuple):
     """One integer or boolean of an instance.
 
     Attributes:
-        leaf: the index of its leaf.
-        entry: the index of its entry in the leaf.
-        seen: the values that the draws have at this entry.
-        once: the share of the draws whose value at this entry no other draw has.
+        leaf: the index of the leaf that holds the number.
+        entry: the index of the number in the flattened leaf.
+        seen: the values that the draws have in this entry.
+        once: the share of draws whose value in this entry differs from that of every other draw.
     """
 
     leaf: int
@@ -64,10 +66,10 @@ class Whole(NamedTuple):
 
 
 class HostClimber:
-    """A climber that moves a statement's instances and measures them one by one.
+    """A climber that moves a statement's instances and measures the instances one by one.
 
     Args:
-        problem: the problem whose ratio the climber makes large.
+        problem: the problem whose ratio the climber maximises.
         draws: instances stacked along a leading axis.
     """
 
@@ -78,7 +80,7 @@ class HostClimber:
         self._back = projection(problem.statement, problem.size)
 
     def at(self, instance: Instance, /) -> Place:
-        """Project an instance and measure its ratio, which is -inf if it misses a hypothesis.
+        """Project an instance and measure its ratio, which is -inf if a hypothesis is violated.
 
         Raises:
             TimeIsOver: if `time.process_time()` is past the attribute `until`.
@@ -96,7 +98,7 @@ class HostClimber:
     def climbed(
         self, start: Instance, rng: np.random.Generator, /, *, until: float, reach: float = np.inf
     ) -> Place:
-        """Climb until no move raises the ratio; stop early at the known ratio `reach`."""
+        """Climb until no move raises the ratio, or until the ratio reaches `reach`."""
         here = self.at(start)
         there = lambda: reach < np.inf and abs(here.ratio - reach) <= reach * SAME / 10
         for _ in range(ROUNDS):
@@ -111,7 +113,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Sweep with steps of one length, and repeat the total move of each sweep."""
+        """Sweep with steps of one length; after each sweep, also try its total move again."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:
@@ -137,7 +139,7 @@ class HostClimber:
         return here
 
     def wholes(self, instance: Instance, /) -> list[Whole]:
-        """Return the integers and booleans that differ between draws."""
+        """Return the integers and booleans whose values differ between draws."""
         found = list[Whole]()
         for i, leaf in enumerate(jax.tree.leaves(instance)):
             if is_float(leaf):
@@ -158,7 +160,7 @@ class HostClimber:
         return jax.tree.unflatten(structure, leaves)
 
     def values_of(self, instance: Instance, whole: Whole, /) -> list[int]:
-        """Return the values to try for an integer: drawn ones, and near ones for a declared set."""
+        """Return values to try for an integer: drawn values, and near values of a declared set."""
         seen = whole.seen[:: -(-len(whole.seen) // VALUES)].tolist()
         if not self.declared(instance, whole):
             return seen
@@ -167,7 +169,7 @@ class HostClimber:
         return [*seen, *near]
 
     def tried(self, instance: Instance, whole: Whole, value: Any, /) -> Place:
-        """Measure the instance with another value of one integer; -inf for a refused value."""
+        """Measure an instance with another value of one integer; -inf if the value is refused."""
         try:
             return self.at(self.with_whole(instance, whole, value))
         except TimeIsOver:
@@ -176,7 +178,7 @@ class HostClimber:
             return Place(instance, -np.inf)
 
     def out(self, instance: Instance, /) -> Iterator[int]:
-        """Yield 1 for each float far above the draws' sizes, -1 for one far below, else 0."""
+        """Yield for each float 1 if it is far above the drawn sizes, -1 if far below, else 0."""
         for leaf, drawn in zip(jax.tree.leaves(instance), self.draws):
             if not is_float(leaf):
                 continue
@@ -189,7 +191,7 @@ class HostClimber:
         return np.asarray(jax.tree.leaves(instance)[whole.leaf]).flat[whole.entry]
 
     def declared(self, instance: Instance, whole: Whole, /) -> bool:
-        """Tell whether the statement declares a set for an integer, onto which it is projected."""
+        """Tell whether the statement declares a set of integers for an integer of the instance."""
         statement = self.problem.statement
         path, _ = jax.tree.flatten_with_path(instance)[0][whole.leaf]
         name = jax.tree_util.keystr(path, simple=True, separator=".")
@@ -211,9 +213,9 @@ class HostClimber:
 
 
 def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray]:
-    """Yield directions to move: single coordinates, whole arrays, and random directions.
+    """Yield directions of moves: single coordinates, whole arrays, and random directions.
 
-    Each component of a direction has the size of the entry that it moves.
+    Each component of a direction has the size of the entry that the component moves.
     """
     x, sizes = flat(instance), [leaf.size for leaf in floats_of(instance)]
     scale = scales(instance)
@@ -227,7 +229,7 @@ def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray
 
 
 def scales(instance: Instance, /) -> np.ndarray:
-    """Return the size |x| of each float x; for a zero, the largest size in its leaf."""
+    """Return the size |x| of each float x; the size of a zero is the largest |x| in its leaf."""
     leaves: Sequence[np.ndarray] = [np.asarray(leaf, float) for leaf in floats_of(instance)]
     largest = [np.full(v.size, np.max(np.abs(v), initial=0.0) or 1.0) for v in leaves]
     x = np.abs(flat(instance))

@@ -1,8 +1,8 @@
-"""Optima at kinks, where smooth pieces meet: linear programs find them, Newton's steps polish them.
+"""Optima at kinks, at which smooth pieces of the ratio meet.
 
-Near a kink the ratio is the least of several smooth pieces. Each piece is known from a point at
-which it is active. Ball arithmetic makes the pieces equal by Newton's steps with slopes in float64.
-The steps gain any number of digits.
+Near a kink the ratio is the least of several smooth pieces. Linear programs find the pieces; each
+piece is known from a point at which it is active. Newton's steps, in ball arithmetic with slopes in
+float64, then find the point at which the pieces are equal. The steps can gain any number of digits.
 """
 
 from collections.abc import Callable
@@ -19,23 +19,25 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem
 from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-"""Half sides of the cubes, each smaller than the last, in which pieces are sought."""
+"""Half sides of the cubes in which the search looks for pieces, in decreasing order."""
 MOST = 30
-"""Coordinates above which no kink is examined; a larger number examines more, for longer."""
+"""Most coordinates of a point whose kink is examined. A larger number makes the search examine more
+points, which takes longer."""
 WITHIN = 1e-4
-"""Relative radius in which neighbours were measured. A slope promises at most its size times this
-radius as a gain, so a larger radius promises more.
+"""Relative radius in which the search has measured neighbours. The predicted gain of a slope is the
+slope times this radius; a larger radius predicts larger gains.
 """
 ROUNDS, SURE = 16, 1e-45
-"""Most steps of Newton's method, and the gap at which they end; more steps gain more digits."""
+"""Most steps of Newton's method, and the step size at which they end; more steps gain more digits.
+"""
 PROBE = 1e-9
-"""Relative distance of the points around a kink at which balls finally compare the ratio. A larger
-distance sees more of the neighbourhood.
+"""Relative distance from a kink to the points at which balls finally compare the ratio. A larger
+distance tests a larger neighbourhood.
 """
 
 
 class Piece(NamedTuple):
-    """A smooth piece: its slope, its multiplier, and the offset to a point where it is active."""
+    """A smooth piece: its slope, the offset to a point where it is active, and its multiplier."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -43,7 +45,7 @@ class Piece(NamedTuple):
 
 
 def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
-    """Return the minimum near x of a model by linear pieces, and the pieces active there."""
+    """Minimise a piecewise linear model of the loss near x; return the minimiser and its pieces."""
     rng, found = np.random.default_rng(0), list[Piece]()
     for radius in RADII:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius
@@ -64,15 +66,15 @@ def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
 
 
 def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | None:
-    """Certify the ratio where the active pieces meet.
+    """Certify the ratio at the point where the active pieces meet.
 
     Returns:
-        The ball of the ratio, and the gain that slopes still promise. None if there are no active
-        pieces, or the pieces do not meet.
+        The ball of the ratio, and the further gain that slopes predict. None if no piece is active,
+        or the active pieces do not meet.
 
     Raises:
-        Undecided: as `Ratio` does.
-        NotSupported: as `Ratio` does.
+        Undecided: if ball arithmetic cannot decide a hypothesis or a side.
+        NotSupported: if an operation has no rule in ball arithmetic.
     """
     k = len(point.values)
     if not 0 < k <= MOST:
@@ -90,7 +92,7 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
     largest = float(np.max(np.abs(slopes)))
     if not largest > 0:
         return None
-    # The convex combination of the slopes that is nearest to zero.
+    # Find the convex combination of the slopes that is nearest to zero.
     rows = np.vstack([slopes.T / largest, np.ones(len(active))])
     weights = scipy.optimize.nnls(rows, np.append(np.zeros(k), 1.0))[0]
     left = float(np.max(np.abs(weights @ slopes)))
@@ -105,7 +107,7 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
             return None
         values, apart = solved
         here = ratio(at_values(point, values), "ulp")
-        # If the found pieces are complete, the ratio falls to every side.
+        # If no piece is missing, the ratio falls in every direction.
         rng, top = np.random.default_rng(1), value(values, np.zeros(k))
         for way in (*np.eye(k), *-np.eye(k), *rng.normal(size=(k + 4, k))):
             if value(values, PROBE * way) > top * (
@@ -121,7 +123,7 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Return the point where all active pieces are equal, and the size of the last step."""
+    """Return the point at which all active pieces are equal, and the size of Newton's last step."""
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

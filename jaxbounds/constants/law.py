@@ -1,4 +1,4 @@
-"""A formula of a constant in the shapes, if the closed forms and the exponents agree on one."""
+"""A formula for a constant in terms of the axes, if closed forms and exponents agree on one."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""Decimal digits of `AtSize.low` that are exact digits of the ratio; a larger number would trust
-rounded digits.
+"""Number of decimal digits of `AtSize.low` that `_over` trusts. Later digits are rounded, so a
+larger number would be wrong.
 """
 
 
 def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
-    """Return the closed form of a constant divided by powers of its axes; empty without one."""
+    """Divide a constant by powers of its axes, and return the quotient's closed form, or ""."""
     assert found.closed is not None
     with localcontext(prec=50):
         value = Decimal(found.low)
@@ -28,10 +28,10 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 
 
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
-    """Return a quotient of polynomials in the one axis that varies, or the log of the axis.
+    """Return the constant as a quotient of polynomials in the single axis that varies, or its log.
 
-    The text is empty without such a formula. At least one size more than the quotient has free
-    coefficients must confirm it.
+    The text is empty if no formula fits. The number of sizes must exceed the number of free
+    coefficients.
     """
     if len(exponents) != 1:
         return ""
@@ -55,7 +55,7 @@ def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
 def _fitted(
     at: Sequence[float], values: Sequence[Fraction], top: int, bottom: int
 ) -> tuple[list[int], list[int]] | None:
-    """Return integer coefficients of P and Q, highest first, with P = value Q exactly, or None."""
+    """Return integer coefficients of P and Q, highest first, with P = value * Q; else None."""
     rows = [
         [Fraction(n) ** k for k in range(top, -1, -1)]
         + [-v * Fraction(n) ** k for k in range(bottom, -1, -1)]
@@ -74,9 +74,9 @@ def _fitted(
 
 
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """Return the vector, unique up to a factor, whose product with every row is zero.
+    """Return the nonzero vector that is orthogonal to every row, if it is unique up to a factor.
 
-    The result is None if there is no such vector, or more than one up to a factor.
+    The result is None if the orthogonal vectors do not form a line.
     """
     rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
     for column in range(columns):
@@ -101,10 +101,10 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
 
 
 def law(found: Sequence[AtSize], exponents: Sequence[Exponent], /) -> str:
-    """Return the formula of the constant in the axes ("sqrt(T d)"); empty without a formula.
+    """Return a formula for the constant in the axes ("sqrt(T d)"); empty if no formula fits.
 
     Args:
-        found: the constants at each size.
+        found: the constant at each size.
         exponents: the exponents of the axes, each within a millionth of a multiple of 1/2.
     """
     if not all(f.closed for f in found):

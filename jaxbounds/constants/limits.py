@@ -1,9 +1,9 @@
-"""Suprema that no instance attains, since the ratio rises as a scale grows or shrinks without end.
+"""Suprema that no instance attains, because the ratio rises as a scale tends to infinity or zero.
 
-A family is a path of instances through a point. Families scale one array or several arrays, up or
-down, or all entries of one size. A further family moves two arrays of one shape together
-(difference quotients). Float64 chooses the promising families. Exact numbers in ball arithmetic
-then distinguish a ratio that still rises from a ratio that stays.
+A family is a path of instances through a point. A family multiplies one array, several arrays, or
+all entries of equal size by a scale or its reciprocal. Another kind of family moves two arrays of
+equal shape towards each other (difference quotients). Float64 chooses the promising families. Exact
+numbers in ball arithmetic then distinguish a ratio that still rises from a constant ratio.
 """
 
 import itertools
@@ -25,41 +25,43 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Relative distance by which a ratio far out may lie below the point's ratio if balls are to follow
-its family. A larger distance follows more families.
+"""Balls follow a family if its float64 ratio at the largest scale is at most this relative distance
+below the point's ratio. A larger distance makes balls follow more families.
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """Binary logarithms of the scales at which float64 measures a family."""
 JOINTLY = 3
-"""Most arrays for which all combinations of up and down are tried; of more arrays, only pairs move
-together. A larger number tries more combinations.
+"""Most arrays of an instance for which the search tries every combination of growing and shrinking
+arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change together. A
+larger number tries more combinations.
 """
 ENTRIES = 24
-"""Most sizes of entries that are scaled separately; a larger number tries more families."""
+"""Most distinct sizes |x| of entries; each size gives a family that scales the entries of the size.
+A larger number tries more families."""
 MOST = 24
 """Most families that ball arithmetic follows; a larger number takes longer."""
 FARTHEST = 2.0**100
-"""Scale at which float64 takes the slopes in the coordinates beside the scale. A larger scale loses
-more digits.
+"""Scale at which float64 computes the slopes in the other coordinates. A larger scale loses more
+digits.
 """
 Family = Callable[[Any], Instance]
-"""A function from a scale to an instance; scale one gives the point's own instance."""
+"""A function that takes a scale and returns an instance; the scale 1 gives the point's instance."""
 
 
 class Limit(NamedTuple):
     """A family along which the ratio still rises when its scale grows.
 
     Attributes:
-        words: the name of the scale ("W -> infinity", "a - b -> 0").
+        words: the name of the limit ("W -> infinity", "a - b -> 0").
         instance: an instance far along the family, in float64.
-        ratio: the ratio at the farthest scale: a lower estimate of the supremum.
-        certain: the ratio with the program's constants as balls.
-        settled: whether the ratio changes there by at most 1e-12.
-        endless: whether the ratio grows without bound. If the ratio is neither settled nor endless,
-            its end is unknown.
-        left: the relative change at the end.
-        rise: the relative rise of the ratio on the way.
-        lawful: whether the distance to the end is one power of the scale.
+        ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
+        certain: the ratio at this scale, with the program's constants as balls.
+        settled: whether `left` is below 1e-12.
+        endless: whether the ratio grows without bound. If `settled` and `endless` are both False,
+            the limit of the ratio is unknown.
+        left: the relative change of the ratio between the last two scales.
+        rise: the relative rise of the ratio from the point to the last scale.
+        lawful: whether the distance to the last ratio is a power of the scale.
         family: the family as a function, in float64.
     """
 
@@ -79,7 +81,7 @@ _ball = np.frompyfunc(lambda x: arb(float(x)), 1, 1)
 
 
 def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
-    """Yield the families through a point, in floats or in balls of radius zero."""
+    """Yield names and families through a point, in floats or (`exact`) in balls of radius zero."""
     leaves, structure = jax.tree.flatten_with_path(point.instance)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     given = [np.asarray(leaf) for _, leaf in leaves]
@@ -123,7 +125,7 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
 
 
 def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
-    """Yield ways to move the arrays up (1), down (-1) or not (0), fewest moved first."""
+    """Yield one exponent for each array: 1 (grow), -1 (shrink) or 0; fewest nonzero first."""
     every: Iterable[tuple[int, ...]]
     if arrays <= JOINTLY:
         every = itertools.product((1, -1, 0), repeat=arrays)
@@ -137,14 +139,14 @@ def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
 
 
 class Look(NamedTuple):
-    """The float64 ratios far out along one family.
+    """The float64 ratios at the scales `LOOKS` of one family.
 
     Attributes:
         family: the index of the family.
         high: the largest ratio at the measured scales.
-        first: the nearest instance on the way with that ratio.
-        last: the ratio at the farthest scale; the largest ratio if floats end before it.
-        rises: whether the ratio still rises at the farthest scale.
+        first: the instance with ratio `high` that has the smallest scale.
+        last: the ratio at the largest scale; `high` if float64 overflows before the largest scale.
+        rises: whether the ratio still rises at the largest scale.
     """
 
     family: int
@@ -155,7 +157,7 @@ class Look(NamedTuple):
 
 
 def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
-    """Measure far along every family through a point, the most promising first; stop at `until`."""
+    """Measure each family through a point at large scales; return the largest ratios first."""
     families = list(_families(point, False))
     found = list[Look]()
     for index, (_, family) in enumerate(families):
@@ -165,13 +167,13 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
             far = [family(2.0**m) for m in LOOKS]
             ratios = problem.ratios(far)
         there = np.flatnonzero(ratios > 0)
-        if not len(there):  # every scale misses a hypothesis or overflows: balls decide
+        if not len(there):  # every scale violates a hypothesis or overflows: balls decide
             found.append(Look(index, 0.0, point.instance, 0.0, True))
             continue
         high = float(np.max(ratios))
         first = next(i for i in there if ratios[i] >= high * (1 - SAME / 10))
         tail = ratios[there][-3:]
-        # Float ratios are mere rounding before differences cancel altogether: balls decide.
+        # If differences cancel at a large scale, earlier float ratios are rounding: balls decide.
         last = high if len(there) < len(LOOKS) else float(tail[-1])
         found.append(Look(index, high, far[first], last, bool(np.all(np.diff(tail) > 0))))
     return sorted(found, key=lambda look: -look.high)
@@ -180,7 +182,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family whose certified ratio rises to its end and is the largest; None without."""
+    """Return the family with the largest certified ratio that rises to the end; None without it."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]
@@ -199,5 +201,5 @@ def limit(
                 there = families[look.family][1](2.0 ** LOOKS[2])
             given = {**grown._asdict(), "family": families[look.family][1]}
             found.append(Limit(words=words, instance=there, **given))
-    # An endless family comes first, because it shows that no constant exists.
+    # A family with an unbounded ratio comes first, because it shows that no constant exists.
     return max(found, key=lambda f: (f.endless, float(f.ratio.lower())), default=None)

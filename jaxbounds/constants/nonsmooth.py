@@ -1,9 +1,9 @@
-"""Climbing over kinks of the ratio: BFGS that walks along them, and CMA-ES (the extra `search`).
+"""Optimisation of a ratio with kinks: BFGS that moves along kinks, and CMA-ES (the extra `search`).
 
 A search by slopes with strong Wolfe conditions stops at the first kink. BFGS with weak Wolfe
-conditions learns from the slopes of both sides and goes on (Lewis and Overton, Nonsmooth
-optimization via quasi-Newton methods, 2013). CMA-ES needs no slopes; BFGS continues from its
-result.
+conditions learns from the slopes on both sides of a kink and continues (Lewis and Overton,
+Nonsmooth optimization via quasi-Newton methods, 2013). CMA-ES needs no slopes; BFGS continues from
+the result of CMA-ES.
 """
 
 import importlib.util
@@ -16,26 +16,27 @@ import numpy as np
 import scipy
 
 PROGRAMS, CUTS = 300, 150
-"""Most linear programs, and most cuts in one program; larger numbers walk farther, for longer."""
+"""Most linear programs of one walk, and most cuts in one program; larger numbers walk farther and
+take longer."""
 QUICK = {"presolve": False}
-"""Options of SciPy for small linear programs, which take longer to simplify than to solve."""
+"""Options for SciPy's solver: a small linear program takes longer to simplify than to solve."""
 LARGEST = 80
-"""Coordinates up to which CMA-ES is tried; a larger number takes longer."""
+"""Most coordinates of a problem on which the search tries CMA-ES; a larger number takes longer."""
 MISSING = "CMA-ES needs module='cma'. Try pip install 'jaxbounds[search]'"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
-"""A function from a point to the value to minimise, and its slope."""
+"""A function that takes a point and returns the value to minimise and the value's slope."""
 
 
 def has_cma() -> bool:
-    """Tell whether the package cma, of the extra `search`, is installed."""
+    """Tell whether the package cma, which the extra `search` installs, is present."""
     return importlib.util.find_spec("cma") is not None
 
 
 def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> Any:
-    """Find a step t along p with the weak Wolfe conditions, by bisection.
+    """Find a step t along p that satisfies the weak Wolfe conditions, by bisection.
 
     Returns:
-        The step t, the value and the slope there; None if there is no such step.
+        The step t, and the value and the slope at x + t p; None if no step is found.
     """
     low, high, t, fall = 0.0, np.inf, 1.0, float(g @ p)
     for _ in range(60):
@@ -51,7 +52,7 @@ def _step(loss: Loss, x: np.ndarray, f: float, g: np.ndarray, p: np.ndarray) -> 
 
 
 def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.inf) -> np.ndarray:
-    """Walk by BFGS with weak Wolfe conditions, until no step leads down.
+    """Minimise by BFGS with weak Wolfe conditions, until no step makes the loss smaller.
 
     Args:
         loss: the function to minimise.
@@ -85,14 +86,14 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
 def bundled(
     loss: Loss, x: np.ndarray, /, *, radius: float = 0.1, until: float = np.inf
 ) -> np.ndarray:
-    """Walk by cutting planes in a trust region: linear programs over the pieces met so far.
+    """Minimise by cutting planes in a trust region: linear programs over the pieces found so far.
 
-    If as many pieces meet as there are coordinates, the steps are those of Newton's method.
+    If the number of pieces that meet equals the number of coordinates, the steps are Newton's.
 
     Args:
         loss: the function to minimise.
         x: the start, of shape (n,).
-        radius: half a side of the first region, a cube.
+        radius: half the side of the first trust region, a cube.
         until: the value of `time.process_time()` at which the walk stops.
     """
     f, g = loss(x)
@@ -103,7 +104,7 @@ def bundled(
         near = [c for c in cuts if np.max(np.abs(c[0] - x)) <= 10 * radius][-CUTS:]
         step, promised, _ = program(near, x, f, radius)
         if step is None or not promised > 1e-17 * max(1.0, abs(f)):
-            radius /= 8  # no gain at this scale
+            radius /= 8  # no gain with this radius
             continue
         there, slope = loss(x + step)
         if not (np.isfinite(there) and np.all(np.isfinite(slope))):
@@ -115,7 +116,7 @@ def bundled(
             x, f, before = x + step, there, np.inf
             if gained > promised / 2 and np.max(np.abs(step)) > radius / 2:
                 radius *= 4
-        elif gained < -promised or promised >= before:  # too far, or the last cut changed nothing
+        elif gained < -promised or promised >= before:  # too far, or the last cut had no effect
             radius, before = radius / 2, np.inf
         else:
             before = promised
@@ -128,21 +129,21 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
     Args:
         cuts: the point, value and slope of each cut.
         x: the middle of the cube.
-        f: the value of the loss at x; a cut above it is lowered to it. None lowers no cut.
-        radius: half a side of the cube.
+        f: the loss at x. A cut whose value at x exceeds f is lowered to f; None lowers no cut.
+        radius: half the side of the cube.
 
     Returns:
-        The step (None without a step), the promised decrease below f (below the first cut if f is
-        None), and the multiplier of each cut.
+        The step (None if the program has no solution), the predicted decrease below f (below the
+        first cut if f is None), and the multiplier of each cut.
     """
     slopes = np.array([g for _, _, g in cuts])
     scale = max(float(np.max(np.abs(slopes))) * radius, 1e-300)
     with np.errstate(all="ignore"):
-        # A cut above the value at x is due to curvature, so it is lowered to that value.
+        # A cut that exceeds f at x does so because of curvature, so it is lowered to f.
         heights = np.array([at + g @ (x - z) for z, at, g in cuts])
         heights = heights - cuts[0][1] if f is None else np.minimum(heights, f) - f
         heights = heights / scale
-    if not (scale < np.inf and np.all(np.isfinite(heights))):  # too steep for floats
+    if not (scale < np.inf and np.all(np.isfinite(heights))):  # the slopes overflow
         return None, 0.0, np.zeros(len(cuts))
     rows = np.hstack([slopes * (radius / scale), -np.ones((len(cuts), 1))])
     goal = np.append(np.zeros(len(x)), 1.0)
@@ -165,10 +166,10 @@ def by_cma(
     """Return the best point that CMA-ES finds.
 
     Args:
-        losses: a function from many points, of shape (m, n), to their losses, of shape (m,).
+        losses: a function that takes points of shape (m, n) and returns losses of shape (m,).
         x: the start, of shape (n,).
-        spread: the first standard deviation of its draws.
-        seed: the seed of its draws.
+        spread: the first standard deviation of the draws of CMA-ES.
+        seed: the seed of the draws.
         until: the value of `time.process_time()` at which the search stops.
 
     Raises:

@@ -1,9 +1,9 @@
-"""Settling the constant of a statement on the host, where no slopes and balls are at hand.
+"""The constant of a statement on the host, for which slopes and ball arithmetic are unavailable.
 
-Moves of every length must show that no nearby instance has a larger ratio. The word is "rising" if
-moves leave this open. They do so in three cases. The ratio may stay as large along a scale without
-end. An integer may have a value that few draws have. A small change of the last digits may make the
-ratio smaller.
+Moves of every length must find no nearby instance with a larger ratio. Otherwise the word for the
+constant is "rising". The word is also "rising" in three further cases. The ratio may stay equally
+large along a scale without end. An integer may have a value that few draws have. A change of the
+last digits may make the ratio smaller.
 """
 
 import time
@@ -21,26 +21,26 @@ from jaxbounds.constants.starts import Start, further
 from jaxbounds.falsification.examples import SOURCE
 
 OTHERS = 40
-"""Starts of other kinds than draws to climb from, if time allows; more starts miss fewer optima."""
+"""Number of starts of other kinds than draws, if time allows; more starts miss fewer optima."""
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""Numbers of starts without which a constant is not settled. They are LEAST starts of other kinds
-than draws, DRAWN draws that lead to the largest ratio, and AGREEING starts that lead to it. Larger
-numbers settle fewer constants.
+"""Least numbers of starts for a settled constant. It needs LEAST starts of other kinds than draws,
+DRAWN draws that lead to the largest ratio, and AGREEING starts of any kind that lead to the largest
+ratio. Larger numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
-"""Shares of the time: for one start, and for all starts. The rest is for the search for objections.
-Larger shares leave less time for objections.
+"""Shares of the time: SHARE for one start, CLIMBS for all starts. The search for objections (see
+`objection`) gets the rest of the time. Larger shares leave less time for objections.
 """
 AT_A_JUMP = "it is the largest at the last digits of its entries only"
 OVER = "the time was over before all moves that could give a larger ratio were tried"
 ROUNDS = 100
-"""Most rounds of starts; a larger number searches longer."""
+"""Most rounds of starts; a search with a larger number takes longer."""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
-"""Lengths of the moves that must not lead to a larger ratio, relative to the entry."""
+"""Lengths, relative to the moved entry, of the moves that must not lead to a larger ratio."""
 COORDINATES = 64
 """Most coordinates that `_neighbours` moves for each length; more coordinates take longer."""
 DENSE = 16
-"""Random directions for each length of a move; more directions take longer."""
+"""Number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
 """Relative length of the moves, in all directions, that must not make the ratio smaller. A larger
 length settles fewer constants.
@@ -49,16 +49,17 @@ SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """Binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
-"""Share of draws with a value that no other draw has, above which some values count as unseen. A
-larger share settles more constants.
+"""Share of draws with a value that no other draw has, above which an integer may have further,
+undrawn values. A larger share settles more constants.
 """
 MANY = 256
-"""Unmeasured draws that show the values of whole numbers; more draws show rarer values."""
+"""Number of unmeasured draws that show which values integers take; more draws show rarer values."""
 LOOKED_AT = 4
-"""Most instances with the largest ratio that are tested for objections; more take longer."""
+"""Most instances with the largest ratio that are tested for objections; more instances take longer.
+"""
 
 
-@np.errstate(all="ignore")  # an instance whose sides overflow does not count
+@np.errstate(all="ignore")  # ignore overflows: an instance whose sides overflow does not count
 def settled_on_host(
     problem: Problem,
     draws: Instance,
@@ -69,7 +70,7 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Climb by moves from all kinds of starts; return the points, largest first, and a doubt.
+    """Climb by moves from all kinds of starts; return points, largest ratio first, and a doubt.
 
     Args:
         problem: the form at its size, on the host.
@@ -81,7 +82,7 @@ def settled_on_host(
 
     Returns:
         The points, and a reason why another instance may have a larger ratio than the first point.
-        The reason is empty if the moves find none.
+        The reason is an empty text if no reason is found.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
@@ -99,8 +100,8 @@ def settled_on_host(
                     Point(there.instance, *tied(there.instance, 0.0), there.ratio, start.kind)
                 )
         points.sort(key=lambda p: -p.ratio)
-        # The first starts climb as high as possible; later starts only show whether others lead
-        # higher.
+        # The first climbs go as high as possible; later climbs stop at the largest ratio so far,
+        # because they only test whether another start leads to a larger ratio.
         reach, words = (points[0].ratio if points else np.inf), _few(points)
         over = time.process_time() > climbs_until
         if over or (not words and _others(points) >= OTHERS):
@@ -113,7 +114,7 @@ def settled_on_host(
 
 
 def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
-    """Draw more instances from each sampler, unmeasured, to see which integer values occur."""
+    """Draw more instances from each sampler to see which integer values occur; measure none."""
     found = list[Instance]()
     for sampler in problem.statement.samplers.values():
         keys = jax.random.split(jax.random.key(seed), MANY)
@@ -127,7 +128,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Say that too few starts led to the largest ratio, or that too few were made; else ""."""
+    """Return a reason if too few starts were made or led to the largest ratio; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
@@ -142,7 +143,7 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """Return the points and an objection; a point without an objection comes first, if any."""
+    """Return the points and an objection to the first; a point without objections comes first."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
@@ -160,9 +161,9 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """Return the place, or a place a few last digits away, if tiny moves keep its ratio; else None.
+    """Return the place, or a copy with other last digits, if tiny moves keep its ratio; else None.
 
-    Float64 may take the wrong side at a jump. Next to the jump, the side does not matter.
+    At a jump float64 may take the wrong side. A place next to the jump has a definite side.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))
@@ -183,7 +184,7 @@ def steady(
 
 
 def objection(climber: HostClimber, place: Place, rng: np.random.Generator, /) -> str:
-    """Say why another instance may have a larger ratio than a place; empty without a reason."""
+    """Return a reason why another instance may have a larger ratio than a place; else ""."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
     if any(larger(climber.at(moved)) for moved in _neighbours(place.instance, rng)):
         return "a neighbour has a larger ratio"
@@ -201,7 +202,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Say that integers may have undrawn values with a larger ratio; empty otherwise."""
+    """Return a reason if an integer may have a value, in no draw, with a larger ratio; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
@@ -221,14 +222,14 @@ def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool])
 
 
 def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
-    """Tell whether another drawn value makes the ratio smaller."""
+    """Tell whether another drawn value of an integer makes the ratio smaller."""
     others = climber.values_of(place.instance, whole)
     worst = place.ratio * (1 - SAME)
     return any(climber.tried(place.instance, whole, v).ratio < worst for v in others)
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Say that a place lies far from all draws, or that its ratio stays along a scale; else ""."""
+    """Return a reason if a place lies far from all draws or its ratio stays along a scale."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
@@ -236,7 +237,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
         return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
-        """Tell whether a projection moves the entries back, because their set ends here."""
+        """Tell whether a projection moves the entries back, because their set is bounded."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
     for i, way in enumerate(climber.out(place.instance)):
@@ -256,7 +257,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
 
 
 def _groups(x: np.ndarray, sizes: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield masks of entries to scale: each single entry, each array, and all; without zeros."""
+    """Yield masks of entries to scale: each nonzero entry, each array, and all entries."""
     index, start = np.arange(len(x)), 0
     groups = [index == i for i in index[:COORDINATES]]
     for size in sizes:

@@ -10,27 +10,27 @@ from jaxbounds.constants.result import SharpConstant
 from jaxbounds.ground.to_json import to_json
 
 SMALL = 400
-"""Most characters of an extremal instance (as JSON) that is recorded; a larger limit records larger
-instances.
+"""Most characters (as JSON) of an extremal instance that the record stores; with a larger limit the
+record stores larger instances.
 """
 
 
 def constants_on_record(paper: Paper, /) -> tuple[SharpConstant, ...]:
-    """Return the recorded constants of a paper, in its order."""
+    """Return the recorded constants of a paper, in the paper's order."""
     found = read_records(paper, CONSTANTS)
     return tuple(SharpConstant.from_json(one) for forms in found.values() for one in forms)
 
 
 def put_on_record(constants: Iterable[SharpConstant], paper: Paper, /) -> None:
-    """Record constants of a paper; they replace the earlier constants of their forms.
+    """Record constants of a paper; a new constant replaces the earlier constant of its form.
 
     Raises:
-        Refused: if the paper is not defined in a file, beside which its records lie.
+        Refused: if no file defines the paper, because the records lie beside the paper's file.
     """
     kept = {(c.id, c.form): c for c in constants_on_record(paper)}
     fits = lambda instance: len(json.dumps(instance)) <= SMALL
     for constant in constants:
-        # The seconds differ at each run, so they are left out.
+        # Omit the seconds, which differ from run to run.
         sizes = (
             replace(s, instance=s.instance if fits(s.instance) else {}, seconds=0.0)
             for s in constant.sizes

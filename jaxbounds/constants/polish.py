@@ -1,4 +1,4 @@
-"""The way from a search's result to a stationary point, in float64."""
+"""The climb from a result of the search to a stationary point of the ratio, in float64."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,31 +16,31 @@ from jaxbounds.constants.starts import Start
 SAME = 1e-9
 """Relative difference up to which two ratios count as equal; a larger value merges more ratios."""
 SLOPE = 1e-7
-"""Relative slope at which the climb in float64 stops, because smaller slopes are rounding; balls
-climb further. A larger value stops earlier.
+"""Relative slope at which the climb in float64 stops, because a smaller slope is rounding. Newton's
+steps in ball arithmetic then continue. A larger value makes the climb stop earlier.
 """
 CURVED = 1e-6
-"""Share of the largest second derivative up to which a direction is flat; a larger share calls more
-directions flat.
+"""A direction counts as flat if its second derivative is at most this share of the largest second
+derivative. A larger share makes more directions count as flat.
 """
 STALLED = 1e-5
-"""Relative slope above which the end of a climb counts as a kink; a larger value sees fewer kinks.
-"""
+"""Relative slope above which the end of a climb counts as a kink; with a larger value fewer ends
+count as kinks."""
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts whose climb begins in the logarithms of the values, since their sizes differ."""
+"""Kinds of starts whose values have very different sizes, so a climb begins in their logarithms."""
 
 
 class Point(NamedTuple):
-    """A local optimum in tied coordinates.
+    """The end of a climb: a local optimum of the ratio in tied coordinates.
 
     Attributes:
-        instance: the instance.
-        ties: the coordinates that move together.
+        instance: the instance at the end of the climb.
+        ties: the coordinates that move together (see `snapping.Ties`).
         values: the free values of the tied coordinates, of shape (k,).
-        ratio: lhs/rhs of the instance.
-        kind: the kind of the start from which the climb led there.
+        ratio: lhs/rhs at the instance.
+        kind: the kind of the start of the climb.
         stalled: whether the climb by slopes ended at a kink.
     """
 
@@ -55,14 +55,14 @@ class Point(NamedTuple):
 def at(
     problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
 ) -> Point:
-    """Return an instance as a point: with its tied coordinates and its ratio.
+    """Return an instance as a point, with its tied coordinates and its ratio.
 
     Args:
         problem: the form at its size.
         instance: the instance.
-        tolerance: the distance, relative to the largest entry of a leaf, up to which entries are
-            tied.
-        basis: the basis of the coordinates; without one, each leaf by itself.
+        tolerance: the largest distance, relative to the largest entry of a leaf, at which two
+            entries are tied.
+        basis: the basis of the coordinates; None takes each entry as a coordinate.
     """
     instance = problem.put(instance)
     ties, values = tied(instance, tolerance, basis)
@@ -71,24 +71,24 @@ def at(
 
 
 def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return the size of each value as its scale, so that a small value moves little."""
+    """Return |v| as the scale of each value v; a small value then moves little."""
     return np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
 
 
 def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return the root mean square of each value's leaf as its scale, so that a leaf moves alike."""
+    """Return the root mean square of a value's leaf as its scale, so a leaf has a single scale."""
     scale = np.ones(len(values))
     ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
     moving, x = ties.signs != 0, values[ties.labels]
     for rows in np.split(np.arange(len(x)), ends):
         if len(own := rows[moving[rows]]):
-            largest = np.max(np.abs(x[own]))  # its square may be beyond floats
+            largest = np.max(np.abs(x[own]))  # the square of an entry may overflow
             scale[ties.labels[own]] = largest * np.sqrt(np.mean((x[own] / largest) ** 2))
     return scale
 
 
 Scaling = Callable[[Ties, np.ndarray, Instance], np.ndarray]
-"""A function that returns the scale of each value, of shape (k,)."""
+"""A function that returns the scales of the values, of shape (k,)."""
 
 
 def _climbed(
@@ -99,7 +99,7 @@ def _climbed(
     until: float,
     scaling: Scaling = _by_value,
 ) -> tuple[Instance, bool]:
-    """Climb the log ratio by BFGS in scaled coordinates; on along the kink if it stops at one.
+    """Climb the log ratio by BFGS in scaled coordinates; if BFGS stops at a kink, climb along it.
 
     Returns:
         The instance at the end, and whether the climb stopped at a kink.
@@ -117,7 +117,7 @@ def _climbed(
 
 
 def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
-    """Climb by BFGS in the logarithms of the values, which keeps signs and allows all sizes."""
+    """Climb by BFGS in the logarithms of |values|, which keeps signs and allows all sizes."""
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         moved = values * np.exp(np.clip(w, -300, 300))
@@ -139,7 +139,7 @@ def _relative(
     instance: Instance,
     scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
-    """Return the scales of the values, and minus the log ratio as a function of scaled values."""
+    """Return the scales of the values, and a loss: minus the log ratio at scaled values."""
     scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:
@@ -152,7 +152,7 @@ def _relative(
 
 
 def _finer(problem: Problem, point: Point, until: float) -> Point:
-    """Refine a point at a kink by linear programs over the pieces that meet there, untied."""
+    """Refine a point at a kink, without ties, by linear programs over the pieces that meet."""
     ties, values = tied(point.instance, 0.0)
     if not 0 < len(values) <= LARGEST:
         return point
@@ -173,15 +173,15 @@ def polished(
     snap: bool = True,
     reach: float = np.inf,
 ) -> list[Point]:
-    """Climb from each start, with coordinates tied in several ways; return the best point of each.
+    """Climb from each start, with coordinates tied in several ways; return each start's best point.
 
     Args:
-        problem: the problem whose ratio the climbs make large.
+        problem: the problem whose ratio the climbs maximise.
         starts: instances that meet the hypotheses, the most promising first.
-        until: the value of `time.process_time()` after which no further start is polished; the
-            first start is always polished.
-        snap: whether to tie near-equal coordinates; otherwise only equal coordinates move together.
-        reach: a known ratio; a start that reaches it is tied in no further way.
+        until: the value of `time.process_time()` after which no further climb begins. The first
+            start always gets a climb.
+        snap: whether to tie near-equal coordinates; if False, only equal coordinates are tied.
+        reach: a known ratio; after a climb reaches this ratio, its start is not tied in other ways.
     """
     found: list[Point] = []
     for kind, start in starts:
@@ -194,7 +194,7 @@ def polished(
         ways = list(snapped(problem, start)) if snap else [tied(start, 0.0)]
         scaling = _by_value
         if reach < np.inf:
-            ways.reverse()  # the fewest ties first: many ties lead to the known ratio
+            ways.reverse()  # try few ties first, because many ties often give the known ratio
             scaling = _by_value if kind in SPREAD else _by_leaf
         for ties, values in ways:
             best = max(point.ratio for point in points)
@@ -204,7 +204,7 @@ def polished(
                 break
             climbed, stalled = _climbed(problem, ties, values, start, until, scaling)
             points.append(at(problem, climbed, 1e-9, ties.basis)._replace(stalled=stalled))
-        # The first of equally good points has the fewest values left.
+        # Among points with equal ratios, the first point has the fewest free values.
         best = max(point.ratio for point in points)
         same = (p for p in points[1:] + points[:1] if p.ratio >= best * (1 - SAME / 10))
         point = next(same)
@@ -215,7 +215,7 @@ def polished(
 
 
 def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Point:
-    """Move from a point at a kink by CMA-ES, without ties, and then climb along the kinks."""
+    """Search by CMA-ES around a point at a kink, without ties, and then climb along the kinks."""
     ties, values = tied(point.instance, 0.0)
     if not len(values):
         return point
@@ -231,9 +231,9 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """Return the nearby instance with the largest ratio, and this ratio.
+    """Return the neighbour of an instance with the largest ratio, and the neighbour's ratio.
 
-    A nearby instance that meets the hypotheses counts, even if `project` would move it.
+    Every neighbour that meets the hypotheses counts, even if `project` would change it.
     """
     with np.errstate(all="ignore"):  # moves next to the largest floats may overflow
         near = list(neighbours(instance, np.random.default_rng(seed)))
@@ -246,9 +246,10 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 
 
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return directions of the values, as columns, and -d^2 log(ratio) along each; 0 if flat.
+    """Return directions of the values, as columns, and -d^2 log(ratio) along each (0 if flat).
 
-    The derivatives are difference quotients of slopes, in coordinates relative to the values.
+    The second derivatives are difference quotients of slopes. The coordinates are relative to the
+    values.
     """
     scale, step = np.abs(point.values), 1e-5
     slope = lambda z: scale * problem.slope(scale * z, point.ties, point.instance)[1]

@@ -16,26 +16,26 @@ from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
 
 NUDGES = (0.0, 1e-15, 1e-13)
-"""Relative moves from a point without a finite slope to a point next to it."""
+"""Relative lengths of moves from a point without a finite slope to a nearby point."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
-"""Exceptions that a statement on the host may raise at an instance, which then does not count."""
+"""Exceptions by which a statement on the host may refuse an instance, which then does not count."""
 MOVED = 1e-6
-"""Move of an entry, relative to the largest entry of its leaf, up to which the move counts as the
-rounding of a projection. A larger value sees fewer moves.
+"""Largest change of an entry by a projection, relative to the largest entry of its leaf, that
+counts as rounding. A larger value makes fewer changes count as real.
 """
 CALLS = 1000
-"""Rough number of measurements that a search makes; a larger number compiles more programs."""
+"""Rough number of measurements of a search; with a larger number more programs are compiled."""
 UNCOUNTED = 50.0
-"""Minus the log ratio that an instance gets if it misses a hypothesis. A larger number keeps climbs
-farther away from the edge of the hypotheses.
+"""Minus the log ratio of an instance that violates a hypothesis, as climbs see it. A larger number
+keeps climbs farther from the edge of the hypotheses.
 """
 
 
 def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
     """Return the statement with one form at one size.
 
-    The form also takes the place of the control (the false variant), so that searches for the
-    control serve the form. A `>=` becomes a `<=`.
+    The form also replaces the control (the false variant), so searches for the control search for
+    the form. The relation `>=` becomes `<=` with exchanged sides.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -53,29 +53,29 @@ def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Tell whether a leaf of an instance holds floats, or balls in their place."""
+    """Tell whether a leaf of an instance holds floats, or balls that stand for floats."""
     return leaf.dtype == object or jax.dtypes.issubdtype(leaf.dtype, np.floating)
 
 
 def floats_of(instance: Instance, /) -> list[Any]:
-    """Return the leaves with floats, which a climb moves."""
+    """Return the leaves that hold floats; a climb moves these leaves."""
     return [leaf for leaf in jax.tree.leaves(instance) if is_float(leaf)]
 
 
 def filled(instance: Instance, leaves: Sequence[Any], /) -> Instance:
-    """Return the instance with other leaves in place of its leaves with floats."""
+    """Return a copy of an instance with other leaves of floats."""
     given, rest = jax.tree.flatten(instance), iter(leaves)
     return jax.tree.unflatten(given[1], [next(rest) if is_float(x) else x for x in given[0]])
 
 
 def flat(instance: Instance, /) -> Any:
-    """Return all floats as one vector."""
+    """Return all floats of an instance as one vector."""
     leaves = [np.asarray(leaf).ravel() for leaf in floats_of(instance)]
     return np.concatenate(leaves) if leaves else np.zeros(0)
 
 
 def unflat(instance: Instance, vector: Any, /) -> Instance:
-    """Return the instance with a vector's entries (numbers, balls or tracers) as its floats."""
+    """Return a copy of an instance whose floats are a vector's entries (floats, balls, tracers)."""
     leaves, start = [], 0
     for leaf in floats_of(instance):
         leaves.append(vector[start : start + leaf.size].reshape(leaf.shape))
@@ -87,12 +87,12 @@ class Problem:
     """The log of lhs/rhs of one form at one size, as a function of tied coordinates.
 
     Attributes:
-        statement: the statement with this form only.
+        statement: the statement with one form only.
         form: the name of the form.
         size: the shapes.
-        bench: the bench that measures instances.
-        rounding: the ball's ratio of an instance whose float ratio is larger by rounding, by the
-            bits of the instance.
+        bench: the object that measures instances.
+        rounding: for each instance whose float ratio proved too large, the ratio from ball
+            arithmetic; the key is the instance's bits.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:
@@ -106,9 +106,9 @@ class Problem:
         self._scores = compiled(jax.vmap(self._score, (0, None, None)))
 
     def projected(self, instance: Instance) -> Instance:
-        """Return the point projected onto the hypotheses, if the statement has a projection.
+        """Return the instance, projected onto the hypotheses if the statement has a projection.
 
-        JAX can trace this function.
+        JAX can trace this method.
         """
         project = self.statement.project
         return instance if project is None else project(instance, self.size)
@@ -124,7 +124,7 @@ class Problem:
         return self.back(instance) if by_project else instance
 
     def outside(self, instance: Instance) -> bool:
-        """Tell whether `project` would move an instance, though it may meet the hypotheses."""
+        """Tell whether `project` would change an instance, which may still meet the hypotheses."""
         if self.statement.project is None or self.statement.hypotheses is None:
             return False
         there = floats_of(self.back(instance))
@@ -134,9 +134,9 @@ class Problem:
         )
 
     def ratios(self, instances: Sequence[Instance]) -> np.ndarray:
-        """Return lhs/rhs of each instance, of shape (instances,); -inf if one does not count.
+        """Return lhs/rhs of each instance, of shape (instances,); -inf if an instance is invalid.
 
-        An instance does not count if it misses a hypothesis, or if a function on the host raises.
+        An instance is invalid if it violates a hypothesis, or if a function on the host raises.
         """
         instances = [self.put(one) for one in instances]
         if not self.statement.host or len(instances) == 1:
@@ -162,14 +162,14 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return the score, whether it counts, and the slope in one array, to read all at once."""
+        """Return one array (a single read): the log ratio, whether it counts, and its slope."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )
         return jnp.concatenate([jnp.stack([score, counted.astype(score.dtype)]), slope])
 
     def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:
-        """Return the log ratio at values of tied coordinates, and its derivative in each value."""
+        """Return the log ratio at given values of tied coordinates, and its gradient."""
         padded = np.zeros(len(ties.labels))
         padded[: len(values)] = values
         try:
@@ -183,7 +183,7 @@ class Problem:
             if np.isfinite(found[2:]).all():
                 return score, found[2 : 2 + len(values)]
             # A quickly compiled program may compute a maximum twice, with different rounding. The
-            # slope is then 0/0. A carefully compiled program, or a point nearby, has a slope.
+            # slope is then 0/0. A carefully compiled program, or a nearby point, gives a slope.
             moved = padded * (1 + nudge * np.cos(np.arange(len(padded))))
             found = np.asarray(self._careful(moved, ties, instance))
         return score, np.nan_to_num(found[2 : 2 + len(values)])
@@ -191,7 +191,7 @@ class Problem:
     def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
         """Return the log ratio at many points, given as rows of shape (m, n).
 
-        The log ratio is -`UNCOUNTED` if a point does not count.
+        The log ratio is -`UNCOUNTED` if the point violates a hypothesis.
         """
         score, counted = self._scores(values, ties, instance)
         return np.where(np.isfinite(score) & counted, score, -UNCOUNTED)

@@ -1,7 +1,7 @@
 """Integer relations between a number and named numbers such as pi, and their formulas as text.
 
-The algorithm PSLQ seeks a relation in one basis after another. Each relation gives its formula, and
-a function that computes its value to any number of digits.
+The algorithm PSLQ looks for a relation in one basis after another. A relation gives a formula for
+the number, and a function that computes the formula's value to any number of digits.
 """
 
 import math
@@ -14,21 +14,21 @@ BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
 """The numbers c that `relations` tries in a + b c, besides the logarithms of the axes."""
 HIGHEST = 100
-"""Largest coefficients of a relation. A larger number finds more relations, and more of them are
-coincidences.
+"""Largest |coefficient| of a relation. A larger number lets PSLQ find more relations, and more
+relations are coincidences.
 """
 DEGREES = (3, 4, 5, 6)
 """The degrees of algebraic numbers that `relations` tries, besides degrees 1 and 2."""
 
 
 class Relation(NamedTuple):
-    """A relation that was found.
+    """An integer relation between a number x and named numbers.
 
     Attributes:
-        text: the formula.
-        numbers: the coefficients.
-        basis: the basis in which it was sought.
-        value: a function from an mpmath context to the formula's value in it.
+        text: the formula for x.
+        numbers: the integer coefficients of the relation.
+        basis: the basis (the named numbers) of the relation.
+        value: a function that takes an mpmath context and returns the formula's value.
     """
 
     text: str
@@ -51,7 +51,7 @@ def named(name: str, mp: Any, /) -> Any:
 def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
     """Return the factors of a product of positive powers as texts.
 
-    One factor is the product of all integers, and one is the square root of all half powers.
+    One text is the product of all integers, and one text is the square root of all half powers.
     """
     number, root = 1, 1
     words, roots = list[str](), list[str]()
@@ -85,7 +85,7 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
     """Return a sum of integer multiples over an integer as text ("(1 + 2 pi)/4").
 
     Args:
-        terms: pairs of an integer and the name of a number; the empty name means one.
+        terms: pairs of an integer and the name of a number; the empty name stands for the number 1.
         under: the denominator.
     """
     words = ""
@@ -94,7 +94,7 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
             continue
         one = name or "1"
         if abs(times) != 1:
-            # The text is 3/pi, not 3 1/pi.
+            # Write 3/pi, not 3 1/pi.
             joined = f"{abs(times)}{one[1:]}" if one.startswith("1/") else f"{abs(times)} {one}"
             one = joined if name else str(abs(times))
         sign = " - " if times < 0 else " + "
@@ -106,14 +106,14 @@ def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
 
 
 def polynomial_text(coefficients: Sequence[int], x: str = "x", /) -> str:
-    """Return a polynomial as text, from its highest power to its constant ("x^3 - 3 x + 1")."""
+    """Return a polynomial as text ("x^3 - 3 x + 1") from its coefficients, highest power first."""
     degree = len(coefficients) - 1
     names = [f"{x}^{degree - i}" if degree - i > 1 else x * (degree - i) for i in range(degree + 1)]
     return sum_text(list(zip(coefficients, names)))
 
 
 def _quadratic_text(relation: Sequence[int], x: Any) -> str:
-    """Return the root of a x^2 + b x + c that is near x, as text."""
+    """Return as text the root of a polynomial of degree 2 that is nearest to the number x."""
     a, b, c = relation
     square, sign = b * b - 4 * a * c, "+" if 2 * a * x + b > 0 else "-"
     root = max(k for k in range(1, 200) if square % (k * k) == 0)
@@ -129,7 +129,7 @@ def _quadratic_text(relation: Sequence[int], x: Any) -> str:
 
 
 def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
-    """Return a function that computes a polynomial's root near a number in an mpmath context."""
+    """Return a function that computes, in an mpmath context, a polynomial's root near a number."""
 
     def value(mp: Any) -> Any:
         at = mp.mpf(near)
@@ -144,7 +144,7 @@ def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
 
 
 def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
-    """Return a relation c_0 x + c_1 + c_2 c = 0 as x = a + b c; None if x is rational by it."""
+    """Turn a relation c_0 x + c_1 + c_2 c = 0 into x = a + b c; None if c_0 or c_2 is zero."""
     first, *rest = relation
     if not first or sum(bool(r) for r in rest[1:]) == 0:
         return None
@@ -158,13 +158,13 @@ def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
 
 
 def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterator[Relation | None]:
-    """Yield the relation of a number in one basis after another; None for a basis without one.
+    """Yield, for one basis after another, a relation of the number x; None if PSLQ finds none.
 
     Args:
         x: a positive number of the mpmath context.
-        known: the number of known digits of x.
-        numbers: whole numbers whose logarithms are tried too.
-        mp: an mpmath context.
+        known: the number of known decimal digits of x.
+        numbers: integers whose logarithms are also in the bases.
+        mp: the mpmath context.
     """
     limits = {"tol": mp.mpf(10) ** (2 - known), "maxcoeff": HIGHEST, "maxsteps": 20_000}
     found = mp.pslq([x, mp.mpf(1)], **limits)
@@ -172,7 +172,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
         ratio = Fraction(-found[1], found[0])
         value = lambda mp: mp.mpf(ratio.numerator) / ratio.denominator
         yield Relation(str(ratio), tuple(found), "rational numbers", value)
-        return  # any further relation follows from this one
+        return  # every further relation follows from this relation
     logs = tuple(f"log({n})" for n in numbers)
     for names in (BASIS[:4], BASIS, (*BASIS[:3], "log(3)"), *((*BASIS[:3], log) for log in logs)):
         yield _product(x, names, limits, mp)
@@ -194,7 +194,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
         if not found:
             yield None
             continue
-        # No relation of lower degree was found, so this one is irreducible or has the factor x.
+        # No relation of lower degree exists, so the polynomial is irreducible or has the factor x.
         while found and not found[0]:
             found = found[1:]
         whole = tuple(-c for c in found) if found[0] < 0 else tuple(found)
@@ -205,7 +205,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
 
 
 def _product(x: Any, names: Sequence[str], limits: dict[str, Any], mp: Any) -> Relation | None:
-    """Return a number as a product of rational powers of named numbers; None if PSLQ finds none."""
+    """Write a number as a product of rational powers of named numbers; None if PSLQ fails."""
     if not mp.log(x):
         return None
     found = mp.pslq([mp.log(x), *(mp.log(named(name, mp)) for name in names)], **limits)

@@ -14,7 +14,8 @@ from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
-"""Processor time in seconds for each size; a larger number finds and certifies more."""
+"""Default processor time for each size, in seconds; with a larger number a search finds and
+certifies more."""
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none",
     "as coded",
@@ -40,24 +41,26 @@ class AtSize:
     """A lower estimate of the supremum of lhs/rhs at one size.
 
     Attributes:
-        size: the shapes.
-        ratio: the largest ratio found: a lower estimate of the supremum, whatever `where` says. If
-            `low` is empty, only floats gave the ratio (shown as ~), and it may be their rounding.
-        where: whether the supremum is attained, a limit, or not settled; see `MEANING`.
-        along: for a limit, the scale that grows ("W -> infinity").
+        size: the size: a dict from axes to values.
+        ratio: the largest ratio lhs/rhs found, a lower estimate of the supremum for every value of
+            `where`. If `low` is empty, the ratio comes only from floats (displayed with ~), and it
+            may be a rounding error.
+        where: a word for the kind of supremum, such as "attained", "limit" or "rising"; `MEANING`
+            explains each word.
+        along: for a limit, the scale and its direction ("W -> infinity").
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for a limit:
-            far along the scale); empty if ball arithmetic could not run.
-        high: a decimal number that is certainly above this ratio, by the further gain that slopes
-            or the last steps along the scale promise. A closed form lies between `low` and `high`.
+            at an instance far along the scale); empty if ball arithmetic could not run.
+        high: a decimal number above `low`: the certain upper end of the same lhs/rhs, plus the gain
+            that slopes or the last scales predict. A closed form lies between `low` and `high`.
         digits: the number of certain decimal digits.
-        gain: the relative gain that slopes still promise, in ball arithmetic; None if unknown.
-        reason: the reason for missing digits or slopes.
-        starts: the number of polished starting points.
-        agreeing: the number of starting points that led to this ratio.
+        gain: the further relative gain that slopes predict in ball arithmetic; None if unknown.
+        reason: the reason why digits or slopes are missing, or why the supremum is not settled.
+        starts: the number of starts from which the search climbed.
+        agreeing: the number of starts whose climb led to `ratio`.
         kinds: the number of starts of each kind.
-        agreed: the number of starts of each kind that led to this ratio.
-        closed: a closed form that agrees with all certain digits; None without one.
-        instance: the extremal instance, rounded for reading.
+        agreed: for each kind, the number of starts whose climb led to `ratio`.
+        closed: a closed form that agrees with all certain digits; None if no formula agrees.
+        instance: the extremal instance, rounded for display.
         instance_ratio: lhs/rhs at the rounded instance.
         seconds: the processor time of the search in seconds.
     """
@@ -84,21 +87,22 @@ class AtSize:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class SharpConstant:
-    """The least C with lhs <= C rhs at each size, as far as a search can tell.
+    """The least C with lhs <= C rhs at each size, estimated from below by a search.
 
     Attributes:
         id: the id of the statement.
-        form: the name of its form.
+        form: the name of the statement's form.
         label: the statement's label in print.
         formula: the statement's formula in plain text.
         sizes: the finding at each size.
-        dependence: the dependence on each axis that varies.
-        residual: the largest residual in log C of the fit behind `dependence`.
-        law: the constant as a formula in the axes ("sqrt(T d)"), if closed forms and exponents
-            agree; else empty.
+        dependence: an exponent of C for each axis that varies.
+        residual: the largest residual of log C in the fit of these exponents.
+        law: a formula for C in the axes ("sqrt(T d)"), if closed forms and exponents agree on a
+            formula; else empty.
         seed: the seed of the draws.
-        relation: "<=", or ">=" for a bound from below: C is then the least with C lhs >= rhs.
-        line: the claim as text, if the search got two functions instead of a statement.
+        relation: "<=", or ">=" for a bound from below; for ">=" C is the least number with
+            C lhs >= rhs.
+        line: the claim as JSON, if the search got two functions instead of a statement.
     """
 
     id: str
@@ -116,19 +120,20 @@ class SharpConstant:
     def save(self, path: str | Path) -> Path:
         """Write the constant as JSON, and return the path.
 
-        `jaxbounds new --from` makes a statement from the file, if the constant is of two functions.
+        If the constant belongs to two functions, `jaxbounds new --from` makes a statement from the
+        file.
         """
         write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
 
     @property
     def largest(self) -> AtSize:
-        """Return the size with the largest ratio."""
+        """Return the finding with the largest ratio among all sizes."""
         return max(self.sizes, key=lambda s: s.ratio)
 
     @property
     def fails(self) -> bool:
-        """Tell whether the form is false: a constant exceeds 1, surely or by more than rounding."""
+        """Tell whether the form is false: a constant is certainly > 1, or by more than rounding."""
         known = [s for s in self.sizes if s.where != "as coded"]
         return any(Decimal(s.low) > 1 if s.low else s.ratio > 1 + 1e-9 for s in known)
 
@@ -150,10 +155,10 @@ class SharpConstant:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], /) -> "SharpConstant":
-        """Return a constant from its parsed JSON.
+        """Return a constant from the parsed JSON that `save` wrote.
 
         Raises:
-            TypeError: if the JSON has other fields.
+            TypeError: if the JSON has unknown or missing fields.
         """
         sizes = []
         for one in stored["sizes"]:

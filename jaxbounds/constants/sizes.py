@@ -1,4 +1,4 @@
-"""The sizes at which a search seeks a constant: parsed, combined, and checked against memory."""
+"""The sizes for the search for a constant: parsed, combined, and checked against the memory."""
 
 import contextlib
 import itertools
@@ -18,14 +18,13 @@ from jaxbounds.falsification.measure import measure
 from jaxbounds.ground.exceptions import Refused
 
 MOST_SIZES = 64
-"""Most sizes in one call; a larger number runs longer."""
+"""Most sizes in one call; a call with more sizes takes longer."""
 SHARE = 0.5
-"""Share of the machine's memory that a single batch may take; a larger share allows larger sizes.
-"""
+"""Share of the machine's memory that one batch may take; a larger share allows larger sizes."""
 
 
 def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
-    """Parse axes from words such as "T=2,4,8" or "R=.5,1"; a whole number becomes an int.
+    """Parse axes from words such as "T=2,4,8" or "R=.5,1"; an integer value becomes an int.
 
     Raises:
         Refused: if a word has another form.
@@ -47,7 +46,7 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
 
 
 def _number(word: str) -> float | None:
-    """Return the int or the finite float that a word means; None for other words."""
+    """Return the int or the finite float that a word stands for; None for any other word."""
     if word.isdecimal():
         return int(word)
     if not re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", word):
@@ -56,18 +55,18 @@ def _number(word: str) -> float | None:
 
 
 Sizes = Mapping[str, Sequence[float]] | Sequence[Mapping[str, float]]
-"""Either the values of each axis, all of whose combinations count, or a list of sizes."""
+"""Either a dict from axes to values, whose combinations are the sizes, or a list of sizes."""
 
 
 def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
-    """Return the sizes of a statement with some axes replaced by all combinations of values.
+    """Return sizes for a statement: all combinations of the given values of its axes.
 
-    An axis that is not named keeps its value from the first of the statement's sizes. If no axis is
-    named, the result is the statement's sizes.
+    An axis without given values keeps its value from the statement's first size. If `axes` is
+    empty, the result is the statement's sizes.
 
     Raises:
-        Refused: if the statement lacks a named axis, or there are too many sizes. Also if an axis
-            has integers in the statement, and a value is not a positive integer.
+        Refused: if the statement lacks a given axis, or if the result has too many sizes. Also if
+            an axis has integers in the statement, and a given value is not a positive integer.
     """
     declared = tuple(map(Size, statement.sizes))
     if not axes:
@@ -119,7 +118,7 @@ def _memory() -> float:
 
 
 def _largest(jaxpr: Any) -> int:
-    """Return the bytes of the largest array that a program makes, inner programs included."""
+    """Return the bytes of the largest array in a program and in all programs inside it."""
     found = 0
     for eqn in jaxpr.eqns:
         for variable in eqn.outvars:
@@ -134,12 +133,12 @@ def _largest(jaxpr: Any) -> int:
 
 
 def check(statement: Statement, form: str, size: Size, /) -> None:
-    """Refuse a size at which no instance can be drawn or measured, or which exceeds the memory.
+    """Refuse a size at which instances cannot be drawn or measured, or do not fit into memory.
 
     The function traces the programs without running them.
 
     Raises:
-        Refused: if the size fails; the message gives the reason.
+        Refused: if the size fails a test; the message gives the reason.
     """
     if statement.host or not statement.sample or size in statement.sizes:
         return
@@ -166,10 +165,10 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
 
 
 def grown(statement: Statement, form: str, /) -> tuple[Size, ...]:
-    """Return the statement's sizes, and its first size with each axis in turn doubled if possible.
+    """Return the statement's sizes, and copies of the first size with one axis doubled.
 
-    The doubled sizes show on which axes a constant depends. A statement without a search by slopes
-    keeps its sizes.
+    The doubled sizes show on which axes a constant depends. The function omits a doubled size that
+    `check` refuses. A statement without a search by slopes keeps its own sizes.
     """
     declared = tuple(map(Size, statement.sizes))
     if statement.search != "gradient":

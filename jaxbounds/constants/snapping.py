@@ -1,8 +1,8 @@
-"""Vertices and symmetries: near-zero coordinates become zero, and near-equal ones become equal.
+"""Ties: near-zero coordinates become zero, and near-equal coordinates become equal.
 
 If a bound contains maxima, its worst instances often have coinciding entries: corners of a box,
-antipodal tokens, equal logits. The ratio has a kink there that no slope leads into. Once the
-coincidence is imposed, the ratio is smooth in the remaining coordinates.
+antipodal tokens, equal logits. The ratio has a kink at such an instance, which a climb by slopes
+does not reach. If equal coordinates are tied, the ratio is smooth in the remaining coordinates.
 """
 
 from collections.abc import Iterator
@@ -14,18 +14,19 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats_of, unflat
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
-"""Distances, relative to the largest entry of a leaf, up to which entries are tied; 0 ties equal
-entries only.
+"""Largest distances, relative to the largest entry of a leaf, at which two entries are tied; the
+distance 0 ties only equal entries.
 """
 
 COSTS = 1e3
-"""Largest factor by which ties may make the ratio smaller; a larger factor tries more ties."""
+"""Largest factor by which ties may make the ratio smaller; with a larger factor the search tries
+more ties."""
 
 
 class Basis(NamedTuple):
-    """A basis for entries x: each entry by itself, or a pair by its middle and half difference.
+    """A basis for entries x: a coordinate is an entry, or the mean or half difference of a pair.
 
-    The entries are x_i = own_i y_i + other_i y_(partner_i), with y the coordinates in the basis.
+    The entries are x_i = own_i y_i + other_i y_(partner_i), where y are the coordinates.
 
     Attributes:
         own: the factor of y_i in x_i, of shape (n,).
@@ -38,7 +39,7 @@ class Basis(NamedTuple):
     partner: Any
 
     def expand(self, y: Any) -> Any:
-        """Return the entries x from the coordinates y, which are numbers, balls or tracers."""
+        """Return the entries x from the coordinates y (floats, balls or tracers)."""
         return y * self.own + y[self.partner] * self.other
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
@@ -65,9 +66,9 @@ class Ties(NamedTuple):
 
 
 def bases(instance: Instance, /) -> list[Basis]:
-    """Return the basis of single entries, and a basis of pairs if two leaves have one shape.
+    """Return the basis of single entries, and a basis of pairs if two leaves have equal shapes.
 
-    A claim about two points is often worst if all their differences are equal.
+    For a claim about two points, the worst instance often has equal differences in all coordinates.
     """
     sizes = [leaf.size for leaf in floats_of(instance)]
     shapes = [leaf.shape for leaf in floats_of(instance)]
@@ -89,7 +90,7 @@ def bases(instance: Instance, /) -> list[Basis]:
 def tied(
     instance: Instance, tolerance: float, /, basis: Basis | None = None
 ) -> tuple[Ties, np.ndarray]:
-    """Tie coordinates within each leaf of floats; return the ties and the mean of each group."""
+    """Tie near-equal coordinates within each leaf; return the ties and each group's mean value."""
     x = np.asarray(flat(instance), float)
     basis = bases(instance)[0] if basis is None else basis
     coordinates = basis.coordinates(x)
@@ -109,7 +110,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield the different ways to tie an instance that keep it admissible, fewest values first."""
+    """Yield the distinct ties of an instance that keep its hypotheses, fewest free values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):
@@ -126,7 +127,7 @@ def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.
 
 
 def neighbours(instance: Instance, rng: np.random.Generator, /) -> Iterator[Instance]:
-    """Yield nearby instances: single floats moved up or down, and random moves of all floats."""
+    """Yield nearby instances: one float is larger or smaller, or all floats move at random."""
     x = flat(instance)
     largest = [np.full(v.shape, np.max(np.abs(v), initial=0.0) or 1.0) for v in floats_of(instance)]
     scale = flat(filled(instance, largest))

@@ -1,7 +1,7 @@
 """The starts of climbs: draws and search results first, then changed instances of several kinds.
 
-`further` makes the changed instances. Each entry of `KINDS` makes instances of one kind from known
-instances, and `further` yields the most promising instances of each kind.
+Each function in `KINDS` makes changed instances of one kind from known instances. `further` yields
+the most promising changed instances of each kind.
 """
 
 import itertools
@@ -18,40 +18,41 @@ from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
 
 SIGMAS = (1.0, 2.0, 3.0, 10.0)
-"""Spreads of changed instances: powers of drawn entries, and factors of whole arrays."""
+"""Values of sigma for the kinds "wide" (a power of entries) and "log-normal" (random factors)."""
 EACH = 16
-"""Instances that `further` makes of each kind; the best one and a few others become starts. A
-larger number finds better starts, for longer.
+"""Number of instances of each kind that `further` makes; the best instance and a few others become
+starts. A larger number finds better starts and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""Number of starts of a kind besides the best one; a kind that is not named here has one."""
+"""Number of starts of a kind besides the best start; a kind without an entry has one other start.
+"""
 SHRUNK = tuple(range(2, 310, 4))
-"""Exponents of the powers of ten that divide an instance whose sides overflow."""
+"""Exponents k of the factors 10^-k by which `within_floats` multiplies a draw."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 
 class Start(NamedTuple):
-    """An instance to climb from, and its kind."""
+    """The instance from which a climb begins, and the kind of the instance."""
 
     kind: str
     instance: Instance
 
 
 def _changed(instance: Instance, change: Callable[[np.ndarray], Any]) -> Instance:
-    with np.errstate(all="ignore"):  # an instance that overflows does not count
+    with np.errstate(all="ignore"):  # ignore overflows: an infinite instance does not count
         return filled(
             instance, [np.asarray(change(np.asarray(leaf))) for leaf in floats_of(instance)]
         )
 
 
 def _middle(leaf: np.ndarray) -> float:
-    """Return the geometric mean of the absolute values that are not zero."""
+    """Return the geometric mean of the nonzero absolute values in a leaf."""
     sizes = np.abs(leaf[leaf != 0])
     return float(np.exp(np.mean(np.log(sizes)))) if len(sizes) else 1.0
 
 
 def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Replace entries x by sign(x) m (|x| / m)^sigma, about the geometric mean m of their sizes."""
+    """Replace entries x by sign(x) m (|x| / m)^sigma, where m is the geometric mean of all |x|."""
     sigma = rng.choice(SIGMAS[1:])
 
     def spread(leaf: np.ndarray) -> Any:
@@ -64,19 +65,19 @@ def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def log_normal(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Multiply every entry by exp(sigma Z), with an independent normal Z for each."""
+    """Multiply every entry by exp(sigma Z), with an independent standard normal Z per entry."""
     sigma = rng.choice(SIGMAS, p=(0.2, 0.4, 0.2, 0.2))
     return _changed(instance, lambda x: x * np.exp(sigma * rng.normal(size=x.shape)))
 
 
 def scaled(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Multiply every array by a factor of its own, from 1/10 to 10."""
+    """Multiply every array by its own random factor between 1/10 and 10."""
     factors = np.array([*(1 / s for s in SIGMAS[1:]), *SIGMAS])
     return _changed(instance, lambda x: x * rng.choice(factors))
 
 
 def vertex(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Give every entry of an array the largest absolute value in it, and flip some signs."""
+    """Set each |entry| of an array to the largest |entry| of the array, and flip some signs."""
     flips = rng.choice([0.0, 0.1, 0.5])
 
     def corner(leaf: np.ndarray) -> Any:
@@ -89,7 +90,7 @@ def vertex(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def flipped(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Change the sign of each entry with probability 1/3, or of one random entry."""
+    """Flip the sign of each entry with probability 1/3, or of a single random entry."""
     share = rng.choice([0.0, 1 / 3])
 
     def flip(leaf: np.ndarray) -> Any:
@@ -102,13 +103,13 @@ def flipped(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def sparse(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Keep few entries, and set the others to zero."""
+    """Keep a few random entries, and set all other entries to zero."""
     share = rng.choice([0.2, 0.5])
     return _changed(instance, lambda x: np.where(rng.random(x.shape) < share, x, 0.0))
 
 
 def identity(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Replace square arrays by multiples of the identity with permuted rows; others stay."""
+    """Replace square arrays by multiples of permutation matrices, and keep all other arrays."""
 
     def square(leaf: np.ndarray) -> Any:
         if leaf.ndim < 2 or leaf.shape[-1] != leaf.shape[-2]:
@@ -129,18 +130,18 @@ KINDS: dict[str, Make] = {
     "sparse": sparse,
     "identity": identity,
 }
-"""The kinds of instances that `further` makes, each with its function."""
+"""The kinds of changed instances: each name has a function that makes instances of this kind."""
 
 
 def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
-    """Return instances of the pool with large ratios as starts, and the ratios of all draws."""
+    """Return as starts the pool's instances with large ratios; also return all draws' ratios."""
     (column, *_) = pool.columns()
     usable = column.measured.counted & (column.measured.rhs > 0)
     value = np.where(usable & np.isfinite(column.measured.value), column.measured.value, -np.inf)
     order = [i for i in np.argsort(-value, kind="stable") if value[i] > 0]
     searched = [i for i in order if column.sources[i] == "search"]
     drawn = [i for i in order if column.sources[i] not in ("search", SOURCE)]
-    # Searches from nearby draws have similar results, so take starts spread over the results.
+    # Searches from nearby draws have similar results, so spread the starts over all results.
     spread = searched[:: max(1, len(searched) // (2 * most))][: most - 1]
     chosen = sorted(dict.fromkeys([*order[:2], *spread, *drawn[:1]]), key=lambda i: -value[i])
     kinds = {"search": "searched", SOURCE: SOURCE}
@@ -159,9 +160,9 @@ def sides_overflow(pool: Pool, /) -> bool:
 
 
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
-    """Return draws with overflowing sides, divided by powers of ten until the sides are finite.
+    """Divide draws with overflowing sides by powers of ten until the sides are finite.
 
-    The starts with the largest ratios come first. The list is empty if no side overflows.
+    The returned starts are sorted, largest ratio first. The list is empty if no side overflows.
     """
     if not pool.measured:
         return []
@@ -182,15 +183,15 @@ def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
 
 
 class Fresh:
-    """Unused draws: the draws of a pool first, then new draws.
+    """A source of unused draws: first the draws of a pool, then new draws.
 
-    A new draw traces and runs the samplers once more, which may take longer than a climb.
+    A new draw traces and runs the samplers again, which may take longer than a climb.
 
     Args:
         problem: the form at its size.
         pool: a pool with draws.
-        budget: the budget of new draws, once the draws of the pool are used up.
-        seed: the seed of the order, and of new draws.
+        budget: the budget for new draws, after all draws of the pool are used.
+        seed: the seed of the order of draws, and of new draws.
     """
 
     def __init__(self, problem: Problem, pool: Pool, budget: Budget, seed: int, /) -> None:
@@ -217,12 +218,12 @@ class Fresh:
 def further(
     problem: Problem, known: Sequence[Instance], fresh: Sequence[Instance], /, *, seed: int
 ) -> Iterator[Start]:
-    """Yield starts of every kind, made from draws and known instances: the best of each kind first.
+    """Yield draws, and changed instances of every kind, as starts: the best of each kind first.
 
     Args:
         problem: the form at its size.
-        known: the instances with the largest ratios so far.
-        fresh: further draws.
+        known: the instances with the largest ratios so far, which the function changes.
+        fresh: further draws, which the function also changes.
         seed: the seed of the random changes; another seed gives other starts.
     """
     rng = np.random.default_rng([seed, 7])
@@ -231,7 +232,7 @@ def further(
     for kind, make in KINDS.items():
         made = [make(sources[i % len(sources)], rng) for i in range(EACH)]
         found.append(list(_best(problem, kind, [problem.back(m) for m in made], rng)))
-    # If time is short, one start of each kind tells more than many starts of one kind.
+    # If time is short, one start of each kind is more useful than many starts of one kind.
     for row in itertools.zip_longest(*found):
         yield from filter(None, row)
 
@@ -239,13 +240,13 @@ def further(
 def _best(
     problem: Problem, kind: str, instances: Sequence[Instance], rng: np.random.Generator
 ) -> Iterator[Start]:
-    """Yield the start with the largest ratio, and some other starts that meet the hypotheses."""
+    """Yield a kind's start with the largest ratio, and some others that meet the hypotheses."""
     ratios = problem.ratios(instances)
     counts = np.flatnonzero(ratios > 0)
     if not len(counts):
         return
     best = int(np.argmax(ratios))
-    # The best start is often near a known point, so the other starts are chosen at random.
+    # The best start is often near a known point, so choose the other starts at random.
     others = rng.permutation(counts[counts != best])[: OTHERS.get(kind, 1)]
     for i in (best, *others):
         yield Start(kind, instances[int(i)])

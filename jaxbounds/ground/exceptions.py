@@ -1,16 +1,16 @@
-"""The exceptions of the public functions; higher floors of the library raise them."""
+"""The exceptions that public functions of the library raise."""
 
 
 class Refused(ValueError):
     """The library refuses an input; the message names the fault and a cure.
 
-    `except ValueError` catches it too. `Undecided` and `NotSupported` are its two special cases, in
-    which the input is sound and ball arithmetic has no answer.
+    `except ValueError` also catches `Refused`. The subclasses `Undecided` and `NotSupported` mean
+    that the input is valid, but that ball arithmetic has no answer.
     """
 
 
 class Undecided(Refused):
-    """A branch or an index depends on a comparison that the enclosures leave open."""
+    """The enclosures of two numbers overlap, and a branch or an index needs their comparison."""
 
 
 class NotSupported(Refused):

@@ -1,4 +1,4 @@
-"""Packages of extras: `require` refuses an absent package and names the extra that installs it."""
+"""Optional packages: `require` refuses an absent package and names the extra that installs it."""
 
 import importlib.util
 
@@ -8,15 +8,17 @@ PACKAGES = {
     "pylatexenc": "latex",
     "xarray": "experiments",
 }
-"""Modules and the extra of `pyproject.toml` that installs each."""
+"""The modules of optional packages; each key gives the extra in `pyproject.toml` that installs it.
+"""
 
 
 def require(*modules: str, why: str) -> None:
-    """Refuse to go on without modules of an extra.
+    """Raise an error if a module of an extra is absent.
 
     Args:
-        modules: names of modules, from `PACKAGES`.
-        why: a plural noun for the parts of the library that need them, as "experiments".
+        modules: the names of modules; each is a key of `PACKAGES`.
+        why: a plural noun for the parts of the library that need the modules, such as
+            "experiments".
 
     Raises:
         ModuleNotFoundError: if a module is absent; the message names the extra.

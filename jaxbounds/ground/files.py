@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, with a checksum that shows later damage."""
+"""Write files completely or not at all, with a checksum that reveals later damage."""
 
 import contextlib
 import hashlib
@@ -19,23 +19,24 @@ from jaxbounds.ground.readers import arrays_in
 Arrays = Mapping[str, np.ndarray]
 if TYPE_CHECKING:
     Place = Path
-else:  # the paths of fsspec are no `Path`, but have the methods of one
+else:  # an fsspec path is not a `Path`, but has the methods of a `Path`
     Place = object
 
 
 PARTIAL = ".jaxbounds-partial-"
-"""Beginning of the name of a file that is being written. A random number of 32 hexadecimal digits
-follows. A killed process may leave such a file.
+"""The first part of the name of an unfinished file; 32 random hexadecimal digits follow. A killed
+process may leave an unfinished file.
 """
 
 
 def locate(path: str | Place, /) -> Place:
-    """Return a file or folder of this machine, or of an object store at an address.
+    """Return the path object for a local path, or for an address in an object store.
 
-    An address that fsspec knows gives an object with the methods of a `Path`.
+    For an address ("gs://bucket/results") fsspec gives an object with the methods of a `Path`.
 
     Raises:
-        Refused: if the extra for addresses is missing, or no package knows such addresses.
+        Refused: if the extra that installs fsspec is missing, or no installed package can read the
+            kind of address.
     """
     if "://" not in str(path):
         return Path(path)
@@ -43,7 +44,7 @@ def locate(path: str | Place, /) -> Place:
         from upath import UPath
 
         found = UPath(path)
-        found.fs  # noqa: B018 - imports the package that knows this kind of address
+        found.fs  # noqa: B018 - imports the package that reads this kind of address
     except (ImportError, ValueError) as problem:
         raise Refused(
             f"{path}: {problem}, got path={str(path)!r}. Try pip install "
@@ -57,14 +58,12 @@ def _is_here(path: Place) -> bool:
 
 
 class Unreachable(OSError):
-    """An object store did not answer, or refused."""
+    """An object store did not answer, or refused a request."""
 
 
 @contextlib.contextmanager
 def reaching(path: Place, /) -> Iterator[None]:
-    """Turn each exception of an object store into an OSError that names the store.
-
-    Each kind of store has its own exceptions.
+    """Turn any exception of an object store into an OSError that names the store.
 
     Raises:
         FileNotFoundError: if the store has no such file.
@@ -80,7 +79,7 @@ def reaching(path: Place, /) -> Iterator[None]:
 
 
 def is_there(path: Place, /) -> bool:
-    """Tell whether a path leads to a file.
+    """Tell whether a file exists at a path.
 
     Raises:
         Unreachable: if the object store of the file did not answer.
@@ -96,10 +95,10 @@ def is_there(path: Place, /) -> bool:
 
 @contextlib.contextmanager
 def here(path: str | Place, /) -> Iterator[Path]:
-    """Give a local file with the content of `path`, for the length of a `with` block.
+    """Provide a local file with the content of `path`, for the duration of a `with` block.
 
     Raises:
-        OSError: if the store does not have the file, or did not answer.
+        OSError: if the object store does not have the file, or does not answer.
     """
     path = locate(path)
     if _is_here(path):
@@ -114,17 +113,17 @@ def here(path: str | Place, /) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
-    """Open a binary file for writing; `path` gets its content only when the block ends well.
+    """Open a binary file for writing; `path` gets the content only if the block raises nothing.
 
-    If `lasting` is true, the data is fsynced before the rename, which takes milliseconds. Pass
-    False for a file that can be computed again.
+    If `lasting` is true, the function fsyncs the data before the rename, which takes milliseconds.
+    Pass False for a file that can be computed again.
     """
     path = locate(path)
     if not _is_here(path):
         with tempfile.NamedTemporaryFile() as file:
             yield cast(IO[bytes], file)
             file.flush()
-            with reaching(path):  # a store's open file would keep the part before an error
+            with reaching(path):  # a direct write to the store would leave a part after an error
                 cast(Any, path).fs.put_file(file.name, cast(Any, path).path)
         return
     partial = path.with_name(f"{PARTIAL}{uuid.uuid4().hex}")
@@ -145,9 +144,9 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
 
 
 def try_to_write(folder: Place, /) -> None:
-    """Write and remove a test file, so that a run finds a full or read-only disk at its start.
+    """Write and remove a test file: a run thus detects a full or read-only disk at its start.
 
-    The file has 64 KiB and a unique name. A folder that did not exist does not exist afterwards.
+    The file has 64 KiB and a unique name. If the folder was absent, the function removes it again.
 
     Raises:
         OSError: if the write fails; the exception names the folder.
@@ -174,36 +173,36 @@ def try_to_write(folder: Place, /) -> None:
 
 
 def write_text(path: str | Place, text: str, /) -> Place:
-    """Write a text file in UTF-8, whole or not at all."""
+    """Write a text file in UTF-8, completely or not at all."""
     with whole(path) as file:
         file.write(text.encode())
     return locate(path)
 
 
 _NAMED = "types"
-"""The entry of an archive with the names of types that NumPy's format cannot name."""
+"""The archive entry that lists the types which NumPy's file format cannot name."""
 
 
 def _word(dtype: np.dtype) -> str:
-    """Return a word that identifies a type: several types of ml_dtypes share a `str`."""
+    """Return a word that identifies a dtype; `dtype.str` does not, as ml_dtypes has duplicates."""
     return dtype.name if dtype.isbuiltin == 2 else dtype.str
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """Return the bits of an array as an array whose type NumPy's format can name."""
+    """Return the bits of an array as an array of a type that NumPy's file format can name."""
     if _word(array.dtype) == array.dtype.str:
         return array
     return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
 
 
 def can_be_stored(dtype: np.dtype, /) -> bool:
-    """Tell whether `save_arrays` stores arrays of a type, so that they come back bit for bit."""
+    """Tell whether `save_arrays` can store arrays of a dtype without a change of any bit."""
     special = _word(dtype) != dtype.str
     return not dtype.hasobject and (not special or hasattr(ml_dtypes, dtype.name))
 
 
 def digest(arrays: Arrays, /, *words: str) -> str:
-    """Return the SHA-256 of arrays by name (their types, shapes and values) and of some words."""
+    """Return one SHA-256 of named arrays (names, types, shapes and values) and of some words."""
     total = hashlib.sha256(json.dumps(words).encode())
     for name in sorted(arrays):
         array = arrays[name]
@@ -216,17 +215,17 @@ def digest(arrays: Arrays, /, *words: str) -> str:
 def save_arrays(
     path: str | Place, arrays: Arrays, /, *, form: str, about: str = "", lasting: bool = True
 ) -> Place:
-    """Write arrays as .npz with a checksum, whole or not at all.
+    """Write arrays as .npz with a checksum, completely or not at all.
 
     Args:
         path: the path of the file.
-        arrays: the arrays by name.
-        form: the kind of the file with its version; `load_arrays` compares it.
-        about: a text that goes with the arrays, under one checksum with them.
-        lasting: see `whole`.
+        arrays: a dict of arrays; the keys name the arrays.
+        form: the kind and version of the file; `load_arrays` compares it with the expected kind.
+        about: a text that the file stores with the arrays; the checksum covers the text too.
+        lasting: whether to fsync the file (see `whole`).
 
     Raises:
-        TypeError: as `write_arrays` does.
+        TypeError: if an array holds Python objects, or has a type that `load_arrays` cannot read.
     """
     with whole(path, lasting=lasting) as file:
         write_arrays(file, arrays, form=form, about=about)
@@ -258,13 +257,13 @@ def load_arrays(
 
     Args:
         path: the path of the file.
-        form: the expected kind of the file with its version.
-        limit: the most bytes that the file may unpack to.
+        form: the expected kind and version of the file.
+        limit: the most bytes that the unpacked arrays may take.
 
     Raises:
-        Refused: if the file is missing, is of another kind, or its checksum does not match. The
-            caller adds the cure to the message.
-        Unreachable: if an object store with the file did not answer.
+        Refused: if the file is missing, if it is of another kind, or if its checksum does not
+            match. The caller adds the cure to the message.
+        Unreachable: if the object store that has the file does not answer.
     """
     try:
         with here(path) as copy:

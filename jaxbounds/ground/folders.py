@@ -1,7 +1,7 @@
-"""Folders that runs mark: a run replaces and removes only files that it wrote.
+"""Folders that runs mark: a run replaces and removes only files that a run wrote.
 
-The mark is the file `.jaxbounds` of the folder. It names each file that a run wrote, with the
-digest of its content. A file with another name or another content belongs to the user.
+The mark is the file `.jaxbounds` in the folder. The mark names each file that a run wrote, with the
+digest of the content. A file with another name or another content belongs to the user.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 MARK = ".jaxbounds"
 FORMAT = "jaxbounds-folder-1"
 HEAD = 2**16
-"""Most bytes of a first line that `Marked` reads as a head; a larger number reads longer heads."""
+"""Most bytes of a file's first line that `Marked` compares; a larger number reads longer lines."""
 
 
 def _local(place: Place) -> bool:
@@ -34,13 +34,13 @@ def _local(place: Place) -> bool:
 
 
 def say(words: str, /) -> None:
-    """Tell the user what happened, on standard error, without control characters."""
+    """Print a message for the user on standard error, without control characters."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # a closed stream
         print(f"jaxbounds: {printable(words)}", file=sys.stderr)
 
 
 def refuse_links(folder: Path, name: str, /) -> None:
-    """Refuse a relative name that leads out of a folder, directly or by a link.
+    """Refuse a relative name that leads out of a folder, directly or through a symbolic link.
 
     Raises:
         Refused: if the name leaves the folder, or one of its parts is a symbolic link.
@@ -61,14 +61,14 @@ def refuse_links(folder: Path, name: str, /) -> None:
 
 
 def set_aside(path: Place, why: str, /) -> Place:
-    """Rename a file inside its folder instead of overwriting it, and tell the user both names.
+    """Rename a file inside its folder, to protect it from a write, and tell the user both names.
 
     Args:
-        path: the file, or a folder with the file's name.
-        why: the reason, as words that follow the path in the message ("was changed").
+        path: the file to rename; it may also be a folder.
+        why: the reason, a phrase that follows the path in the message ("was changed").
 
     Returns:
-        The new path.
+        The new path of the file.
     """
     for number in range(1, 10**6):
         target = path.with_name(f"{path.stem}.aside-{number}{path.suffix}")
@@ -92,15 +92,15 @@ def set_aside(path: Place, why: str, /) -> Place:
 
 
 class Marked:
-    """A folder of the user in which runs write files of their own.
+    """A folder of the user, in which runs write files of their own.
 
-    Names are relative, with "/" between their parts.
+    The names of files are relative to the folder, with "/" between their parts.
 
     Args:
-        path: the folder; the first write makes it.
+        path: the folder; the first write makes the folder.
 
     Raises:
-        Refused: by any method, if the mark is a link, or a user's file has the mark's name.
+        Refused: in any method, if the mark is a symbolic link, or a user's file has its name.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -109,7 +109,7 @@ class Marked:
         self._stamps: dict[str, tuple[int, ...]] = {}
 
     def _read(self) -> dict[str, set[str]]:
-        """Return the digests that the mark holds for each name."""
+        """Return the mark as a dict: for each file name, the digests of contents a run wrote."""
         if self._digests is not None:
             return self._digests
         mark, found = self.path / MARK, dict[str, set[str]]()
@@ -132,7 +132,7 @@ class Marked:
         return found
 
     def _note(self, name: str, digest: str) -> None:
-        """Add a file to the mark, before the file has its name."""
+        """Add a file's name and digest to the mark; the caller does so before the file exists."""
         known = self._read()
         line = json.dumps({"name": name, "sha256": digest}) + "\n"
         mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"
@@ -160,7 +160,7 @@ class Marked:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of all files that runs wrote, even if the files have changed since."""
+        """Return the names of all files that runs wrote, including files that someone changed."""
         return list(self._read())
 
     def _digest(self, path: Place) -> str:
@@ -172,13 +172,13 @@ class Marked:
     def read(self, name: str, read: Callable[[Place], Value], /) -> Value | None:
         """Return the content of a file; None if the file is absent or damaged.
 
-        A run's file also counts as damaged if someone changed it since. The method sets a run's
-        damaged file aside; a file of the user stays as it is.
+        A run's file also counts as damaged if someone changed it after the run. The method renames
+        a run's damaged file (see `set_aside`), and leaves a file of the user unchanged.
 
         Args:
             name: the name of the file.
             read: a function that reads the file, and raises `Damaged` if the library did not write
-                it.
+                the content.
         """
         path = self.place(name)
         try:
@@ -199,25 +199,25 @@ class Marked:
         """Refuse a file whose content differs from the content that a run wrote.
 
         Raises:
-            Damaged: if the mark knows the name with other contents only.
+            Damaged: if the mark has the name, but not the digest of the present content.
             OSError: if the file cannot be read.
         """
         path = self.place(name)
-        if not _local(path):  # the content of a remote file would have to be fetched once more
+        if not _local(path):  # a comparison would fetch the remote file once more
             return
         now = {self._digest(path), f"head {_head_of(path)}"}
-        self._digests = None  # another process may have written the file, and the mark before it
+        self._digests = None  # another process may have written the mark and then the file
         known = self._read().get(name)
         if known and not known & now:
             raise Damaged(f"{path} was changed since a run wrote it")
 
     def owns(self, name: str, /) -> bool:
-        """Tell whether a run wrote the file of a name, and the file did not change since."""
+        """Tell whether a run wrote the named file, and nobody changed the file afterwards."""
         digests = self._read().get(name, set())
         if not digests or not is_there(self.place(name)):
             return False
         path = self.place(name)
-        if not _local(path):  # the content of a remote file would have to be fetched first
+        if not _local(path):  # a comparison would fetch the remote file first
             return True
         if self._stamps.get(name) == _stamp(path):
             return True
@@ -226,7 +226,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """Return the names that a file of the user has."""
+        """Return the names, among the given names, that a file of the user has."""
         found = dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -238,10 +238,10 @@ class Marked:
         return list(found)
 
     def _knows(self, name: str) -> bool:
-        """Tell whether a run, perhaps in another process just now, wrote a file of a name.
+        """Tell whether a run, in this or another process, wrote a file with the given name.
 
-        A run adds a name to the mark before the file exists. So the mark holds the name if it is
-        read after the file was seen.
+        A run adds the name to the mark before the file exists. So if the file exists, a mark that
+        is read afterwards holds the name.
         """
         if name not in self._read():
             self._digests = None
@@ -249,10 +249,10 @@ class Marked:
 
     @contextlib.contextmanager
     def writing(self, name: str, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
-        """Open a binary file for writing; `name` gets its content when the block ends well.
+        """Open a binary file for writing; `name` gets the content only if the block raises nothing.
 
-        The method sets aside an old file of that name if it is the user's, or if someone changed it
-        since a run wrote it.
+        The method renames an old file of this name (see `set_aside`) if a user wrote the file, or
+        if someone changed the file after a run wrote it.
         """
         path = self.place(name)
         with whole(path, lasting=lasting) as file:
@@ -267,18 +267,18 @@ class Marked:
             self._stamps[name] = _stamp(path)
 
     def write(self, name: str, content: bytes | str, /, *, lasting: bool = True) -> Place:
-        """Write a whole file; a text is encoded in UTF-8."""
+        """Write a file completely or not at all; a string is encoded in UTF-8."""
         with self.writing(name, lasting=lasting) as file:
             file.write(content.encode() if isinstance(content, str) else content)
         return self.path / name
 
     def begin_lines(self, name: str, head: str, /) -> None:
-        """Begin a file that grows by lines; it counts as a run's while its first line stays."""
+        """Begin a file to which a run adds lines; its first line, `head`, shows a run's file."""
         self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
         self.write(name, f"{head}\n")
 
     def add_line(self, name: str, line: str, /) -> None:
-        """Add a line to a file of `begin_lines`; the line is on the disk when the call returns."""
+        """Add a line to a file that `begin_lines` began; the method returns once it is on disk."""
         path = self.place(name)
         with open(path, "ab", opener=_existing) as file:
             file.write(f"{line}\n".encode())
@@ -286,7 +286,7 @@ class Marked:
             os.fsync(file.fileno())
 
     def move(self, old: str, new: str, /) -> None:
-        """Rename a run's file; a file of the user that has the new name is set aside."""
+        """Rename a run's file; first rename a user's file that has the new name."""
         source, target = self.place(old), self.place(new)
         if is_there(target) and not self.owns(new):
             set_aside(target, "was changed since a run wrote it, or is not of a run")
@@ -295,7 +295,7 @@ class Marked:
         os.replace(source, target)
 
     def remove(self, name: str, /) -> bool:
-        """Remove a file that a run wrote, and its empty folders; tell whether it was removed."""
+        """Remove a file that a run wrote, and its empty folders; return whether it was removed."""
         if not self.owns(name):
             return False
         path = self.place(name)
@@ -309,18 +309,18 @@ class Marked:
         return True
 
     def scratch(self, name: str, /) -> Path:
-        """Return the path of a new folder with a unique name, which `sweep_up` removes.
+        """Return the path of a new folder with a unique name; `sweep_up` removes the folder.
 
-        The first write makes the folder.
+        The first write into the folder makes the folder.
         """
         own = f"{name}-{uuid.uuid4().hex}"
         self._note(f"{own}/", "folder")
         return Path(self.place(own))
 
     def sweep_up(self, under: str, /) -> None:
-        """Remove the files that runs wrote below a subfolder; other files stay."""
+        """Remove the files that runs wrote below a subfolder, and no other file."""
         for name in [name for name in self.names if name.startswith(f"{under}/")]:
-            with contextlib.suppress(Refused):  # a link has the name now: no run wrote it
+            with contextlib.suppress(Refused):  # a link now has the name; no run wrote the link
                 if name.endswith("/"):
                     shutil.rmtree(self.place(name.rstrip("/")), ignore_errors=True)
                 else:
@@ -337,11 +337,11 @@ class Marked:
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
 
     def tidy(self) -> None:
-        """Remove the names of files that no longer exist from the mark."""
+        """Shorten the mark: remove the names of files that no longer exist."""
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Remove the names that `gone` accepts from the mark, so that the mark stays small."""
+        """Remove from the mark each name for which `gone` returns True."""
         self._digests = None  # another process may have added a name
         known = self._read()
 
@@ -360,13 +360,13 @@ class Marked:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return numbers that change with a file: its inode, its size, its times."""
+    """Return numbers that differ after a change of a file: its device, inode, size and times."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _head_of(path: Place) -> str:
-    """Return the digest of the first line of a file."""
+    """Return the digest of a file's first line; empty for a file in an object store."""
     if not _local(path):
         return ""
     with open(path, "rb") as file:
@@ -374,5 +374,5 @@ def _head_of(path: Place) -> str:
 
 
 def _existing(path: str, flags: int) -> int:
-    """Open an existing file that is no link."""
+    """Open an existing file (an opener for `open`), and refuse a symbolic link."""
     return os.open(path, (flags & ~os.O_CREAT) | getattr(os, "O_NOFOLLOW", 0))

@@ -1,7 +1,7 @@
-"""The one module that uses parts of JAX without a promise of stability.
+"""The one module that uses parts of JAX that JAX does not promise to keep.
 
 JAX changes the classes of its programs, the parameters of loops and calls, and its experimental
-modules between minor releases. Other modules of the library import these parts from here.
+modules between minor releases. Other modules of the library import these parts from this module.
 """
 
 import functools
@@ -66,10 +66,10 @@ if jax.__version_info__ >= (0, 8):
 else:
 
     def ensure_compile_time_eval() -> Any:
-        """Compute with constants eagerly, for the length of a `with` block inside of a trace.
+        """Return a `with` block, inside a trace, in which JAX computes with constants at once.
 
-        The function of JAX 0.7 also acts on the lowering of programs compiled in the block, and
-        loops then have no rule.
+        This is a substitute for JAX's function, which in JAX 0.7 breaks programs compiled inside
+        the block: their loops then have no lowering rule.
         """
         from jax._src import core  # type: ignore[attr-defined]
 
@@ -77,7 +77,7 @@ else:
 
 
 def current_trace() -> Any:
-    """Return an object for the trace that JAX writes to now; equal objects mean the same trace."""
+    """Return an object that identifies the running trace; equal objects mean one trace."""
     if ask := getattr(extended, "get_opaque_trace_state", None):  # from JAX 0.10 on
         return ask(convention="flax")
     from flax.core import tracers  # slow to import; Flax adapts it to each release of JAX
@@ -86,7 +86,7 @@ def current_trace() -> Any:
 
 
 def process_allgather(tree: Any, /) -> Any:
-    """Return the arrays of all processes, with an axis of processes in front."""
+    """Gather the arrays of all processes; each result has a new first axis, the processes."""
     return multihost_utils.process_allgather(tree)
 
 
@@ -98,11 +98,11 @@ class Scan(NamedTuple):
     """The parameters of a `scan`.
 
     Attributes:
-        body: the program of one step; it takes the constants, the carry, and one row.
-        consts: the number of operands that stay as they are.
-        carry: the number of operands that a step replaces.
+        body: the program of one step; it takes the constants, the carry, and one row of inputs.
+        consts: the number of constant operands.
+        carry: the number of operands that each step replaces.
         length: the number of steps.
-        reverse: whether the last row comes first.
+        reverse: whether the scan begins with the last row.
     """
 
     body: ClosedJaxpr
@@ -116,7 +116,7 @@ class While(NamedTuple):
     """The parameters of a `while`.
 
     Attributes:
-        condition: the program that says whether a step follows.
+        condition: the program that returns whether another step follows.
         condition_consts: the number of operands that only the condition reads.
         body: the program of one step.
         body_consts: the number of operands that only the body reads.
@@ -136,7 +136,7 @@ def _missing(eqn: JaxprEqn) -> UnknownParametersError:
 
 
 def scan_of(eqn: JaxprEqn, /) -> Scan:
-    """Return the parameters of a `scan` equation, in every version of JAX.
+    """Return the parameters of a `scan` equation, from any supported version of JAX.
 
     Raises:
         UnknownParametersError: if the equation stores its parameters in an unknown way.
@@ -145,7 +145,7 @@ def scan_of(eqn: JaxprEqn, /) -> Scan:
     try:
         if "num_consts" in p:
             consts, carry = p["num_consts"], p["num_carry"]
-        else:  # from JAX 0.11 on: trees with a leaf for each operand
+        else:  # JAX >= 0.11 has trees with a leaf for each operand
             consts, carry, _ = map(len, p["ft_in"].unpack())
         return Scan(p["jaxpr"], consts, carry, p["length"], p["reverse"])
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
@@ -166,7 +166,7 @@ def while_of(eqn: JaxprEqn, /) -> While:
 
 
 def branches_of(eqn: JaxprEqn, /) -> Sequence[ClosedJaxpr]:
-    """Return the programs between which a `cond` equation chooses.
+    """Return the branches of a `cond` equation.
 
     Raises:
         UnknownParametersError: if the equation stores the programs in an unknown way.
@@ -184,7 +184,7 @@ _CALLED = {
         "call_jaxpr",
     ),
 }
-"""The primitives that run another program once, and the parameter that holds the program."""
+"""The primitives that run another program once; the value is the parameter with the program."""
 
 
 def _polynomial(x: Any, *coefficients: Any) -> Any:
@@ -197,24 +197,24 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
     "one_minus_square": lambda x: (1 + x) * (1 - x),
     "polynomial": _polynomial,
 }
-"""Primitives of JAX 0.12 as programs of primitives that earlier versions have as well."""
+"""Primitives of JAX 0.12, written as functions of primitives that older versions also have."""
 _DESCRIBED = "call_hi_primitive"
-"""A call whose program is in an object of JAX: `nonzero` and `searchsorted` from JAX 0.12 on."""
+"""A call whose program is inside an object of JAX: `nonzero` and `searchsorted` for JAX >= 0.12."""
 
 
 def is_call(name: str, /) -> bool:
-    """Tell whether a primitive of this name runs another program once."""
+    """Tell whether the named primitive runs another program exactly once."""
     return name in _CALLED or name in _WRITTEN_OUT or name == _DESCRIBED
 
 
 def called_names() -> tuple[str, ...]:
-    """Return the primitives for which `is_call` is true."""
+    """Return the names of the primitives for which `is_call` is true."""
     return (*_CALLED, *_WRITTEN_OUT, _DESCRIBED)
 
 
 @functools.lru_cache(512)
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
-    """Trace the program of an equation without one, for operands of given shapes and types."""
+    """Trace a program for a primitive whose equation holds no program, for operands of `kinds`."""
 
     def run(*leaves: Any) -> list[Any]:
         if described is None:
@@ -230,7 +230,7 @@ def _without_program(eqn: JaxprEqn) -> ClosedJaxpr:
 
 
 def called_program(eqn: JaxprEqn, /) -> ClosedJaxpr | Jaxpr:
-    """Return the program that a call runs once.
+    """Return the program that a call equation runs.
 
     Raises:
         UnknownParametersError: if the equation stores the program in an unknown way.
@@ -267,38 +267,38 @@ def constants_inside(eqn: JaxprEqn, /) -> Iterator[Any]:
 
 
 def without_dead_code(program: Jaxpr, /) -> Jaxpr:
-    """Return the equations on which the results of a program depend."""
+    """Return the program without the equations on which no result depends."""
     return partial_eval.dce_jaxpr(program, [True] * len(program.outvars))[0]
 
 
 def as_function(closed: ClosedJaxpr, /) -> Any:
-    """Return a function that runs a program on the leaves of its arguments and returns a list."""
+    """Return a function that runs a program: it takes the program's inputs and returns a list."""
     return jaxpr_as_fun(closed)
 
 
 def with_constants(closed: ClosedJaxpr, constants: Sequence[Any], /) -> ClosedJaxpr:
-    """Return the program with other constants."""
+    """Return the program with other values of its constants."""
     return ClosedJaxpr(closed.jaxpr, list(constants))
 
 
 def with_outputs(closed: ClosedJaxpr, variables: Sequence[Any], /) -> ClosedJaxpr:
-    """Return the program with other variables as results."""
+    """Return the program with other variables of the program as its results."""
     names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(variables))
     program = closed.jaxpr.replace(outvars=list(variables), debug_info=names)
     return closed.replace(jaxpr=program)
 
 
 def place_of(eqn: JaxprEqn, /) -> str:
-    """Return the innermost line of a user's code that made an equation: `file:line (function)`."""
+    """Return the innermost line of user code that made an equation: `file:line (function)`."""
     return source_info_util.summarize(eqn.source_info)
 
 
 def known_primitives() -> tuple[str, ...]:
-    """Return the names of the primitives that this version of JAX lists, sorted."""
+    """Return the sorted names of the primitives in the installed version of JAX."""
     found = (getattr(value, "name", None) for value in vars(primitives).values())
     return tuple(sorted({name for name in found if isinstance(name, str)}))
 
 
 def forget_compilation_cache() -> None:
-    """Let JAX read the settings of its compilation cache again."""
+    """Make JAX read the settings of its compilation cache again at the next compilation."""
     compilation_cache.reset_cache()

@@ -1,14 +1,13 @@
-"""Memory: the bytes that a call would take, checked before the call takes them."""
+"""A check of the memory that a call would take, before the call takes the memory."""
 
 from jaxbounds.ground.exceptions import Refused
 
 LIMIT = 8 * 2**30
-"""Bytes that a call may need unless the caller sets a limit; a larger limit lets calls fill memory.
-"""
+"""Default limit for the memory of one call, in bytes; a larger limit lets calls fill the memory."""
 
 
 def shown_bytes(amount: float, /) -> str:
-    """Return an amount of memory as text for people."""
+    """Return an amount of memory as a short text with a unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if amount < 1024:
             return f"{amount:.3g} {unit}"
@@ -17,16 +16,16 @@ def shown_bytes(amount: float, /) -> str:
 
 
 def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
-    """Raise if a call would take more memory than a limit.
+    """Refuse a call that would take more memory than a limit.
 
     Args:
         need: the bytes that the call would take.
         limit: the bytes that the call may take.
-        what: the user of the memory, with its verb ("24 words need").
-        advice: a first cure for the message, that goes before "raise memory_limit".
+        what: the start of the message: what needs the memory, with its verb ("24 words need").
+        advice: a cure that the message names before "raise memory_limit".
 
     Raises:
-        Refused: if `need` is over the limit, with both numbers.
+        Refused: if `need` exceeds the limit; the message gives both numbers.
     """
     if need > limit:
         raise Refused(

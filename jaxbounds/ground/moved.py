@@ -1,7 +1,7 @@
-"""Old dotted names: each can be imported for one release, with a warning that names the new place.
+"""Old dotted names: each can be imported for one release, with a warning that gives the new name.
 
-`MODULES` and `NAMES` are the whole list. The module of an old name holds no code. It forwards each
-attribute to the module at the new place, so that an old pickle finds its classes and no class
+`MODULES` and `NAMES` are the whole list of old names. The module of an old name holds no code; it
+forwards each attribute to the new module. An old pickle therefore finds its classes, and no class
 exists twice. `import jaxbounds` calls `serve_old_names`, which adds one finder to `sys.meta_path`.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 ROOT = "jaxbounds"
 LAST = "0.4"
-"""The last series of versions that serves the old names; a test fails once the version is later."""
+"""The last version series in which old names work; a test fails once the version is later."""
 
 
 def _within(old: str, new: str, names: str) -> dict[str, str]:
-    """Return modules that moved from one room to another and kept their own names."""
+    """Return old and new names of modules that moved to another package and kept their own name."""
     dot = f"{old}." if old else ""
     return {f"{dot}{name}": f"{new}.{name}" for name in names.split()}
 
@@ -62,8 +62,8 @@ MODULES: dict[str, str] = {
     "runs.verification": "runs.statement_run",
     "runs.earlier": "runs.merged_files",
 }
-"""The new place of each old module or subpackage, below the package. A subpackage stands for all
-modules inside it."""
+"""The new name of each module or subpackage that moved. The key is the old name; both names omit
+the prefix "jaxbounds.". An entry for a subpackage covers all modules inside it."""
 
 NAMES: dict[str, dict[str, str]] = {
     "experiments": {
@@ -102,12 +102,13 @@ NAMES: dict[str, dict[str, str]] = {
     "ground.to_json": {"plain": "to_json"},
     "ground.tables": {"shown": "with_table"},
 }
-"""The new name of each old name, by the new place of its module; `module:name` names another
-module."""
+"""Functions and classes that have a new name. The key is the present name of a module, without
+"jaxbounds."; its value maps each old name in this module to the new name. A new name of the form
+`module:name` lies in another module."""
 
 
 def new_place(module: str, /) -> str | None:
-    """Return the new dotted name of a module that moved; None for other modules."""
+    """Return the new dotted name of a module that moved; None if the module did not move."""
     head, tail = module.removeprefix(f"{ROOT}."), ""
     while head:
         if head in MODULES:
@@ -126,7 +127,7 @@ def _warn(old: str, new: str, stacklevel: int) -> None:
 
 
 def _getter(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` that serves the old names of a module."""
+    """Return a `__getattr__` for a module; it finds an attribute by its old name, and warns."""
 
     def __getattr__(name: str) -> Any:
         if name not in names:
@@ -141,7 +142,7 @@ def _getter(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class _Alias(importlib.abc.Loader):
-    """A loader that fills the module of an old name with the attributes of the new place."""
+    """A loader for the old name of a module, which forwards each attribute to the new module."""
 
     def __init__(self, new: str) -> None:
         self._new = new
@@ -169,9 +170,9 @@ class _Alias(importlib.abc.Loader):
 
 
 class _WithOldNames(SourceFileLoader):
-    """A loader of a module that stayed; it adds the module's old names.
+    """A loader for a module in `NAMES`, which adds the old names of the module's attributes.
 
-    A module that another tool's import hook loads goes without its old names.
+    If another tool's import hook loads the module, the old names of its attributes do not work.
     """
 
     def exec_module(self, module: ModuleType) -> None:
@@ -181,7 +182,7 @@ class _WithOldNames(SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """A finder of old names, and of the modules that have old names inside them."""
+    """A finder for the old names of modules, and for modules whose attributes have old names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -199,7 +200,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def serve_old_names() -> None:
-    """Let old names import; a second call changes nothing."""
+    """Make the old names importable; a second call has no effect."""
     if not any(type(finder).__qualname__ == _Finder.__qualname__
                and type(finder).__module__ == __name__ for finder in sys.meta_path):  # fmt: skip
         sys.meta_path.insert(0, _Finder())

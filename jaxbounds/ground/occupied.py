@@ -1,7 +1,7 @@
 """Folders that one run has for itself: a second run waits, or takes another folder beside it.
 
-The run holds a lock of the operating system, which ends with its process. Object stores, some
-disks, and Windows have no such lock. Two runs may then write into one folder.
+The run holds a file lock of the operating system, which ends with the run's process. Object stores,
+some disks, and Windows have no file lock of this kind. Two runs may then write into one folder.
 """
 
 import contextlib
@@ -25,17 +25,17 @@ except ImportError:
 
 LOCK = ".jaxbounds-lock"
 LOOK = 0.1
-"""Seconds that `take` waits between two looks at an occupied folder. A larger number makes it
+"""Seconds that `take` waits between two looks at an occupied folder. A larger number makes `take`
 notice a free folder later.
 """
 
 
 class Held:
-    """A folder that this process has for itself until `release`, or until the object is deleted.
+    """A folder that this process holds until a call of `release` or the object's deletion.
 
     Args:
         path: the folder.
-        lock: the file descriptor of the locked file in the folder; -1 without a lock.
+        lock: the descriptor of the locked file in the folder; -1 if the folder has no lock.
     """
 
     def __init__(self, path: Path, lock: int = -1) -> None:
@@ -45,7 +45,7 @@ class Held:
             _held[str(path.absolute())] = self
 
     def discard(self) -> None:
-        """Release the folder, and remove it if it holds only the library's own marks."""
+        """Release the folder, and remove a folder in which only the library's own marks lie."""
         self.release()
         with contextlib.suppress(OSError):
             if {part.name for part in self.path.iterdir()} <= {LOCK, MARK}:
@@ -62,11 +62,11 @@ def _unlock(lock: int) -> None:
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
-"""The folders that this process holds: a thread does not wait for its own folder."""
+"""The folders that this process holds; a thread does not wait for a folder that it holds itself."""
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """Lock the folder, or return the holder's settings; "" if they are not written yet."""
+    """Lock a folder; if another run holds it, return the run's settings ("" until they exist)."""
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()
@@ -88,12 +88,12 @@ def _locked(path: Path, settings: str) -> Held | str:
             os.ftruncate(lock, 0)
             os.write(lock, settings.encode())
             return Held(path, lock)
-    os.close(lock)  # the folder was removed in between
+    os.close(lock)  # another process removed the folder meanwhile
     return ""
 
 
 def siblings(out: Path, /) -> Iterator[Path]:
-    """Yield a folder, and the folders beside it that take its place."""
+    """Yield a folder, and then the folders beside it to try if the first is occupied."""
     yield out
     for number in range(2, 10**6):
         yield out.with_name(f"{out.name}-{number}")
@@ -108,21 +108,22 @@ def take(
     look: Callable[[], None] = lambda: None,
     only: bool = False,
 ) -> Held:
-    """Take a folder for this run alone: `out`, or one beside it, which standard error then names.
+    """Take a folder for this run alone: `out`, or a folder beside it, which standard error names.
 
-    If a run with equal settings holds the folder, this run waits for it. The function leaves a
-    folder alone that another run holds, or in which files of the user have the run's names.
+    If a run with equal settings holds a folder, this run waits until the folder is free. The
+    function skips a folder that a run with other settings holds, or in which a user's file has one
+    of the run's names.
 
     Args:
-        out: the folder that was asked for.
+        out: the requested folder.
         settings: JSON-able settings; a run waits for another run with equal settings.
         names: the names of the files that the run will write.
-        look: a function to call while waiting; its exception ends the wait.
-        only: whether to refuse instead of taking a folder beside `out`, as a continued run must.
+        look: a function that the wait calls again and again; its exception ends the wait.
+        only: whether to refuse instead of taking a folder beside `out`; a continued run needs True.
 
     Raises:
-        Refused: if `only` is true and the folder is not free.
-        Refused: if a link stands at one of the names.
+        Refused: if `only` is true and the folder is not free, or if a symbolic link has one of the
+            names.
         OSError: if the folder cannot be made.
     """
     names = tuple(names)

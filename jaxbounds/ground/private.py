@@ -1,4 +1,4 @@
-"""Folders and keys that no other user can write, so that a file there may be loaded as code."""
+"""Folders and keys that no other user can write; it is thus safe to load a file there as code."""
 
 import contextlib
 import hmac
@@ -9,22 +9,22 @@ import uuid
 from pathlib import Path
 
 KEY, LENGTH = ".key", 32
-"""The name of the file with a folder's key, and the bytes of a key."""
+"""The name of the file that holds a folder's key, and the length of a key in bytes."""
 SIGNED = 32
-"""Bytes of a signature; SHA-256 gives no larger number."""
+"""Length of a signature in bytes; SHA-256 gives no longer signature."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def fault_of(folder: Path, /) -> str:
-    """Return the reason why another user may have written into a folder; empty without a reason."""
+    """Return the reason why another user may have written into a folder; empty if none is found."""
     try:
         found = folder.stat()
     except OSError as problem:
         return problem.strerror or type(problem).__name__
     if not stat.S_ISDIR(found.st_mode):
         return "it is no folder"
-    if not hasattr(os, "geteuid"):  # a system without owners of files
+    if not hasattr(os, "geteuid"):  # this operating system has no owners of files
         return ""
     if found.st_uid != os.geteuid():
         return f"user {found.st_uid} owns it"
@@ -32,10 +32,11 @@ def fault_of(folder: Path, /) -> str:
 
 
 def private(folder: Path, /) -> Path | None:
-    """Return a folder that only its owner, this process's user, can write; make it if absent.
+    """Make a folder, if it is absent, that only the user of this process can write.
 
     Returns:
-        The folder; None if it cannot be made, another user owns it, or others can write there.
+        The folder. None if the folder cannot be made, if another user owns it, or if other users
+        can write into it.
     """
     try:
         missing = [level for level in (folder, *folder.parents) if not level.exists()]
@@ -47,10 +48,12 @@ def private(folder: Path, /) -> Path | None:
 
 
 def key_of(folder: Path, /) -> bytes | None:
-    """Return the random key of a private folder, made if absent; only its owner can read it.
+    """Return the random key of a private folder, and make the key if it is absent.
+
+    Only the owner of the folder can read the key.
 
     Returns:
-        32 bytes; None if the folder is not private, or no key can be stored there.
+        The key, 32 bytes; None if the folder is not private, or a key cannot be stored in it.
     """
     if private(folder) is None:
         return None
@@ -60,7 +63,7 @@ def key_of(folder: Path, /) -> bytes | None:
 
 
 def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
-    """Return 32 bytes that only a holder of the key can make for a file with this content."""
+    """Return a signature (32 bytes) of a file's name and content, which needs the key."""
     name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
     return hmac.digest(key, name + content, "sha256")
 
@@ -69,8 +72,8 @@ def read_signed(file: Path, /) -> bytes | None:
     """Return the content of a file that begins with its `signature`.
 
     Returns:
-        The bytes behind the signature; None if the file is missing, cut or changed, or if its
-        folder is not private.
+        The bytes after the signature; None if the file is missing, cut or changed, or if the
+        file's folder is not private.
     """
     try:
         written = file.read_bytes()
@@ -83,7 +86,7 @@ def read_signed(file: Path, /) -> bytes | None:
 
 
 def _made(file: Path) -> bytes | None:
-    """Make a new key; if two processes make one at once, the later key stays."""
+    """Make a new key; if two processes make keys at once, the later key replaces the other."""
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(secrets.token_bytes(LENGTH))

@@ -1,7 +1,7 @@
-"""Readers of files of the library: each checks structure and size before it allocates.
+"""Readers for the library's files; a reader checks structure and size before it allocates memory.
 
-A reader takes a local file. It runs no code of the file. It raises `Damaged` with the file's name
-for any content that the library did not write.
+A reader takes a local file, and runs no code from the file. If the library cannot have written the
+content, the reader raises `Damaged` with the file's name.
 """
 
 import hashlib
@@ -25,25 +25,26 @@ Value = TypeVar("Value")
 TEXT = 2**26
 """Most bytes of a file that `bytes_in` reads; a larger limit lets a file fill more memory."""
 CONTAINERS, ENTRIES = 2**21, 2**22
-"""Limits of one JSON text that `parsed` accepts: its objects and lists together, and its commas. A
-larger limit lets a small file fill more memory.
+"""Limits for a JSON text that `parsed` accepts: the number of objects and lists, and the number of
+commas. A larger limit lets a small file fill more memory.
 """
 HEADER = 2**16
-"""Most bytes of an array's header that `arrays_in` reads; a larger limit reads longer headers."""
+"""Most bytes of an array's header that `arrays_in` accepts; a larger limit accepts longer headers.
+"""
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
-"""The name that netCDF-4 gives a dimension without a variable; its values are never read."""
+"""The name that netCDF-4 gives a dimension without a variable; a reader needs no values for it."""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError)
-"""The exceptions that a conversion raises for a JSON value of another structure."""
+"""The exceptions that a conversion may raise for a JSON value with an unexpected structure."""
 
 
 class Damaged(Refused):
-    """The library did not write this content of a file; the message names the file."""
+    """A file has content that the library did not write; the message names the file."""
 
 
 def _plain_file(path: Path) -> BufferedReader:
-    """Open a plain file; refuse a pipe or a device, which may never end."""
+    """Open a plain file, and refuse a pipe or a device, from which a read may never end."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    # A file object refuses the descriptor of a folder, and leaves it open.
+    # A file object refuses the descriptor of a folder, but does not close the descriptor.
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise Damaged(f"{path} is no plain file, got path={str(path)!r}. Try another folder")
@@ -82,8 +83,8 @@ def parsed(data: bytes, /) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        Refused: if its containers are too many or nested too deeply.
-        ValueError: if the bytes are no JSON text.
+        Refused: if the text has too many objects, lists or commas, or nests them too deeply.
+        ValueError: if the bytes are not a JSON text.
     """
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
@@ -101,12 +102,12 @@ def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> 
 
     Args:
         path: the file.
-        of: a function that makes the wanted value from the parsed one, and raises one of
-            `UNREADABLE` for another structure.
+        of: a function that converts the parsed JSON to the result. The function raises one of
+            `UNREADABLE` for JSON with an unexpected structure.
         limit: the most bytes that the file may have.
 
     Raises:
-        Damaged: if the file is no JSON, or has another structure.
+        Damaged: if the file is not JSON, or if `of` raises one of `UNREADABLE`.
         OSError: if the file is missing or cannot be read.
     """
     try:
@@ -119,15 +120,15 @@ def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> 
 
 
 _WORDS = (None, "inf", "-inf")
-"""The JSON values of a float that is not finite."""
+"""The JSON values that stand for NaN, infinity and minus infinity."""
 
 
 def fits(value: Any, hint: Any, /) -> bool:
-    """Tell whether a parsed value has the JSON form of a type.
+    """Tell whether a parsed JSON value has the form that the library writes for a type.
 
     Args:
         value: the parsed value.
-        hint: a type of strings, numbers, literals, tuples, lists and dicts, and unions of these.
+        hint: the type: a type of strings, numbers, literals, tuples, lists or dicts, or a union.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
@@ -156,13 +157,13 @@ def fits(value: Any, hint: Any, /) -> bool:
 
 
 def is_inside(name: str, /) -> bool:
-    """Tell whether a relative name that a file contains stays inside of the file's folder."""
+    """Tell whether a relative file name, read from a file, stays inside the file's folder."""
     parts = PurePosixPath(name).parts
     return not (name.startswith("/") or "\\" in name or "\0" in name or ".." in parts)
 
 
 def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, each with its number from 1, without an unfinished last line.
+    """Yield the number (from 1) and the content of each line, but not of an unfinished last line.
 
     Raises:
         Damaged: if the path is no plain file, or the file has more bytes than the limit.
@@ -173,7 +174,7 @@ def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, byt
 
 
 def _array_of(part: Any, size: int) -> np.ndarray:
-    """Read one array of an archive, whose declared bytes must match its header."""
+    """Read one array from an archive, whose declared bytes must match the array's header."""
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
         raise Refused(f"an array has version={version}, expected (1, 0) or (2, 0)")
@@ -200,12 +201,12 @@ def _array_of(part: Any, size: int) -> np.ndarray:
 
 
 def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name, without Python objects.
+    """Return the arrays of an .npz file by name; the function refuses arrays of Python objects.
 
-    Each header is compared with the bytes that the archive declares before an array is made.
+    The function makes an array only if its header agrees with the bytes that the archive declares.
 
     Raises:
-        Refused: if the file is no such archive, or unpacks to more bytes than the limit.
+        Refused: if the file is not an .npz file, or unpacks to more bytes than the limit.
         OSError: if the file is missing or cannot be read.
     """
     found: dict[str, np.ndarray] = {}
@@ -224,14 +225,14 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
 
 
 def check_netcdf(path: Path, /, *, limit: int) -> None:
-    """Check a netCDF-4 file, whose variables must hold the bytes that they declare.
+    """Check that a netCDF-4 file stores the bytes that its variables declare.
 
-    A chunked variable without data can declare any size in a few bytes.
+    Without the check, a small file could declare a variable of any size (chunked, without data).
 
     Raises:
         Refused: if a variable declares more bytes than the file stores for it, or all variables
-            together declare more than the limit.
-        OSError: if the file is no netCDF-4 file.
+            together declare more bytes than the limit.
+        OSError: if the file is not a netCDF-4 file.
     """
     import h5py  # slow to import
 
@@ -248,7 +249,7 @@ def check_netcdf(path: Path, /, *, limit: int) -> None:
             wanted = math.prod(part.shape or ()) * part.dtype.itemsize if part.shape else 0
             if part.external or part.is_virtual:
                 raise Refused(f"variable={name} lies in another file")
-            # The file stores strings of variable length as references with the declared bytes.
+            # For strings of variable length, the declared bytes are those of the references.
             if wanted > part.id.get_storage_size():
                 raise Refused(f"variable={name} declares {wanted} bytes that the file lacks")
             total += wanted

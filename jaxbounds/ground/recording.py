@@ -1,13 +1,13 @@
 """A record of the files and modules that a user's code reads, found by watching the code run.
 
-Python tells an audit hook of each file that is opened, each folder that is listed and each program
-that is started. A finder of modules sees each import. The finder also compiles a user's modules
-from their text, since Python checks its bytecode files by size and time alone. Python reports no
-existence checks. So `os.stat` and its kin are replaced, while code is watched, by functions that
-also record the path.
+An audit hook of Python reports each opened file, each listed folder and each started program. An
+import finder sees each import. The finder also compiles a user's modules from their text, because
+Python compares only size and time with a bytecode file. The audit hook does not report existence
+checks. So while the record is on, replacements of `os.stat` and similar functions record the path.
 
-The record misses three things: files that C code opens by itself (such as HDF5 files), the clock,
-and a network's answers. A statement declares them (`depends=`).
+The record misses three kinds of input: files that C code opens itself (such as HDF5 files), the
+clock, and answers from a computer network. A statement declares inputs of these kinds with
+`depends=`.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ OURS = frozenset((
     "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
     "chex", "jaxtyping", "beartype",
 ))  # fmt: skip
-"""Packages whose versions, or whose source, every run records in another way."""
+"""Packages that this record omits, because every run records their versions or source elsewhere."""
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _WRITES = os.O_WRONLY | os.O_RDWR
 _MAKES = os.O_TRUNC | os.O_EXCL | os.O_APPEND
@@ -52,7 +52,8 @@ _STARTS = (
     "os.fork",
     "socket.connect",
 )
-"""Events after which the record no longer knows all dependencies of a result."""
+"""Audit events (a started program, a network connection) after which the record may lack
+dependencies of a result."""
 _LOOK_ONLY = frozenset(
     ["exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", "resolve"]
 )
@@ -74,7 +75,7 @@ def is_installed(path: str, /) -> bool:
 
 
 class _Watch:
-    """The record of this process; `_watch` is its only instance."""
+    """The record of dependencies in this process; `_watch` is the only instance."""
 
     def __init__(self) -> None:
         self.depends: dict[str, str] = {}
@@ -91,11 +92,11 @@ class _Watch:
         self.inside = threading.local()
 
     def note(self, word: str, path: Any) -> None:
-        """Record the present state of a dependency that has no recorded state yet.
+        """Record the present state of a dependency, unless the record already has a state.
 
         Args:
-            word: the kind of the dependency, a key of `states._STATES` such as "file".
-            path: the path of the file or folder; an open descriptor (an int) is ignored.
+            word: the kind of the dependency: a key of `states._STATES`, such as "file".
+            path: the path of the file or folder; the method ignores an open descriptor (an int).
         """
         if isinstance(path, int) or path is None:
             return
@@ -109,7 +110,7 @@ class _Watch:
             self.keep(key, state(key))
 
     def keep(self, key: str, value: str) -> None:
-        """Record a state for a dependency without one, and call the functions of `telling`."""
+        """Record a state unless the dependency has one; then call the functions of `telling`."""
         if key in self.depends:
             return
         self.depends[key] = value
@@ -124,12 +125,12 @@ class _Watch:
         return name in self.made or any(str(p) in self.made for p in Path(name).parents)
 
     def make(self, path: Any) -> None:
-        """Note a path that this process writes, so that later reads of it do not count."""
+        """Record a path that this process writes; later reads of the path do not count."""
         if not isinstance(path, int) and path is not None:
             self.made.add(os.path.abspath(os.fsdecode(path)))
 
     def is_users(self, frame: FrameType | None) -> bool:
-        """Tell whether a frame runs for the user's code, directly or through packages."""
+        """Tell whether user code called the frame's function, directly or through packages."""
         if self.loading:
             return True
         while frame is not None and frame.f_code not in self.entries:
@@ -143,7 +144,7 @@ _foreign: dict[str, bool] = {}
 
 
 def _is_foreign(file: str) -> bool:
-    """Tell whether a file of code belongs neither to Python nor to a package in `OURS`."""
+    """Tell whether a source file belongs neither to Python nor to the library or its packages."""
     if file not in _foreign:
         path = os.path.realpath(file)
         place = next((p for p in _INSTALLED if path.startswith(p)), "")
@@ -157,7 +158,7 @@ _watch = _Watch()
 
 
 def _asks_itself(frame: FrameType | None) -> bool:
-    """Tell whether Python's import system itself, and not the user's code, made the call."""
+    """Tell whether Python's import system, rather than the user's code, made the call."""
     for _ in range(6):
         if frame is None or not (
             frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
@@ -202,7 +203,7 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
 
 
 def _outside_of_python(frame: FrameType | None) -> str:
-    """Return the file of the innermost calling code that is not part of Python."""
+    """Return the source file of the innermost caller that is not part of Python."""
     while frame is not None and (
         frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)
     ):
@@ -211,7 +212,7 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Run `act` if the frame runs for the user's code; exceptions of `act` are dropped."""
+    """Call `act` if user code called the frame's function; ignore an exception of `act`."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):
@@ -222,7 +223,7 @@ def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
 
 
 def _looking(name: str) -> Callable[..., Any]:
-    """Return a replacement of a function of `os`, as `os.stat`, that also records the path."""
+    """Return a replacement for a function of `os`, such as `stat`, that also records the path."""
     usual = getattr(os, name)
     words = {"lstat": "own kind", "readlink": "target", "access": "kind"}
 
@@ -241,7 +242,7 @@ def _looking(name: str) -> Callable[..., Any]:
 
 
 def _only_looks(frame: FrameType | None) -> bool:
-    """Tell whether the caller, such as `os.path.exists`, uses only the kind of the path."""
+    """Tell whether the caller, such as `os.path.exists`, uses only the kind of file at a path."""
     for _ in range(3):
         if frame is None or not (
             _of_python(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen")
@@ -263,10 +264,10 @@ class FromText(SourceFileLoader):
 
 
 class _Finder:
-    """A finder before all others that records the modules which the user's code imports."""
+    """An import finder, placed before all others, that records the modules user code imports."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Find a module by the other finders, and record where it lies."""
+        """Find a module with the other finders, and record the module's file."""
         first = name.partition(".")[0]
         busy = getattr(_watch.inside, "busy", False)
         if not _watch.depth or busy or first in OURS or first in sys.stdlib_module_names:
@@ -298,17 +299,17 @@ _looks = {
     for name in ("stat", "lstat", "access", "readlink")
     if hasattr(os, name)
 }
-"""The functions of `os` that look at a path, each with its replacement that also records it."""
+"""The functions of `os` that examine a path, each with a replacement that also records the path."""
 
 
 @contextlib.contextmanager
 def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
-    """Record, for the length of a `with` block, the files that the user's code reads.
+    """Record the files that the user's code reads, for the duration of a `with` block.
 
     Args:
-        entry: the code object of the function that calls the user's code; reads by that function or
-            its callers do not count.
-        loading: whether the block loads a user's module; all reads then count.
+        entry: the code object of the function that calls the user's code. Reads by this function
+            itself, or by its callers, do not count.
+        loading: whether the block loads a user's module; if True, all reads count.
     """
     watch = _watch
     with watch.lock:
@@ -338,10 +339,11 @@ def watching(entry: CodeType, /, *, loading: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
-    """Call a function at each newly recorded dependency, for the length of a `with` block.
+    """Call a function for each newly recorded dependency, for the duration of a `with` block.
 
     Args:
-        tell: a function of a dependency and its state; files that it opens are not recorded.
+        tell: a function that takes a dependency and its state; the record omits files that the
+            function opens.
     """
     _watch.told.append(tell)
     try:
@@ -351,7 +353,7 @@ def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
 
 
 def ignore(folder: str | Path, /) -> None:
-    """Leave files below a folder, such as the library's own cache, out of the record."""
+    """Omit the files below a folder, such as the library's own cache, from the record."""
     _watch.ignored.add(os.path.join(os.path.abspath(folder), ""))
 
 
@@ -361,14 +363,14 @@ def note_file(path: str | Path, /) -> None:
 
 
 def executed(name: str, /) -> None:
-    """Record that a user's module was executed."""
+    """Record that Python executed a user's module in this process."""
     _watch.executed.add(name)
 
 
 def loaded_before() -> None:
-    """Record the files of the user's modules that this process had imported already.
+    """Record the files of the user's modules that this process imported before the record began.
 
-    The state of a module is unknown if its file changed since the process began.
+    If a file changed after the process began, the state of its module is recorded as unknown.
     """
     new = [name for name in sys.modules.copy() if name not in _watch.seen]
     _watch.seen.update(new)
@@ -391,9 +393,10 @@ def record() -> dict[str, str]:
 
 
 def outdated() -> set[str]:
-    """Return the modules to load again if a dependency changed, and then clear the record.
+    """If a dependency changed, clear the record and return the modules that must be loaded again.
 
-    A file that this process wrote itself does not count as changed.
+    A file that this process wrote itself does not count as changed. If nothing changed, the result
+    is empty and the record stays.
     """
     made = {f"{word}: {path}" for path in _watch.made for word in ("file", "kind", "times")}
     kept = {k: v for k, v in _watch.depends.items() if k not in made and v != UNKNOWN}
@@ -406,8 +409,8 @@ def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[as
     """Clear the record, and return the names of the modules in it.
 
     Args:
-        different: dependencies that changed. A module that was imported before the record began is
-            returned only if its own file changed.
+        different: the dependencies that changed. A module that Python imported before the record
+            began is returned only if the module's own file is among them.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

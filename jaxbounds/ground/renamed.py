@@ -1,4 +1,4 @@
-"""Old names of a module's functions, which work for one more release."""
+"""Old names of functions in a module, which work for one more release."""
 
 import sys
 import warnings
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that knows its old names and warns of them.
+    """Return a `__getattr__` for a module; it finds a function by its old name, and warns.
 
     Args:
         module: the module's `__name__`.
-        names: the new name of each old name.
+        names: a dict from old names to new names.
     """
 
     def look_up(name: str) -> Any:

@@ -1,8 +1,8 @@
-"""States of a result's dependencies: files, folders and modules, by their content.
+"""The states of the files, folders and modules on which a result depends.
 
-A dependency is a word and a path or name, as "file: /home/me/data.npy". Its state is a text. If two
-states are equal, a reader of the dependency sees no change. The states of files are digests of
-their content, so times and sizes alone decide nothing.
+A dependency is a text: a kind, and a path or name, such as "file: /home/me/data.npy". The state of
+a dependency is another text. If two states are equal, code that reads the dependency sees no
+change. The state of a file is a digest of its content, so a new time of the file is no change.
 """
 
 import hashlib
@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 Depends = Mapping[str, str]
-"""The state of each dependency, as it was when it was first read."""
+"""A dict from each dependency to its state at the first read."""
 
 UNKNOWN = "unrecorded"
-"""The state of a dependency without a state: it never counts as unchanged."""
+"""The word for an unknown state; a dependency with an unknown state always counts as changed."""
 SETTLED = 2.0
-"""Seconds since a file's last change after which `content` keeps its digest. `content` then reads
-the file again only if its times, size or inode change. A larger value reads young files more often.
+"""Age of a file's last change, in seconds, from which `content` remembers the file's digest.
+`content` then reads the file again only after a change of its times, size or inode. A larger value
+makes `content` read young files more often.
 """
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]
@@ -32,7 +33,7 @@ _known: dict[str, tuple[_Stamp, str]] = {}
 
 
 def content(path: str, /) -> str:
-    """Return the SHA-256 of a plain file; else "absent", "folder", or why there is no digest."""
+    """Return the SHA-256 of a plain file, or a text such as "absent" or "folder"."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -49,7 +50,7 @@ def content(path: str, /) -> str:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as problem:
         return problem.strerror or type(problem).__name__
-    # No program can set the change time (ctime) of a file, but Windows has no change time.
+    # No program can set a file's change time (ctime), but Windows has no change time.
     age = time.time() - max(found.st_mtime, found.st_ctime)
     if age > SETTLED and os.name == "posix":
         _known[path] = stamp, digest
@@ -65,7 +66,7 @@ def _kind(path: str, follow: bool = True) -> str:
 
 
 def _times(path: str) -> str:
-    """Return the mode, size and time that `os.stat` gives for a file; a caller may use any."""
+    """Return a file's mode, size and modification time from `os.stat`, as one text."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -74,7 +75,7 @@ def _times(path: str) -> str:
 
 
 def _names(path: str) -> str:
-    """Return the digest of the names in a folder, without `__pycache__`."""
+    """Return a digest of the names of the files in a folder, without `__pycache__`."""
     try:
         names = sorted(set(os.listdir(path)) - {"__pycache__"})
     except (OSError, ValueError):
@@ -90,7 +91,7 @@ def _target(path: str) -> str:
 
 
 def _declared(path: str) -> str:
-    """Return the content of a file, or of all files of a folder; "absent" for any other text."""
+    """Return a digest of a file, or of all files in a folder; "absent" if the path has neither."""
     if not os.path.isdir(path):
         return content(path)
     total = hashlib.sha256()
@@ -103,7 +104,7 @@ def _declared(path: str) -> str:
 def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | None:
     """Return the spec of a module from the first finder that knows it; None if no finder does.
 
-    The finders of built-in and frozen modules are left out.
+    The function does not ask the finders of built-in and frozen modules.
     """
     for finder in finders:
         look = getattr(finder, "find_spec", None)
@@ -115,14 +116,14 @@ def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | No
 
 
 def whence(spec: ModuleSpec | None, /) -> str:
-    """Return the file of a module, or the folders of a package without a file."""
+    """Return the file of a module, or the folders of a namespace package, which has no file."""
     if spec is None:
         return ABSENT
     if spec.has_location and spec.origin:
         return os.path.abspath(spec.origin)
     try:
         return repr([*(spec.submodule_search_locations or ())])
-    except KeyError:  # a namespace package inside a package that is not imported
+    except KeyError:  # a namespace package in a package that Python has not imported
         return repr(getattr(spec.submodule_search_locations, "_path", None))
 
 
@@ -134,7 +135,7 @@ def _module(name: str) -> str:
         try:
             spec = found_by(".".join(parts[: number + 1]), inside, sys.meta_path)
             inside = spec and [*(spec.submodule_search_locations or ())]
-        except Exception:  # a finder may need the package itself
+        except Exception:  # a finder may fail without the imported package
             return ABSENT
         if spec is None:
             return ABSENT
@@ -161,13 +162,13 @@ def state(dependency: str, /) -> str:
 
 
 def place_of(dependency: str, /) -> str:
-    """Return the path of a file or folder dependency; "" for a module or a text."""
+    """Return the path of a dependency on a file or folder; "" for a dependency of another kind."""
     word, _, rest = dependency.partition(": ")
     return rest if word in _STATES and word != "module" and os.path.isabs(rest) else ""
 
 
 def changed(depends: Depends, /) -> list[str]:
-    """Return the dependencies whose state changed, or was unknown before."""
+    """Return the dependencies whose present state differs from the given state, or is unknown."""
     if not depends:
         return []
     importlib.invalidate_caches()

@@ -1,4 +1,4 @@
-"""A request to stop, which long work answers once it has saved its results."""
+"""A request to stop: long work reads the request, saves its results, and then ends."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _asked = False
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """Declare, for a `with` block, that the work often reads `asked` and then calls `answer`."""
+    """Declare, for a `with` block, that its code often calls `asked`, and then `answer`."""
     global _listening
     _listening += 1
     try:
@@ -20,29 +20,29 @@ def listening() -> Iterator[None]:
 
 
 def ask() -> bool:
-    """Ask the work to stop, and tell whether any work listens; otherwise drop the request."""
+    """Ask the running work to stop; return False, and drop the request, if no work listens."""
     global _asked
     _asked = _asked or _listening > 0
     return _listening > 0
 
 
 def asked() -> bool:
-    """Tell whether the work was asked to stop."""
+    """Tell whether someone asked the running work to stop."""
     return _asked
 
 
 def forget() -> None:
-    """Take back the request to stop."""
+    """Cancel the request to stop."""
     global _asked
     _asked = False
 
 
 class Stopped(KeyboardInterrupt):
-    """Work was asked to stop, and stopped."""
+    """The running work stopped because someone asked it to stop."""
 
 
 def answer() -> NoReturn:
-    """End the work; the work calls this when all its results are saved.
+    """End the running work, which calls this function after it has saved all results.
 
     Raises:
         Stopped: always.

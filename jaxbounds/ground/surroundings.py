@@ -1,4 +1,4 @@
-"""Dependencies of a result besides files: the environment, JAX's settings, Python's flags."""
+"""Digests of a result's dependencies other than files: environment, JAX settings, Python flags."""
 
 import hashlib
 import os
@@ -18,13 +18,14 @@ NO_MATTER = frozenset((
     "PYTEST_XDIST_TESTRUNUID", "STY", "TMUX", "TMUX_PANE", "PS1", "LS_COLORS", "HISTFILE",
     "KRB5CCNAME",
 ))  # fmt: skip
-"""Variables of a terminal, a session or a cache. `environment` leaves them out, since a change of
-them does not change a verdict.
+"""Environment variables of a terminal, a session or a cache. `environment` omits these variables,
+because no verdict depends on their values.
 """
 NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", "LIBTPU_", "PYTHON")
-"""Beginnings of the names of variables that the library and its compiler read."""
+"""Prefixes of the names of environment variables that the library and its compiler read."""
 _RUN = ("cache", "traceback_filtering", "async_dispatch")
-"""Parts of names of JAX's settings that a run sets by itself; no number depends on them."""
+"""Words in the names of JAX's settings that a run sets itself; no number depends on a setting with
+such a name."""
 
 
 def _digest(value: Any) -> str:
@@ -33,11 +34,11 @@ def _digest(value: Any) -> str:
 
 
 def environment(*, whole: bool) -> str:
-    """Return a digest of the environment.
+    """Return a digest of the environment variables.
 
     Args:
-        whole: whether to take all variables but `NO_MATTER`, since a user's code may read any
-            variable. Otherwise only the variables of `NUMERIC` count.
+        whole: whether to include all variables but `NO_MATTER`, because a user's code may read any
+            variable. If False, the digest includes only variables with a prefix in `NUMERIC`.
     """
     kept = {k: v for k, v in os.environ.items() if k not in NO_MATTER}
     if not whole:
@@ -46,7 +47,7 @@ def environment(*, whole: bool) -> str:
 
 
 def jax_settings() -> str:
-    """Return a digest of JAX's settings, from environment variables and from calls alike."""
+    """Return a digest of JAX's settings, whether variables or calls set them."""
     values = jax.config.values
     return _digest(
         sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _RUN))
@@ -71,7 +72,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """Return the state of everything besides files that a user's code can read, by name."""
+    """Return the states of a user's dependencies other than files: a digest or text by name."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

@@ -1,4 +1,4 @@
-"""The display of results: a short table, in a terminal and in a notebook."""
+"""The display of a result as a short table, in a terminal and in a notebook."""
 
 import html
 import io
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, TypeVar
 from jaxbounds.ground.text import printable
 
 MOST = 30
-"""Most rows that a table shows; a larger number shows longer tables."""
+"""Most rows of a displayed table; a larger number allows longer tables."""
 
 
 class Table(NamedTuple):
     """The table that displays a result.
 
     Attributes:
-        title: the line above the table; without rows, only the title is shown.
+        title: the line above the table; if the table has no rows, only the title is displayed.
         columns: the names of the columns.
-        rows: the rows, each with a text for each column.
+        rows: the rows; each row has one text for each column.
     """
 
     title: str
@@ -28,7 +28,7 @@ class Table(NamedTuple):
         return f"... and {len(self.rows) - MOST} more" if len(self.rows) > MOST else ""
 
     def text(self) -> str:
-        """Return the table for a terminal, 100 columns wide at most."""
+        """Return the table as text for a terminal; a line has at most 100 characters."""
         if not self.rows:
             return printable(self.title)
         from rich import box, console, table  # slow to import
@@ -49,7 +49,7 @@ class Table(NamedTuple):
         return printable("\n".join(line.rstrip() for line in lines))
 
     def html(self) -> str:
-        """Return the table for a notebook."""
+        """Return the table as HTML for a notebook."""
         cells = lambda kind, row: "".join(f"<{kind}>{html.escape(c)}</{kind}>" for c in row)
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.rows[:MOST])
         head = (
@@ -63,7 +63,7 @@ Result = TypeVar("Result", bound=type)
 
 
 def with_table(result: Result, /) -> Result:
-    """Give a class the display of its `_table()` in `print` and notebooks."""
+    """Decorate a class: `print` and notebooks display its instances by their method `_table()`."""
     found: Any = result
     found.__repr__ = lambda self: self._table().text()
     found._repr_html_ = lambda self: self._table().html()
@@ -71,7 +71,7 @@ def with_table(result: Result, /) -> Result:
 
 
 def number(value: Any, /) -> str:
-    """Return a number as text with six digits; any other value as its text."""
+    """Return a number as text with six significant digits, and any other value as `str`."""
     try:
         return f"{float(value):.6g}"
     except (TypeError, ValueError):
@@ -79,7 +79,7 @@ def number(value: Any, /) -> str:
 
 
 def yes(flag: Any, /) -> str:
-    """Return "yes" or "NO" for a boolean; the text of a value that has no truth value."""
+    """Return "yes" or "NO" for a boolean, and any value without a truth value as `str`."""
     try:
         return "yes" if flag else "NO"
     except (TypeError, ValueError):

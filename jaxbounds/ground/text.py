@@ -1,18 +1,19 @@
-"""Texts made harmless for a terminal, and shortened for names of files."""
+"""Functions that make a text harmless for a terminal, or short enough for a file name."""
 
 import hashlib
 import re
 
 _FORMATTING = "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
-"""Invisible characters that change the direction of a line or break the line."""
+"""Invisible characters that change the direction of the text or break a line."""
 _UNPRINTED = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_FORMATTING}]")
-r"""All control characters but newlines and tabs, lone surrogates, and invisible formatting."""
+r"""The characters that `printable` replaces: control characters except newlines and tabs, lone
+surrogates, and `_FORMATTING`."""
 
 
 def printable(text: str, /) -> str:
-    r"""Return the text with control characters written out: ESC becomes the four characters `\x1b`.
+    r"""Return the text with control characters escaped: ESC becomes the four characters `\x1b`.
 
-    Newlines and tabs stay.
+    Newlines and tabs remain.
     """
     if text.isprintable():
         return text
@@ -20,11 +21,12 @@ def printable(text: str, /) -> str:
 
 
 def shortened(name: str, most: int, /) -> str:
-    """Return a file name of at most `most` bytes; a digest replaces the cut part.
+    """Return a file name of at most `most` bytes; a digest of the name replaces the cut part.
 
     Args:
-        name: the whole name.
-        most: bytes in UTF-8, at least 33; a file system takes 255 with the ending.
+        name: the whole name, without its suffix (".json").
+        most: the most bytes of the result in UTF-8, at least 33; a file system allows 255 bytes,
+            including the suffix.
     """
     whole = name.encode(errors="surrogatepass")
     if len(whole) <= most:

@@ -1,4 +1,4 @@
-"""Conversion of results to values that `json.dumps` accepts."""
+"""The conversion of results to values that `json.dumps` accepts."""
 
 import dataclasses
 import functools
@@ -9,21 +9,21 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def _is_here(hint: Any) -> bool:
-    """Tell whether a type holds functions or local paths, which JSON leaves out."""
+    """Tell whether a type holds functions or local paths, which the JSON of a result omits."""
     code = get_origin(hint) is Callable or getattr(hint, "is_code", False)
     return hint is Path or code or any(map(_is_here, get_args(hint)))
 
 
 @functools.cache
 def fields_of(kind: type, /) -> dict[str, Any]:
-    """Return the types of a dataclass's fields by name, without functions and local paths."""
+    """Return a dataclass's field types by name, without fields of functions and local paths."""
     hints = get_type_hints(kind)
     named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
     return {name: hint for name, hint in named.items() if not _is_here(hint)}
 
 
 def to_json(value: Any, /) -> Any:
-    """Return a JSON-able value: dataclasses become objects, infinities words, NaN null."""
+    """Convert a value for JSON: a dataclass to an object, an infinity to a word, NaN to null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {name: to_json(getattr(value, name)) for name in fields_of(type(value))}
     if isinstance(value, Mapping):

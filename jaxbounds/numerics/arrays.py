@@ -1,8 +1,8 @@
-"""The choice between NumPy and `jax.numpy`, so that one formula serves numbers and traced values.
+"""The choice between NumPy and `jax.numpy`: one formula then serves numbers and traced values.
 
-Outside of a trace, NumPy and Python numbers evaluate a formula, since an operation of `jax.numpy`
-takes a hundred times as long. In a trace, `jax.numpy` computes the whole formula, including
-constants such as ln 2 or an identity matrix. The traced program so holds no rounded constants.
+Outside a trace, NumPy evaluates a formula, because an operation of `jax.numpy` takes a hundred
+times as long. Inside a trace, `jax.numpy` computes the whole formula, including constants such as
+ln 2 or an identity matrix. The traced program therefore holds no rounded constants.
 """
 
 import math
@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Array, Int
 
 Count = int | Int[Array, ""]
-"""An integer, known or traced."""
+"""An integer: a Python number, or a traced scalar."""
 
 
 def traced(*values: Any) -> bool:
-    """Tell whether one of the values, or a leaf of one, is a tracer of JAX."""
+    """Tell whether any leaf of the given values (pytrees) is a JAX tracer."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
@@ -28,19 +28,20 @@ def array_module(*values: Any) -> Any:
 
 
 def real(n: Any, /) -> Any:
-    """Return a traced integer as a float, for products with floats; return a number unchanged.
+    """Return a traced integer as a float, and any other number unchanged.
 
-    JAX refuses to mix integers and floats under strict promotion.
+    A formula multiplies integers by floats, which JAX refuses under strict type promotion.
     """
     return n.astype(float) if traced(n) else n
 
 
 def log(n: Any, /, *others: Any) -> Any:
-    """Return the natural logarithm of a scalar, or of a known integer of any size.
+    """Return the natural logarithm of a scalar, or of a Python integer of any size.
 
     Args:
         n: the scalar or the integer.
-        others: other values of the formula; the result is traced if `n` or one of them is traced.
+        others: the other values of the caller's formula. If `n` or one of the others is traced,
+            `jax.numpy` computes the logarithm.
     """
     if not traced(n, *others):
         return math.log(n)
@@ -48,7 +49,7 @@ def log(n: Any, /, *others: Any) -> Any:
 
 
 def number(value: Any, /) -> Any:
-    """Return a scalar as a Python number, an array as NumPy's; return a traced value unchanged."""
+    """Return a scalar as a Python number, an array as a NumPy array, a traced value unchanged."""
     if traced(value):
         return value
     known = np.asarray(value)

@@ -1,4 +1,4 @@
-"""A lower estimate of a supremum: the largest value on the way of projected gradient ascent."""
+"""A lower estimate of a supremum: the largest value that projected gradient ascent meets."""
 
 from collections.abc import Callable
 
@@ -20,11 +20,11 @@ def projected_ascent(
 ) -> Float[Array, ""]:
     """Return a lower estimate of a function's supremum over a set: the largest value met.
 
-    The ascent takes `steps` steps from each start, along the normalised gradient, and projects each
-    step onto the set. The length of the steps falls linearly from `rate` to zero.
+    The ascent takes `steps` steps from each start, along the normalised gradient, and projects the
+    point onto the set after each step. The step length falls linearly from `rate` towards zero.
 
     Args:
-        objective: the function, from a point to a number.
+        objective: the function: it takes a point and returns a scalar.
         project: a function that projects a point onto the set.
         starts: points of the set, of shape (n, ...).
         steps: the number of steps from each start.

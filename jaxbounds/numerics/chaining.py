@@ -9,11 +9,11 @@ import numpy as np
 from jaxbounds.ground.exceptions import Refused
 
 LogCovering = Callable[[Any], Any]
-"""A function from the scale (radius) of a cover to the log of the covering number."""
+"""A function that takes a cover's scale (radius) and returns the log of the covering number."""
 
 
 def require_range(m: float, B: float, /) -> None:
-    """Refuse a sample size m and a range B for which chaining has no meaning.
+    """Refuse a sample size m below 1, or a range B (largest absolute value) that is not usable.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -29,15 +29,17 @@ def require_range(m: float, B: float, /) -> None:
 def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 30) -> float:
     """Bound the Rademacher complexity of a class with values in [-B, B] by two-term chaining.
 
-    The bound is the following sum, minimised over rho and J, with e_j = B rho^j and ln N(e_0) = 0:
+    Let N(e) be the covering number at scale e, and e_j = B rho^j the scales, with ln N(e_0) = 0.
+    The bound is the following sum, minimised over rho and J:
 
         sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J
 
-    Massart's lemma bounds each link f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and there
-    are at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
+    Let f_j be the element of the cover at scale e_j that is nearest to f. Massart's lemma bounds
+    the complexity of each set of links f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and a
+    set has at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
 
     Args:
-        log_covering: ln N, a function of an array of scales.
+        log_covering: ln N, as a function of an array of scales.
         m: the number of samples.
         B: the largest absolute value of the functions.
         depth: the largest J.
@@ -48,7 +50,7 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
     require_range(m, B)
     if B == 0:
         return 0.0
-    # Each row has one rho; its scales end where they are too small to matter.
+    # Each row of scales has one rho; scales below 1e-9 B are too small to matter.
     scales = B * np.linspace(0.05, 0.9, 24)[:, None] ** np.arange(depth + 1)
     kept = scales > 1e-9 * B
     kept[:, 0] = False

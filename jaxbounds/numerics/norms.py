@@ -1,13 +1,13 @@
-"""Matrix norms as the papers use them, and projections onto their balls.
+"""The matrix norms that the papers use, and projections onto balls of two norms.
 
-The papers use the same subscripts for two families of norms. The names here keep them apart:
+The papers use equal subscripts for two families of norms. The functions here have distinct names:
 
-* entrywise norms `entrywise_norm(a, q, p)`: the l_p norm over columns of the l_q column norms;
+* entrywise norms `entrywise_norm(a, q, p)`: the l_p norm of the vector of the columns' l_q norms;
 * induced norms `induced_norm(a, p, q)`: sup ||a x||_q / ||x||_p.
 
-The multi-head paper's ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms (of x -> X x
-from l_1, l_2 to l_infinity): the largest entry and the largest row norm. All gradients are finite,
-since each norm takes the subgradient zero at zero.
+In the multi-head paper ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms of x -> X x,
+from l_1 or l_2 to l_infinity. The first norm is the largest |entry|, the second is the largest l_2
+norm of a row. All gradients are finite, because each norm takes the subgradient zero at zero.
 """
 
 import math
@@ -22,7 +22,7 @@ Scalar = Float[Array, ""]
 
 
 def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."]:
-    """Return the l_p norm along the last axis, 1 <= p <= infinity, with subgradient 0 at 0.
+    """Return the l_p norm along the last axis for 1 <= p <= infinity; its gradient at 0 is 0.
 
     Raises:
         Refused: if p < 1 (not a norm).
@@ -44,14 +44,14 @@ def vector_norm(x: Float[Array, "... n"], p: float = 2, /) -> Float[Array, "..."
 
 
 def frobenius_norm(a: Float[Array, "m n"], /) -> Scalar:
-    """Return the l_2 norm of all entries."""
+    """Return the Frobenius norm: the l_2 norm of all entries."""
     return vector_norm(a.ravel())
 
 
 def entrywise_norm(a: Float[Array, "m n"], q: float, p: float, /) -> Scalar:
     """Return ||A||_{q,p}: the l_p norm of the vector of the l_q norms of A's columns.
 
-    Pass the transpose for the norm over rows.
+    Pass the transpose of A to use the norms of rows instead of columns.
     """
     return vector_norm(vector_norm(a.T, q), p)
 
@@ -67,27 +67,27 @@ def max_row_norm(a: Float[Array, "m n"], /) -> Scalar:
 
 
 def spectral_norm(a: Float[Array, "m n"], /) -> Scalar:
-    """Return the largest singular value."""
+    """Return the spectral norm of a matrix: its largest singular value."""
     return jnp.max(jnp.linalg.svd(a, compute_uv=False), initial=0.0)
 
 
 def dual_exponent(p: float, /) -> float:
-    """Return the p* with 1/p + 1/p* = 1."""
+    """Return the dual exponent p*, which satisfies 1/p + 1/p* = 1."""
     if p == 1:
         return math.inf
     return 1.0 if p == math.inf else p / (p - 1.0)
 
 
 def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
-    """Return sup over x of ||A x||_q / ||x||_p, if it is easy to compute.
+    """Return sup over x of ||A x||_q / ||x||_p, for the pairs (p, q) with an exact method.
 
-    Three cases have a closed form: p = 1 (largest column l_q norm), q = infinity (largest row
-    l_{p*} norm) and p = q = 2 (largest singular value). For p = infinity the function enumerates
-    the sign vectors, of at most 16 columns.
+    For p = 1 the norm is the largest l_q norm of a column. For q = infinity the norm is the largest
+    l_{p*} norm of a row, with 1/p + 1/p* = 1. For p = q = 2 the norm is the largest singular value.
+    For p = infinity the function enumerates the sign vectors x of at most 16 columns.
 
     Raises:
-        Refused: for other pairs (their norm is NP-hard to compute in general), for more than 16
-            columns with p = infinity, and for p or q below 1.
+        Refused: for another pair (p, q), whose norm is NP-hard to compute in general; for more than
+            16 columns with p = infinity; and for p or q below 1.
     """
     import chex  # slow to import
 
@@ -118,19 +118,19 @@ def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
 
 @jax.jit
 def project_rows(a: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
-    """Return the nearest array whose rows (last axis) have l_2 norm at most `radius`."""
+    """Return the nearest array whose rows (along the last axis) have l_2 norms <= `radius`."""
     norm = vector_norm(a)[..., None]
     return a * jnp.where(norm > radius, radius / jnp.where(norm > 0, norm, 1.0), 1.0)
 
 
 @jax.jit
 def project_l1(x: Float[Array, "*batch n"], radius: float | Array, /) -> Float[Array, "*batch n"]:
-    """Return the nearest array whose last-axis l_1 norms are at most `radius`, by sorting."""
+    """Return the nearest array whose rows (along the last axis) have l_1 norms <= `radius`."""
     absolute = jnp.abs(x)
     ordered = -jnp.sort(-absolute, axis=-1)
     count = jnp.arange(1, x.shape[-1] + 1).astype(x.dtype)
     shortfall = (jnp.cumsum(ordered, axis=-1) - radius) / count.reshape((1,) * (x.ndim - 1) + (-1,))
-    # The soft threshold is the last shortfall that stays below its own entry.
+    # The soft threshold is the last shortfall that is smaller than the entry at its index.
     active = jnp.sum((ordered > shortfall).astype(jnp.int32), axis=-1, keepdims=True)
     last = jnp.maximum(active - 1, 0)
     threshold = jnp.maximum(jnp.take_along_axis(shortfall, last, axis=-1), 0.0)

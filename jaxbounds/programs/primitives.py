@@ -1,8 +1,9 @@
 """The primitives of JAX that the library knows, in one table for every engine.
 
 A row lists the parameters of a primitive that the rules read, the parameters that change no value,
-and the parameters that must be unset. An engine treats an equation with another parameter like an
-unknown primitive: NumPy leaves the program to the compiler, and ball arithmetic refuses it.
+and the parameters that must be unset. If an equation has a parameter that its row does not list,
+an engine treats it like an unknown primitive. NumPy then leaves the program to the compiler, and
+ball arithmetic refuses the program.
 """
 
 from typing import NamedTuple
@@ -14,10 +15,12 @@ class Primitive(NamedTuple):
     """A row of the table.
 
     Attributes:
-        exact: whether it rounds nothing in any type of floats; programs inside it may round.
-        reads: parameters that a rule needs.
-        may: further parameters that a rule reads if they are there, or that change no value.
-        unset: parameters that must be None, as another value changes the result.
+        exact: whether the primitive itself rounds nothing in any floating-point type; a program
+            inside an equation may still round.
+        reads: the names of the parameters that a rule needs.
+        may: the names of optional parameters: a rule reads them if present, or they change no
+            value.
+        unset: the names of the parameters that must be None, because a value changes the result.
     """
 
     exact: bool
@@ -27,8 +30,8 @@ class Primitive(NamedTuple):
 
 
 PRIMITIVES: dict[str, Primitive] = {}
-"""The primitives by name. Readers of the table assume that any other primitive rounds, and refuse
-its parameters."""
+"""The table: a primitive's name gives its row. Code that reads the table assumes that a primitive
+without a row rounds."""
 
 
 def _rows(
@@ -38,7 +41,7 @@ def _rows(
     PRIMITIVES.update(dict.fromkeys(names.split(), row))
 
 
-# Entry by entry.
+# Primitives that act entry by entry.
 _rows(
     "abs and ceil clamp copy copy_p eq floor ge gt is_finite le le_to lt lt_to max min ne",
     exact=True,
@@ -60,7 +63,7 @@ _rows("convert_element_type", reads="new_dtype", may="weak_type sharding")
 _rows("reduce_precision", reads="exponent_bits mantissa_bits")
 _rows("bitcast_convert_type", exact=True, reads="new_dtype")
 
-# Entries moved.
+# Primitives that move entries.
 _rows("broadcast_in_dim", exact=True, reads="shape broadcast_dimensions", may="sharding")
 _rows("reshape", exact=True, reads="new_sizes", may="sharding", unset="dimensions")
 _rows("squeeze expand_dims rev", exact=True, reads="dimensions")
@@ -92,7 +95,7 @@ _rows(
 )
 _rows("platform_index", exact=True, reads="platforms")
 
-# Entries folded, ordered and multiplied.
+# Primitives that fold, order or multiply entries.
 _rows("argmax argmin", exact=True, reads="axes index_dtype")
 _rows("reduce_and reduce_or reduce_xor", exact=True, reads="axes", may="out_sharding")
 _rows("reduce_max reduce_min", exact=True, reads="axes", may="out_sharding")
@@ -128,7 +131,7 @@ _rows("random_split", exact=True, reads="shape")
 _rows("random_fold_in random_unwrap", exact=True)
 _rows("random_wrap random_seed", exact=True, may="impl")
 
-# Programs called, chosen and repeated.
+# Primitives that call, choose or repeat programs.
 _rows(
     "jit pjit",
     exact=True,
@@ -165,14 +168,14 @@ _rows(
 
 
 def is_exact(name: str, /) -> bool:
-    """Tell whether a primitive of this name rounds nothing; an unknown primitive may round."""
+    """Tell whether the named primitive rounds nothing; False if the table lacks the primitive."""
     return name in PRIMITIVES and PRIMITIVES[name].exact
 
 
 def unknown_parameters(eqn: JaxprEqn, /) -> str:
-    """Return words that name the unknown or missing parameters of an equation; empty without any.
+    """Return a text that names an equation's unknown or missing parameters, or an empty text.
 
-    The words are empty for a primitive outside of the table, for which the engines have no rule.
+    The text is also empty if the table lacks the primitive, because no engine has a rule for it.
     """
     name, params = eqn.primitive.name, eqn.params
     if name not in PRIMITIVES:

@@ -1,7 +1,7 @@
-"""Ranges of a program's integers: a quick test of whether an integer may leave its type.
+"""A quick test of whether an integer in a program may leave the range of its type.
 
-The test sends ranges, as pairs of Python's integers, through the equations. An unknown range counts
-as all integers of a type.
+The test computes a range (a pair of Python integers) for each variable of the program. It treats an
+unknown range as all integers of the variable's type.
 """
 
 import itertools
@@ -27,8 +27,8 @@ from jaxbounds.ground.jax_internals import (
 Range = tuple[int, int] | None
 """The least and the largest integer; None for an unknown range."""
 STEADY = 8
-"""Steps of a loop after which a range that grows by the same amount at each step is extrapolated. A
-larger number sees later changes.
+"""Steps of a scan that the test follows. It then extrapolates a range that grew equally at each
+step. A larger number detects a growth that changes later.
 """
 
 _SAME = frozenset(
@@ -73,7 +73,7 @@ def _corners(function: Callable[[int, int], int], a: Range, b: Range) -> Range:
 
 
 def _times(of: Range, count: int) -> Range:
-    """Return the range of all sums of 1 to `count` terms with a given range."""
+    """Return the range of all sums of 1 to `count` terms, if each term lies in the range `of`."""
     return of and (min(of[0], of[0] * count), max(of[1], of[1] * count))
 
 
@@ -227,7 +227,7 @@ _MAY_LEAVE = frozenset(
 
 
 def _onwards(rows: Sequence[Range], steps: int) -> Range:
-    """Return a range after `steps` more steps if it grew equally at each step so far; else None."""
+    """Extrapolate a range by `steps` steps; None unless it grew equally at each step in `rows`."""
     known = [r for r in rows if r is not None]
     if len(known) < len(rows):
         return None
@@ -239,11 +239,12 @@ def _onwards(rows: Sequence[Range], steps: int) -> Range:
 
 
 def operations_that_may_wrap(program: ClosedJaxpr, given: Sequence[Any], /) -> tuple[str, ...]:
-    """Return the primitives whose integers may leave their type, for arguments in given ranges.
+    """Return the names of primitives whose integer results may leave the range of their type.
 
     Args:
         program: the traced program.
-        given: an array for each argument; its range reaches from its least to its largest entry.
+        given: an array for each argument; the argument may hold any integers between the array's
+            least and largest entry.
     """
     look = _Look()
     look.closed(program, list(map(_of_array, given)))

@@ -1,4 +1,4 @@
-"""Questions about traced programs: equations, coarse roundings, random draws, equal programs.
+"""Functions that examine traced programs: equations, coarse roundings, random draws, equality.
 
 Only `is_fixed` may run a program.
 """
@@ -38,13 +38,13 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""Numbers that NumPy computes in the time that one equation costs at least. A larger number makes
-`executed` count less for large arrays.
+"""Numbers that NumPy computes in the least time that an equation takes. A larger number makes
+`executed` count fewer equations for large arrays.
 """
 
 
 def _numbers(eqn: JaxprEqn) -> float:
-    """Count the numbers that an equation computes; in a matrix product, the multiplications."""
+    """Count the numbers that an equation computes; for a matrix product, its multiplications."""
     found = sum(math.prod(v.aval.shape) for v in _arrays(eqn.outvars))
     if eqn.primitive.name == "dot_general":
         (axes, _), _ = eqn.params["dimension_numbers"]
@@ -53,11 +53,11 @@ def _numbers(eqn: JaxprEqn) -> float:
 
 
 def executed(program: Jaxpr, /) -> float:
-    """Count the equations that run.
+    """Count the equations that one run of a program executes.
 
-    An equation inside a `scan` counts at each step. A `while`, or an equation with unknown
-    parameters, counts as infinitely many. An equation with many numbers counts as several, see
-    `STEP`.
+    An equation inside a `scan` counts once for each step. A `while`, or an equation with unknown
+    parameters, counts as infinitely many equations. An equation that computes many numbers counts
+    as several equations (see `STEP`).
     """
     total = 0.0
     for eqn in program.eqns:
@@ -72,17 +72,17 @@ def executed(program: Jaxpr, /) -> float:
 
 
 def _digits(dtype: Any) -> Any:
-    """Return the binary digits of a type of floats; None for other types."""
+    """Return the number of mantissa bits of a floating-point type; None for another type."""
     return int(jnp.finfo(dtype).nmant) if jax.dtypes.issubdtype(dtype, jnp.floating) else None
 
 
 def _arrays(variables: Any) -> Any:
-    """Return the variables unchanged, for the type checker: each is known to be an array."""
+    """Return the variables unchanged; the type checker then accepts them as arrays."""
     return variables
 
 
 def _narrowest(eqn: JaxprEqn) -> Any:
-    """Return the type to which an equation rounds; None if it does not round."""
+    """Return the floating-point type to which an equation rounds; None if it rounds nothing."""
     if is_exact(eqn.primitive.name):
         return None
     if eqn.primitive.name == "reduce_precision":
@@ -99,10 +99,10 @@ def _narrowest(eqn: JaxprEqn) -> Any:
 
 
 def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
-    """Return the operations that round to fewer digits than a type: name, type and place of each.
+    """Return the operations that round to fewer digits than the type `wanted`.
 
-    An operation on which no result depends is left out, such as an initialiser whose values are
-    replaced.
+    The text for an operation gives its name, its type and its line. The function omits an operation
+    on which no result depends, such as an initialiser whose values are replaced.
 
     Args:
         program: the traced program.
@@ -118,40 +118,40 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 
 def coarseness(operation: str, /) -> float:
-    """Return the unit of rounding (eps) of the type in an operation of `narrow_operations`."""
+    """Return eps (the unit of rounding) of the type named in a text of `narrow_operations`."""
     return float(jnp.finfo(operation.split(" in ")[1].split(" ")[0]).eps)
 
 
 def nested_constants(program: Jaxpr, /) -> Iterator[Any]:
-    """Yield the constants of the programs inside of a program."""
+    """Yield the constants of all programs that the equations of a program hold."""
     for eqn in equations(program):
         yield from constants_inside(eqn)
 
 
 _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_generator"))
-"""Primitives that draw from a key."""
+"""Primitives that draw random numbers from a key."""
 
 
 def draws(program: Jaxpr, held: list[bool], /) -> bool:
-    """Tell whether a program draws random numbers from keys that depend on certain inputs.
+    """Tell whether a program draws random numbers from a key that depends on a held input.
 
     Args:
         program: the traced program.
-        held: for each constant and then each input, whether it is such an input.
+        held: a mark for each constant, then for each input; True marks a held one.
     """
     found, _ = _followed(program, held)
     return found
 
 
 def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
-    """Return whether the program draws from a held key, and which results depend on held inputs."""
+    """Return the answer of `draws`, and for each result whether it depends on a held input."""
     marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
     reads = lambda atom: not isinstance(atom, Literal) and atom in marked
     drawn = False
     for eqn in program.eqns:
         marks = [reads(v) for v in eqn.invars]
         if eqn.primitive.name in _DRAWS:
-            # Random numbers depend on their key alone, so its mark ends here.
+            # The results get no mark, because `drawn` already records the draw from their key.
             drawn = drawn or marks[0]
             continue
         outs = [any(marks)] * len(eqn.outvars)
@@ -171,14 +171,14 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def bytes_of(constant: Any, /) -> bytes:
-    """Return the bytes of a program's constant; a key gives the bytes of its data."""
+    """Return the bytes of a program's constant; for a random key, the bytes of its data."""
     if hasattr(constant, "dtype") and jnp.issubdtype(constant.dtype, jax.dtypes.prng_key):
         constant = jax.random.key_data(constant)
     return np.asarray(constant).tobytes() if hasattr(constant, "dtype") else repr(constant).encode()
 
 
 def program_text(closed: ClosedJaxpr, /) -> str:
-    """Return a text that identifies a program up to its own constants; nested constants count."""
+    """Return a text that identifies a program and its nested constants, not its own constants."""
     inner = hashlib.sha256()
     for constant in nested_constants(closed.jaxpr):
         inner.update(bytes_of(constant))
@@ -186,16 +186,16 @@ def program_text(closed: ClosedJaxpr, /) -> str:
 
 
 SAME = 1e-6
-"""Relative difference up to which the results of two traces count as equal; rounding leaves less. A
-larger value accepts more functions that change from trace to trace.
+"""Relative difference up to which the results of two traces count as equal. Rounding leaves a
+smaller difference. A larger value accepts more functions that change from trace to trace.
 """
 
 
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    The longer program may have more results, between the common ones. The reason is that JAX keeps
-    traces of a caller: a recorded call of a judged function inside the caller then goes unseen.
+    One program may have extra results between the common ones. The reason is that JAX caches the
+    trace of a caller, and a cached trace hides the recorded call of a judged function inside it.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]
@@ -208,11 +208,10 @@ def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> 
 
 
 def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> bool:
-    """Tell whether another trace of a function gives the program of `before` with equal constants.
+    """Tell whether a new trace of a function gives the program `before` with equal constants.
 
-    A later trace may hold constants and equations that an earlier trace has computed or merged,
-    because JAX keeps parts of traces. Two more traces must then agree, and give the numbers of
-    `before` at the arguments.
+    The new trace may hold other constants and equations, because JAX caches parts of traces. The
+    new trace must then equal a third trace, and give the results of `before` at the arguments.
     """
     # A new lambda, because JAX does not trace the same function object again.
     trace = lambda: jax.make_jaxpr(lambda *a: function(*a))(*arguments)

@@ -1,8 +1,8 @@
-"""JAX programs evaluated in ball arithmetic, which needs the extra `certify`.
+"""Evaluate JAX programs in ball arithmetic; the extra `certify` installs its library.
 
 A ball is a midpoint and a radius. `enclose` traces a function and returns balls that contain every
-entry of its result. It raises `Undecided` if the balls are too wide to decide a choice of the
-program, and `NotSupported` if a primitive has no rule.
+entry of the result. `enclose` raises `Undecided` if the balls are too wide to decide a choice of
+the program, and `NotSupported` if a primitive has no rule.
 """
 
 try:

@@ -1,8 +1,9 @@
-"""Branch and bound: the search cuts a box until the margin is proved nowhere negative on any part.
+"""Branch and bound: the search cuts a box until the margin is proved nonnegative on every part.
 
-The margin is the right side of a claim less the left side. Its balls bound it, and so does the mean
-value form (the value at the centre less |slope| times radius). A monotone margin is bounded on one
-face of the box. If the sign stays open, the search cuts the box in two.
+The margin is the right side of a claim minus the left side. Two enclosures bound the margin on a
+box: its ball, and the mean value form (the value at the centre minus |slope| times radius). If the
+margin is monotone, one face of the box suffices. If the sign stays open, the search cuts the box in
+two.
 """
 
 import heapq
@@ -32,14 +33,16 @@ from jaxbounds.programs.balls.values import (
 from jaxbounds.programs.traces import equations
 
 BATCH = 32
-"""Boxes that are enclosed together; a larger number takes more memory."""
+"""Boxes on which the search encloses the margin at once; a larger number takes more memory."""
 MARGIN = 1e-6
-"""Violation, relative to the larger side, from which `BoxSearch` calls a claim false. A larger
-value forgives more. It must exceed the rounding of the irrational constants in a program."""
+"""Least violation, relative to the larger side, at which `BoxSearch` calls a claim false. A larger
+value leaves more small violations open. The value must exceed the rounding of the irrational
+constants in a program."""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""Shares of the whole box's width, and of the larger side. The search looks for a point of equality
-in boxes narrower than NARROW with a margin below CLOSE, and in boxes narrower than VERY_NARROW.
-Larger shares search more boxes.
+"""Thresholds for a box in which the search looks for a point of equality. The box is narrower than
+NARROW and its margin is below CLOSE, or the box is narrower than VERY_NARROW. NARROW and
+VERY_NARROW are shares of the whole box's width, CLOSE is a share of the larger side. A search with
+larger shares looks in more boxes.
 """
 
 
@@ -54,11 +57,11 @@ class Values(NamedTuple):
     """The enclosed margin of a claim on a batch of boxes.
 
     Attributes:
-        margin: the amount by which the right side is larger, less the stated error.
+        margin: the right side minus the left side, minus the stated error.
         scale: the larger of the two sides; for points only.
         stated: the error bound that the statement declares; for points only.
-        slopes: the slopes of the margin, along each coordinate; NaN where they are unknown.
-        needed: 1 if all hypotheses are met, 0 if one is missed, 2 if this is open.
+        slopes: the slopes of the margin along each coordinate; NaN if unknown.
+        needed: 1 if all hypotheses are met, 0 if a hypothesis is violated, 2 if undecided.
     """
 
     margin: np.ndarray
@@ -75,7 +78,7 @@ def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarra
     radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)
     radii = np.where(lower == upper, 0.0, radii)
     ends = zip(centres.ravel(), radii.ravel(), lower.ravel())
-    # A ball of positive radius reaches below its lower end, though that end may be exactly zero.
+    # The radius is rounded up, so a ball may reach below zero even if the box begins at zero.
     balls = reals(
         centres.shape,
         (known_nonnegative(arb(c, r)) if low >= 0 else arb(c, r) for c, r, low in ends),
@@ -99,7 +102,7 @@ class Programs:
             margin: a function of a point of shape (count,) that returns `Values` without slopes.
             count: the number of coordinates.
             slack: an exact number that is added to the margin.
-            reading: how floats in the program are read (see `values.Reading`).
+            reading: the meaning of a float in the program (see `values.Reading`).
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
@@ -119,8 +122,8 @@ class Programs:
         """Enclose the margin on balls of shape (rows, count).
 
         Raises:
-            Undecided: if a discrete choice stays open.
-            NotSupported: if there is no rule for an operation.
+            Undecided: if the balls leave a discrete choice of the program open.
+            NotSupported: if an operation has no rule.
         """
         if self._alone and len(balls) > 1:
             parts = [self(balls[i : i + 1], slopes) for i in range(len(balls))]
@@ -177,7 +180,7 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate along which the margin varies most; the widest without known slopes."""
+    """Return the coordinate along which the margin varies most, or the widest if slopes are NaN."""
     free = [j for j in range(len(radii)) if radii[j] > 0]
     finite = all(slopes[j].is_finite() for j in free)
     weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
@@ -185,7 +188,7 @@ def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
 
 
 class Open(NamedTuple):
-    """A box that is not settled.
+    """A box on which the claim is neither proved nor disproved.
 
     Attributes:
         box: the box.
@@ -198,17 +201,17 @@ class Open(NamedTuple):
 
 @runtime_checkable
 class Touching(Protocol):
-    """Regions on which the margin is known not to be negative (`equality.Equalities`)."""
+    """Regions on which the margin is proved nonnegative (`equality.Equalities`)."""
 
     @property
     def spent(self) -> bool:
         """Tell whether the search for regions has ended."""
 
     def find_region(self, box: Box) -> bool:
-        """Look for a region in a box."""
+        """Look for a region inside a box, and tell whether the search found one."""
 
     def settles(self, box: Box) -> bool:
-        """Tell whether the claim is proved on all of a box at once."""
+        """Tell whether one proof covers the whole box."""
 
     def covered(self, point: Sequence[float]) -> bool:
         """Tell whether a region contains a point."""
@@ -217,7 +220,7 @@ class Touching(Protocol):
         """Tell whether a region contains a box."""
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return the axis and the coordinate at which the end of a region cuts a box."""
+        """Return an axis and a coordinate at which a region's end lies inside a box, or None."""
 
 
 class BoxSearch:
@@ -225,11 +228,11 @@ class BoxSearch:
 
     Attributes:
         boxes: the number of enclosed boxes. `faces` counts the boxes that a face replaced,
-            `outside` the boxes that miss a hypothesis everywhere, `inside` the proved boxes.
+            `outside` the boxes that violate a hypothesis everywhere, `inside` the proved boxes.
         narrowest: the smallest width of a cut box.
-        false: a point where the claim is violated by a relative `MARGIN`.
-        stuck: boxes that can never be proved, because the claim is open at one of their points or
-            they are too narrow to be cut; `stuck_at` is the first such point.
+        false: a point at which the sides violate the claim by at least `MARGIN`; else None.
+        stuck: boxes that cannot be proved: the claim is open at a point of the box, or the box is
+            too narrow to be cut. `stuck_at` is the first point at which the claim stayed open.
     """
 
     def __init__(
@@ -249,7 +252,7 @@ class BoxSearch:
             self._push(box, -math.inf)
 
     def _push(self, box: Box, least: float) -> None:
-        # Among equal bounds the last box comes first, so that few boxes stay open.
+        # If two boxes have equal bounds, the newer box comes first, which keeps few boxes open.
         self._pushed += 1
         heapq.heappush(self._heap, (least, -self._pushed, box))
 
@@ -265,7 +268,7 @@ class BoxSearch:
         return min([*left, *self.stuck], key=lambda one: one.least, default=None)
 
     def step(self) -> None:
-        """Enclose some boxes; a box that is not proved comes back as a face or as halves."""
+        """Enclose a batch of open boxes; a face or two halves replace each box without a proof."""
         taken = [heapq.heappop(self._heap) for _ in range(min(BATCH, len(self._heap)))]
         known = self._equalities
         batch = [Open(box, least) for least, _, box in taken if not (known and known.holds(box))]
@@ -285,22 +288,22 @@ class BoxSearch:
         middles = self.programs(points, slopes=False)
         at = zip(rest, middles.margin, middles.scale, middles.stated, middles.needed)
         for i, middle, scale, stated, meets in at:
-            # The margin is less the stated error; a false claim must fail with the error added.
+            # `middle` has the stated error subtracted; a false claim must fail with it added.
             if meets == 1 and (middle + 2 * stated + MARGIN * scale < 0 or middle == -INF):
                 self.false = tuple(map(float, centres[i]))
                 return
         for i, middle, scale, meets in zip(rest, middles.margin, middles.scale, middles.needed):
-            # Slopes say nothing of a margin that may be undefined.
+            # The slopes of a margin that may be undefined bound nothing.
             slopes = list(found.slopes[i]) if margin[i].is_finite() else [NAN] * len(radii[i])
             one = Open(batch[i].box, max(batch[i].least, _lower(margin[i])))
             point = tuple(map(float, centres[i]))
-            # No box around an open point can be proved, except around a point of equality.
+            # A box around a point where the claim is open has no proof, except at an equality.
             open_there = meets == 1 and not middle >= 0 and not (known and known.covered(point))
             state = _State(middle, scale, slopes, radii[i], bool(needed[i] == 1), open_there, point)
             self._settle(one, state)
 
     def _touch(self, *boxes: Box) -> bool:
-        """Tell whether equality was proved around a point of one of the boxes."""
+        """Tell whether the search proved a region around an equality in one of the boxes."""
         known = self._equalities
         return known is not None and not known.spent and any(map(known.find_region, boxes))
 
@@ -326,7 +329,7 @@ class BoxSearch:
                 self.stuck.append(Open(box, least))
                 self.stuck_at = self.stuck_at or at.point
             return
-        # A face may miss the hypotheses where the box meets them, so reduce only a whole box.
+        # A face may violate hypotheses that a part of the box meets: reduce only a whole box.
         face = _face(box, at.slopes) if at.whole else None
         if face is not None:
             self.faces += 1
@@ -362,8 +365,8 @@ class _State(NamedTuple):
         slopes: the slopes of the margin on the box.
         radii: the radii of the box.
         whole: whether all of the box meets the hypotheses.
-        open_there: whether the hypotheses hold at the point and the claim is open there.
-        point: the middle.
+        open_there: whether the hypotheses hold at the point but the claim is undecided there.
+        point: the middle of the box.
     """
 
     middle: arb
@@ -382,7 +385,7 @@ def _widths(boxes: Sequence[Box]) -> list[float]:
 
 
 def _lower(x: arb) -> float:
-    """Return the lower end of a ball, rounded down to a float; minus infinity if it is unknown."""
+    """Return the lower end of a ball, rounded down to a float; minus infinity for a NaN ball."""
     if not x.is_finite():
         return math.inf if x == INF else -math.inf
     return float(np.nextafter(float(x.lower()), -np.inf))

@@ -14,8 +14,8 @@ from jaxbounds.programs.balls.values import INF
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
 DIGITS, LARGEST = 30, 4000
-"""Decimal digits of the ends of an enclosure, and the power of ten up to which they are written.
-Larger numbers write longer ends.
+"""Decimal digits of the two ends of an enclosure, and the largest power of ten for which the ends
+are written with digits. Larger numbers make longer texts.
 """
 
 
@@ -27,23 +27,23 @@ class Certificate:
     Attributes:
         id: the statement.
         form: its form.
-        word: the finding. "disproved": every hypothesis is certain, and the claim is violated by a
-            relative 1e-6 or more, however the program's constants round, on every way through the
-            program. "disproved as coded": the violation is certain only if certain numbers are
-            right. They are the floats in the program, or numbers that the host computed outside of
-            it. Otherwise "undecided".
+        word: the finding. "disproved": every hypothesis is certain, and the sides violate the claim
+            by a relative 1e-6 or more, on every way through the program and for every rounding of
+            its constants. "disproved as coded": the violation is certain only if the floats in the
+            program, or numbers that the host computed outside the program, are exact. In every
+            other case "undecided".
         reason: the reason why the finding is "undecided"; otherwise empty.
         relation: "<=", ">=" or "=".
         lhs: two decimal numbers around the left side.
         rhs: two decimal numbers around the right side.
         entry: for `=`, the index of the compared entry in the flattened sides.
-        gap: the certain relative difference of the sides.
-        hypotheses: each hypothesis by name: "certain", "open" or "missed".
+        gap: the relative difference of the sides that is certain.
+        hypotheses: the finding about each named hypothesis: "certain", "open" or "missed".
         size: the static part of the instance.
         bits: precision of the balls in bits.
-        ways: continuations of the program that were run.
-        seconds: the time that it took, in seconds.
-        theorem: the function that makes the text for Rocq; None where the instance is not at hand.
+        ways: the number of continuations of the program that were run.
+        seconds: the time that the enclosure took, in seconds.
+        theorem: the function that makes the text for Rocq; None if the instance is unavailable.
     """
 
     id: str
@@ -68,8 +68,8 @@ class Certificate:
         """Return the text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
 
         Args:
-            operations: scalar operations above which the file is refused; 5000 unless given.
-            citation: the paper's title, for the file's head.
+            operations: the most scalar operations that the file may hold; 5000 unless given.
+            citation: the paper's title, for the head of the file.
 
         Raises:
             Refused: if the form is not disproved, if this certificate came from another process
@@ -130,7 +130,7 @@ def decimal_bounds(x: arb, /) -> tuple[str, str]:
         return word, word
     least, most = (_power_of_ten(end) for end in (x.abs_lower(), x.abs_upper()))
     if most > LARGEST or (least < -LARGEST and not x.contains(0)):
-        # As fractions these ends would fill the memory: return the powers of ten around them.
+        # Fractions of this size would fill the memory: return the powers of ten around the ball.
         ends = [f"1e{least - 1}", f"1e{most + 1}"]
         return (ends[0], ends[1]) if x > 0 else (f"-{ends[1]}", f"-{ends[0]}" if x < 0 else ends[1])
     ends = []

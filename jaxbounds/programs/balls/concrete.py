@@ -1,7 +1,7 @@
-"""Equations whose operands are all integers, booleans or keys: they run unchanged.
+"""Run equations whose operands are all integers, booleans or keys, without balls.
 
-NumPy runs the common equations, because it has the same arithmetic of machine integers and needs no
-compilation. The JAX primitive itself runs the others. Floats in their results are exact.
+NumPy runs the common equations, because NumPy has JAX's machine integers and needs no compilation.
+The JAX primitive itself runs the other equations. Each float in a result is exact.
 """
 
 import operator
@@ -61,8 +61,8 @@ def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Return the results of an equation without float operands.
 
     Raises:
-        NotSupported: if the equation computes floats (a callback, a random number), for which there
-            is no enclosure.
+        NotSupported: if the equation computes floats without an enclosure (a callback, a random
+            number).
     """
     name, plain = eqn.primitive.name, not any(isinstance(x, jax.Array) for x in xs)
     if name == "iota" and not xs:

@@ -1,16 +1,16 @@
-"""Proofs around points of equality, where the margin M vanishes and is not negative nearby.
+"""Proofs around points of equality, where the margin M vanishes and is nonnegative nearby.
 
-The proof goes as follows. Let x* be the point and N a box around it. Taylor's theorem gives for
+The proof is the following. Let x* be the point and N a box around x*. Taylor's theorem gives for
 every x* + h in N
 
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
-with M_a the derivatives over factorials. `jets` encloses M_a(x*), and M_a over N. Exact arithmetic
-decides which M_a(x*) are zero; a small ball does not. Let w be weights, h_j = r^{w_j} u_j and
-max |u_j| = 1. Every remaining term has at least the power r^d, so M = r^d Q(r, u). If Q is not
-negative for 0 <= r <= R and every u that belongs to the box, then M >= 0 on the box. For d = 2 and
-w = (1, .., 1) this asks for a positive definite interval Hessian at a point of zero gradient. The
-margins x^4 and x^2 + y^4, corners and one-sided contacts need the same computation. The program
+with M_a the a-th derivative of M over a!. `jets` encloses M_a(x*), and M_a over N. Exact arithmetic
+decides which M_a(x*) are zero; a small ball cannot. Let w be weights, h_j = r^{w_j} u_j and
+max |u_j| = 1. Every nonzero term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for
+0 <= r <= R and every direction u into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1)
+the condition on Q is a positive definite interval Hessian at a point of zero gradient. The general
+condition also covers the margins x^4 and x^2 + y^4, corners and one-sided contacts. The program
 forks at a kink. Each continuation is tested where its conditions hold, and the conditions of all
 continuations together cover N.
 """
@@ -31,13 +31,14 @@ from jaxbounds.programs.balls.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.programs.balls.values import Reading, as_flags, reals
 
 ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
-"""Degrees of Taylor polynomials that are tried, by the number of coordinates."""
+"""Degrees of the Taylor polynomials to try; the key is the number of coordinates."""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
-"""Pieces of the sphere of directions that are tried; a larger number proves more, for longer."""
+"""Most pieces of the set of directions that one proof checks; a larger number proves more claims
+and takes more time."""
 RESTARTS, SECONDS = 12, 5.0
-"""Restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more, for
-longer.
+"""Most restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more
+claims and take more time.
 """
 
 
@@ -46,9 +47,9 @@ class Number(NamedTuple):
 
     Attributes:
         kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
-        q: the rational number q of `kind`.
+        q: the rational number q in the formula of `kind`.
         n: the degree n of a root.
-        sign: the sign of a root.
+        sign: 1 or -1, a factor of the whole number.
     """
 
     kind: str
@@ -65,7 +66,7 @@ class Number(NamedTuple):
         return self.sign * back[self.kind]()
 
     def exact(self, field: Field) -> Exact | None:
-        """Return the number in a field; None where the field cannot hold it."""
+        """Return the number as an element of a field; None if the field cannot hold it."""
         q = field.rational(self.q)
         if self.kind == "rational":
             return q
@@ -81,8 +82,8 @@ class Region(NamedTuple):
     """A box on which the claim is proved.
 
     Attributes:
-        lower: its lower corner.
-        upper: its upper corner.
+        lower: the lower corner of the box.
+        upper: the upper corner of the box.
     """
 
     lower: tuple[float, ...]
@@ -98,7 +99,7 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """Return the terms that may not vanish, with balls of coefficients; None if one is unknown."""
+    """Return the terms that are not proved zero, with coefficient balls; None if one is unknown."""
     found = []
     for powers, value in zip(jets.monomials, jet.of):
         if value is None:
@@ -117,14 +118,14 @@ def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
 
 
 def _defined(jet: Jet) -> bool:
-    """Tell whether the program is a finite number all over the neighbourhood."""
+    """Tell whether the jet's number is finite at every point of the neighbourhood."""
     return all(v is None or v.over.is_finite() for v in jet.of)
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Return weights by which all lowest pure powers have one degree, and this degree.
+    """Return weights that give the lowest pure power of each coordinate one common degree, and it.
 
-    The result is None if some term would have a lower degree, or a coordinate has no pure power.
+    The result is None if another term has a lower degree, or a coordinate has no pure power.
     """
     lowest = []
     for j in range(count):
@@ -139,7 +140,7 @@ def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | N
 
 
 def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Sequence[arb]) -> arb:
-    """Return the sum of the terms over r^degree, at the radius r in the direction u."""
+    """Return the sum of the terms, divided by r^degree, at the radius r in the direction u."""
     total = arb(0)
     for powers, c in terms:
         extra = sum(w * e for w, e in zip(weights, powers)) - degree
@@ -155,7 +156,7 @@ def _between(a: float, b: float) -> arb:
 
 
 def _directions(sides: Sequence[int]) -> Iterator[list[tuple[float, float]]]:
-    """Yield the faces of the cube of directions that point into the box."""
+    """Yield the faces of the cube max |u_j| = 1, cut to directions u that point into the box."""
     whole = [(0.0, 1.0) if s > 0 else (-1.0, 0.0) if s < 0 else (-1.0, 1.0) for s in sides]
     for j, side in enumerate(sides):
         for end in (1.0, -1.0):
@@ -171,7 +172,10 @@ def not_negative(
     reach: float,
     sides: Sequence[int],
 ) -> bool:
-    """Tell whether Q(r, u) >= 0 for every direction u into the box in which no condition fails."""
+    """Tell whether Q(r, u) >= 0 is proved for each direction u into the box that may be taken.
+
+    The program does not take a direction in which a condition is certainly negative.
+    """
     r = _between(0.0, reach)
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
              for c in conditions]  # fmt: skip
@@ -195,12 +199,13 @@ def not_negative(
 
 
 class Place(NamedTuple):
-    """A place to look at: a point of a box, or of one of its faces.
+    """A candidate for a point of equality in a box, or in a face of the box.
 
     Attributes:
-        numbers: the coordinates.
-        free: the indices of the coordinates that vary.
-        sides: for each free coordinate, 0 inside, 1 at the box's lower end, -1 at its upper end.
+        numbers: the coordinates of the point.
+        free: the indices of the coordinates that vary in the box or face.
+        sides: for each free coordinate: 0 if the point lies inside the box, 1 if it lies at the
+            box's lower end, -1 if it lies at the upper end.
     """
 
     numbers: tuple[Number, ...]
@@ -218,7 +223,7 @@ class _Way(NamedTuple):
 def _ways(
     program: ClosedJaxpr, place: Place, jets: Jets, reach: Sequence[float], reading: Reading
 ) -> list[_Way] | None:
-    """Return the continuations that meet the hypotheses; None if the point has no exact form."""
+    """Return the continuations that meet the hypotheses; None if a coordinate has no exact form."""
     entries = []
     for j, number in enumerate(place.numbers):
         at = number.exact(jets.field)
@@ -234,7 +239,7 @@ def _ways(
             entries.append(jets.constant(Coefficient(at, at.ball)))
     run, found = JetRun(jets, reading, SECONDS), []
     for margin, needed in run.ways(program, reals((len(entries),), entries)):
-        if np.all(as_flags(needed)):  # otherwise the statement claims nothing there
+        if np.all(as_flags(needed)):  # otherwise this continuation violates a hypothesis
             found.append(_Way(margin.item(), jets.conditions))
         jets.conditions = []
     return found
@@ -243,7 +248,7 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Tell whether the margin is not negative on the box wherever the program takes this way."""
+    """Tell whether the margin is >= 0 at each point of the box where the program takes this way."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
@@ -255,8 +260,8 @@ def _holds(
         return False
     weights, degree = weighed
     fits.append(weights)
-    # `far` bounds r on the box. The terms bound nothing beyond the box: negative terms there only
-    # lose the proof.
+    # `far` bounds r on the box. The test also covers points beyond the box; a negative value there
+    # only loses the proof.
     far = max(x ** (1 / w) for x, w in zip(reach, weights))
     kept = [c for c in conditions if c is not None]
     return not_negative(terms, kept, weights, degree, far * (1 + 1e-9), place.sides)
@@ -270,9 +275,9 @@ def _around(
     reading: Reading,
     fine: dict[Any, int],
 ) -> tuple[float, ...] | None:
-    """Return half-widths of a box around the point on which the margin is proved >= 0; or None.
+    """Return half-widths of a box around the point on which the margin is proved >= 0; else None.
 
-    The first half-widths are equal; later ones follow the weights.
+    The first attempt takes equal half-widths; later attempts take half-widths from the weights.
     """
     reach = (radius,) * len(place.free)
     for _ in range(2):
@@ -297,9 +302,10 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
     """Return a box around a point of equality on which the claim is proved, or None.
 
     Args:
-        program: the program from a point to the margin and whether the hypotheses are met.
+        program: a program whose input is a point, and whose outputs are the margin and whether the
+            hypotheses are met.
         place: the point of equality.
-        reading: how floats in the program are read (see `values.Reading`).
+        reading: the meaning of a float in the program (see `values.Reading`).
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.
@@ -318,7 +324,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Tell whether the margin is proved to be zero at the point, on some way of the program."""
+    """Tell whether the margin is proved zero at the point, on some way through the program."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []
@@ -340,7 +346,7 @@ def _again(work: Callable[[], Any]) -> Any:
 def _inside(place: Place, half: Sequence[float], fine: dict[Any, int]) -> Region:
     """Return the box with its corners rounded inward to floats.
 
-    Fixed coordinates, and coordinates at an end of the searched box, are floats already.
+    A fixed coordinate, or a coordinate at an end of the searched box, is already a float.
     """
     lower, upper = [], []
     for j, number in enumerate(place.numbers):
@@ -366,7 +372,7 @@ def _close(x: float, value: float, within: float) -> bool:
 
 
 def candidates(x: float, within: float, /) -> Iterator[Number]:
-    """Yield exact numbers that a float may stand for, the plainest first; the caller tests each."""
+    """Yield exact numbers within `within` of a float, the simplest first; the caller tests each."""
     seen = set()
     for bound in (1, 2, 4, 12, 120, 5000):
         q = Fraction(x).limit_denominator(bound)

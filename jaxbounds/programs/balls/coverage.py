@@ -1,4 +1,4 @@
-"""The coverage of JAX's primitives by rules."""
+"""A table of JAX's primitives and of the engines that have a rule for each primitive."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ class Coverage(NamedTuple):
 
     Attributes:
         name: the name of the primitive in JAX.
-        parameters: whether the table `PRIMITIVES` lists its parameters.
-        numpy: whether NumPy runs it; else the compiler does.
-        balls: whether ball arithmetic encloses it; else a certificate is refused.
-        slopes: whether slopes on boxes are enclosed; else a proof on a box is refused.
-        rounds: whether its results are rounded to their type.
+        parameters: whether the table `PRIMITIVES` lists the primitive's parameters.
+        numpy: whether NumPy has a rule; without a rule the compiler runs the program.
+        balls: whether ball arithmetic has a rule; without a rule the library refuses a certificate.
+        slopes: whether slopes on boxes have a rule; without a rule a proof on a box is refused.
+        rounds: whether the primitive rounds its results to their type.
     """
 
     name: str

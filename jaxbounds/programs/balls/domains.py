@@ -1,4 +1,4 @@
-"""A search for the operation that leaves its domain on a box, which makes a claim unknown there."""
+"""A search for the operation whose operands may leave its domain on a box: no ball bounds it."""
 
 import contextlib
 from typing import Any
@@ -16,15 +16,15 @@ def _is_bounded(x: Any) -> bool:
 
 
 def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
-    """Name the first primitive without a bound on a box where its operands have bounds.
+    """Name the first primitive with bounded operands but an unbounded result on a box.
 
     Args:
-        program: the program, a function of one point of the box with any results.
+        program: a program of one argument, a point of the box, with any results.
         box: the box.
-        reading: how floats in the program are read (see `values.Reading`).
+        reading: the meaning of a float in the program (see `values.Reading`).
 
     Returns:
-        The primitive's name, such as "sqrt"; empty if every primitive has a bound.
+        The primitive's name, such as "sqrt"; empty if every result is bounded.
     """
     found: list[str] = []
 

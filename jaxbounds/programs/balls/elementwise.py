@@ -1,4 +1,4 @@
-"""Rules that act entry by entry: comparisons, three-valued logic, choices, conversions."""
+"""Rules that act on balls entry by entry: comparisons, three-valued logic, choices, conversions."""
 
 import itertools
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _SAME = {"eq": 1, "le": 1, "ge": 1, "ne": 0, "lt": 0, "gt": 0}
 
 
 def _one_variable(eqn: JaxprEqn) -> bool:
-    """Tell whether both operands are the same variable: x - x, x * x, isnan's x != x."""
+    """Tell whether both operands are the same variable, as in x - x, x * x and isnan's x != x."""
     return eqn.invars[0] is eqn.invars[1]
 
 
@@ -85,12 +85,12 @@ _ORDER: dict[str, Callable[..., Any]] = {
 
 
 def _completions(x: np.ndarray) -> list[np.ndarray]:
-    """Return the flags with every open flag taken for no, then with each taken for yes."""
+    """Return two arrays: the flags with 0 for every open flag, and the flags with 1 for it."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 
 def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lt_to` or `le_to`, the total order; two zeros, whose signs are unknown, stay open."""
+    """Apply `lt_to` or `le_to` (the total order of floats); two zeros of unknown sign stay open."""
     name = eqn.primitive.name.removesuffix("_to")
     if _one_variable(eqn):
         return [flags(np.full(np.shape(xs[0]), name == "le"))]
@@ -102,8 +102,8 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `nextafter`: the next float after an exact float, the hull of near floats otherwise."""
-    with np.errstate(over="ignore"):  # the float after the largest is infinite, so it is unknown
+    """Apply `nextafter`: the next float for an exact float, the hull of near floats for a ball."""
+    with np.errstate(over="ignore"):  # the float after the largest float is infinite: unknown
         return [each(_next, *map(as_reals, xs))]
 
 
@@ -117,31 +117,31 @@ def _next(x: arb, y: arb) -> arb:
         out = np.nextafter(float(x), np.inf if y > x else -np.inf)
         if not np.isfinite(out):
             return NAN
-        tiny = abs(out) < np.finfo(float).tiny  # a compiled program may flush it to zero
+        tiny = abs(out) < np.finfo(float).tiny  # a compiled program may flush `out` to zero
         return hull(ZERO, arb(float(out))) if tiny else arb(float(out))
     ends = float(x.lower()), float(x.upper())
     low, high = np.nextafter(ends[0], -np.inf), np.nextafter(ends[1], np.inf)
-    for _ in range(2):  # these steps cover the rounding to a float, and `nextafter` itself
+    for _ in range(2):  # one step covers the rounding to a float, one step covers `nextafter`
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     finite = np.isfinite(low) and np.isfinite(high)
     return hull(arb(float(low)), arb(float(high))) if finite else NAN
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `is_finite`: certain for finite balls and exact infinities."""
+    """Apply `is_finite`: decided for finite balls and exact infinities, otherwise open."""
     answer = lambda v: 1 if v.is_finite() else 0 if v.is_exact() and not v.is_nan() else OPEN
     answers = [answer(v) for v in xs[0].ravel()]
     return [flags(np.reshape(np.array(answers, np.int8), xs[0].shape))]
 
 
 def conjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `and`: a certain no settles it."""
+    """Apply `and`: the result is no if one flag is certainly no."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 0) | (b == 0), 0, np.where((a == 1) & (b == 1), 1, OPEN)))]
 
 
 def disjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `or`: a certain yes settles it."""
+    """Apply `or`: the result is yes if one flag is certainly yes."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 1) | (b == 1), 1, np.where((a == 0) & (b == 0), 0, OPEN)))]
 
@@ -159,7 +159,7 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`: an open choice between floats gives their hull, between integers a fork.
+    """Apply `select_n`: an open choice between floats gives their hull; integers make a fork.
 
     Raises:
         Undecided: if a choice between more than two integers is open.
@@ -203,7 +203,7 @@ def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return the nearest integer, by the program's rule for halves."""
+    """Round to the nearest integer; the program's `rounding_method` decides halves."""
     to_even = eqn.params["rounding_method"] == RoundingMethod.TO_NEAREST_EVEN
     return [each(lambda v: functions.rounded(v, to_even), xs[0])]
 
@@ -212,7 +212,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Convert to another type: round floats to a narrower type, keep integers, fork open flags.
 
     Raises:
-        Undecided: if an integer part is not certain.
+        Undecided: if a ball has more than one integer part, or a number is too large for the type.
     """
     new, x = eqn.params["new_dtype"], xs[0]
     if issubdtype(new, np.floating):
@@ -240,7 +240,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def rounds(old: Any, new: Any, /) -> bool:
-    """Tell whether the conversion may change a number; roundings in float64 are not modelled."""
+    """Tell whether a conversion may change a number; a conversion to float64 counts as exact."""
     if not is_narrow(new) or old == np.bool_:
         return False
     if not issubdtype(old, np.floating):

@@ -1,11 +1,11 @@
 """Exact real numbers that can be proved to be zero: rational functions of atoms.
 
-An atom stands for a real number or a parameter (log 2, a root of 3, exp of a parameter). A number
-is a quotient of two polynomials in atoms with rational coefficients, beside a ball that contains
-it. Equal polynomials are equal whatever the atoms are. So a numerator that cancels proves a zero. A
-zero whose numerator does not cancel stays unproved. The only relations used are powers of roots
-(r^n = base) and sin^2 = 1 - cos^2. The ball of every divisor excludes zero. A number that cannot be
-written in atoms is `None`.
+An atom stands for a real number (log 2, a root of 3) or for a parameter or a function of it. A
+number is a quotient of two polynomials in atoms with rational coefficients, plus a ball around the
+number. If the numerator cancels to the zero polynomial, the number is zero for all values of the
+atoms. A zero whose numerator does not cancel stays unproved. The arithmetic uses two relations
+between atoms: r^n = base for a root r, and sin^2 = 1 - cos^2. The ball of every divisor excludes
+zero. `None` stands for a number without a formula in atoms.
 """
 
 import math
@@ -18,19 +18,22 @@ from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 from jaxbounds.programs.balls.functions import integer_power
 
 ATOMS = 20
-"""Most atoms that a field holds; a larger number keeps more numbers and slows every polynomial."""
+"""Most atoms of a field; a larger number represents more numbers and slows every polynomial."""
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
 LARGEST, HIGHEST, LONGEST = 400, 100, 10_000
 """Limits of a polynomial: its terms, its degree, and the bits of its coefficients. A polynomial
-beyond them raises `GivenUp`, because FLINT kills the process when the memory runs out. Larger
-limits take more memory.
+beyond a limit raises `GivenUp`, because FLINT ends the process if memory runs out. Larger limits
+take more memory.
 """
 
 
 class Finer(Exception):
-    """An atom e^u or root is too coarse, since e^(u/n) is needed: begin again with finer atoms."""
+    """A program needs e^(u/n), and the field has only the atom e^u: restart with finer atoms.
+
+    The roots of a number raise the exception in the same case.
+    """
 
 
 class GivenUp(Exception):
@@ -54,7 +57,7 @@ def _bits(p: Any) -> int:
 
 
 def bounded(p: Any, /) -> Any:
-    """Return the polynomial, if its degree and its coefficients are small enough.
+    """Return the polynomial unchanged if its degree and its coefficients are small enough.
 
     Raises:
         GivenUp: if the polynomial is too large.
@@ -81,15 +84,15 @@ def to_power(p: Any, n: int, /) -> Any:
 
 
 class Field:
-    """The atoms that are in use.
+    """The atoms in use, and their relations.
 
     Attributes:
         balls: the ball of each atom.
-        log_of: the logarithm of an atom e^u or base^(1/n).
-        fine: the number of parts into which an atom is divided, by key; a restart keeps it.
-        nonnegative: the atoms that are known not to be negative.
-        roots: for an atom base^(1/n) its base, n, and the ball of the base.
-        logarithms: for an atom log(base) its base and the base's ball.
+        log_of: the logarithm of each atom of the form e^u or base^(1/n).
+        fine: for an atom's key, the n of e^(u/n) or base^(1/n); a restart keeps the numbers.
+        nonnegative: the atoms that are known to be nonnegative.
+        roots: for an atom base^(1/n): the base, n, and the ball of the base.
+        logarithms: for an atom log(base): the base and the ball of the base.
     """
 
     def __init__(self, fine: dict[Any, int] | None = None) -> None:
@@ -103,10 +106,10 @@ class Field:
         self.logarithms: dict[int, tuple[Any, arb]] = {}
 
     def atom(self, key: Any, ball: Callable[[], arb]) -> int:
-        """Return the index of a key's atom; make a new atom if the key is unknown.
+        """Return the index of a key's atom, and make a new atom for a new key.
 
         Raises:
-            GivenUp: if there are too many atoms.
+            GivenUp: if the field already has `ATOMS` atoms.
         """
         if key not in self._index:
             if len(self.balls) == ATOMS:
@@ -120,9 +123,9 @@ class Field:
         return self._index[key]
 
     def sign(self, p: Any) -> int:
-        """Return 1 if a polynomial is certainly not negative, -1 if not positive, else 0.
+        """Return 1 if a polynomial is certainly >= 0, -1 if it is certainly <= 0, else 0.
 
-        The polynomial's ball decides, or the common sign of all its terms.
+        The method reads the sign from the polynomial's ball, or from a common sign of all terms.
         """
         ball = self.value(p)
         if ball >= 0 or ball <= 0:
@@ -146,7 +149,7 @@ class Field:
         return Exact(self, _CTX.constant(q), _ONE, ball_of(q))
 
     def symbol(self, name: Any, ball: arb) -> "Exact":
-        """Return a parameter, or a number of which only the ball is known."""
+        """Return an atom for a parameter, or for a number known only by its ball."""
         i = self.atom(("symbol", name), lambda: ball)
         return Exact(self, _GENS[i], _ONE, self.balls[i])
 
@@ -155,7 +158,7 @@ class Field:
         return self.symbol("pi", arb.pi())
 
     def reduced(self, p: Any) -> tuple[Any, Any]:
-        """Return a polynomial as a quotient in which known powers of atoms (r^n) are replaced."""
+        """Replace known powers of atoms (r^n) in a polynomial; return numerator and denominator."""
         below = _ONE
         for i in sorted(self._relations, reverse=True):
             n, num, den = self._relations[i]
@@ -172,14 +175,14 @@ class Field:
         return p, below
 
     def relate(self, i: int, n: int, value: "Exact") -> None:
-        """Record that the n-th power of an atom is a value of earlier atoms."""
+        """Record that the n-th power of atom i equals a number in earlier atoms."""
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
-        """Return the number of parts into which an atom is divided, a multiple of `by`.
+        """Return the n of a key's atom e^(u/n) or base^(1/n), which must be a multiple of `by`.
 
         Raises:
-            Finer: if the present number of parts is no multiple of `by`.
+            Finer: if the present n is no multiple of `by`.
         """
         now = self.fine.get(key, 1)
         if now % by:
@@ -188,7 +191,7 @@ class Field:
         return now
 
     def root(self, base: Any, ball: arb, q: fmpq) -> "Exact | None":
-        """Return a positive polynomial (or whole number) to the power q."""
+        """Return a positive polynomial (or positive integer) to the rational power q."""
         if int(q.q) == 1:
             power = self._polynomial(base, ball)
             return power ** int(q.p)
@@ -206,7 +209,7 @@ class Field:
         return Exact(self, base, _ONE, ball)
 
     def raised(self, key: Any, u: "Exact", q: fmpq) -> "Exact | None":
-        """Return e^(q u) as a power of the atom e^(u / n)."""
+        """Return e^(q u), written as a power of the atom e^(u / n)."""
         parts = self.divided(("exp", key), int(q.q))
         i = self.atom(("exp", key), lambda: (u.ball / parts).exp())
         self.log_of[i] = lambda: u * self.rational(Fraction(1, parts))
@@ -216,7 +219,7 @@ class Field:
     def factors(self, p: Any) -> list[tuple[Any, arb, int]] | None:
         """Return the positive factors of a positive polynomial, each with its ball and its power.
 
-        The result is None if the sign of a factor is open.
+        The result is None if the sign of a factor is undecided.
         """
         content, parts = p.factor()
         content, out, sign = fmpq(content), [], 1
@@ -234,12 +237,12 @@ class Field:
             return None
         for whole, power in ((fmpz(content.p), 1), (fmpz(content.q), -1)):
             if whole > 10**30:
-                return None  # its factorisation would take for ever
+                return None  # the factorisation would take too long
             out += [(_CTX.constant(fmpq(b)), arb(b), power * int(e)) for b, e in whole.factor()]
         return out
 
     def of_some_sign(self, p: Any) -> list[tuple[Any, arb, int]] | None:
-        """Return the factors of the polynomial or its negative, whichever is certainly positive."""
+        """Return the factors of p or of -p, whichever is certainly positive."""
         found = self.factors(p)
         return self.factors(-p) if found is None else found
 
@@ -265,7 +268,7 @@ class Exact:
 
     @staticmethod
     def of(field: Field, num: Any, den: Any, ball: arb) -> "Exact":
-        """Make a value: replace known powers, cancel common factors."""
+        """Make a number: replace known powers of atoms, and cancel common factors."""
         num, below = field.reduced(bounded(num))
         den, above = field.reduced(bounded(den))
         num, den = num * above, den * below
@@ -283,7 +286,7 @@ class Exact:
         return bool(self.num.is_zero())
 
     def as_rational(self) -> fmpq | None:
-        """Return the number as a rational number if no atom is left in it; else None."""
+        """Return the number as a rational number if its formula holds no atom; else None."""
         if self.num.is_zero():
             return fmpq(0)
         if self.num.is_constant() and self.den.is_constant():
@@ -397,7 +400,7 @@ class Exact:
         return found
 
     def sin_cos(self) -> "tuple[Exact, Exact] | None":
-        """Return sine and cosine; exact for multiples of pi / 2, 3, 4, 6."""
+        """Return sine and cosine; multiples of pi/2, pi/3, pi/4 and pi/6 give known values."""
         field = self.field
         if self.is_zero():
             return field.rational(0), field.rational(1)
@@ -442,7 +445,7 @@ class Exact:
 
 
 def _single(monomial: Any) -> int:
-    """Return the index of the atom if the polynomial is a single atom; else -1."""
+    """Return the atom's index if the polynomial is one single atom; else -1."""
     terms = list(monomial.terms())
     if len(terms) == 1 and terms[0][1] == 1:
         powers = [int(e) for e in terms[0][0]]
@@ -452,7 +455,7 @@ def _single(monomial: Any) -> int:
 
 
 def _turned(field: Field, q: Fraction) -> "tuple[Exact, Exact] | None":
-    """Return sine and cosine of q pi."""
+    """Return sine and cosine of q pi, or None if the field has no formula for them."""
 
     def cosine(twelfths: int) -> "Exact | None":
         twelfths %= 24

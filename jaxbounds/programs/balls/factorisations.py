@@ -1,4 +1,4 @@
-"""Triangular factors of matrices of balls: Cholesky's, and QR with the signs of LAPACK."""
+"""Factorisations of matrices of balls: Cholesky's, and QR with the signs that LAPACK gives."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ Values = list[Any]
 
 
 def cholesky(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cholesky`: the lower factor, from the lower triangle.
+    """Apply `cholesky`: return the lower factor; the rule reads only the lower triangle.
 
-    All entries of the factor are NaN if a pivot may not be positive.
+    All entries of the factor are NaN unless every pivot is certainly positive.
     """
     a = as_reals(xs[0])
     out = np.empty_like(a)
@@ -40,11 +40,11 @@ def _lower_factor(a: np.ndarray) -> np.ndarray:
 
 
 def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `qr` by Householder's reflections as LAPACK chooses them, which fixes all signs.
+    """Apply `qr` by LAPACK's choice of Householder reflections, which fixes all signs.
 
-    A column that is zero below the diagonal is left alone. Otherwise the new diagonal entry has the
-    opposite sign of the old one (a zero has either sign, as a float). The program forks if the old
-    sign is open.
+    The rule leaves a column unchanged if the column is zero below the diagonal. Otherwise the new
+    diagonal entry has the opposite sign of the old entry (a float zero has either sign). The
+    program forks if the sign of the old entry is open.
 
     Raises:
         NotSupported: if the program asks for pivoting.
@@ -76,7 +76,7 @@ def _reflected(a: np.ndarray, run: Any) -> tuple[np.ndarray, np.ndarray]:
         new = -norm if positive else norm
         v = np.array([head - new, *below], dtype=object)
         if not head > 0 and not head < 0:
-            size = functions.absolute(head)  # with the sign of the fork, so that nothing cancels
+            size = functions.absolute(head)  # the fork's sign prevents a cancellation
             v[0] = (size if positive else -size) - new
         half = -new * v[0]  # |v|^2 / 2
         for matrix, rows in ((a, slice(k, n)), (q, slice(0, m))):
@@ -95,7 +95,7 @@ def _norm(column: list[arb]) -> arb:
 
 
 def _moves(below: list[arb], run: Any) -> bool:
-    """Tell whether a column is not zero below the diagonal."""
+    """Tell whether a column has a nonzero entry below the diagonal, which a reflection removes."""
     return any(v > 0 or v < 0 for v in below) or run.fork(2, "whether a column is zero") == 0
 
 

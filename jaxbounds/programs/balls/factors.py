@@ -1,10 +1,10 @@
-"""Proofs by the formula of a margin on a box: it is zero, or squares times factors of known sign.
+"""Proofs from a margin's formula: the margin is zero, or squares times factors of known sign.
 
-The coordinates are the atoms of `exact`. An identity of rational functions in atoms is an identity
-of the numbers behind them. So the proof is about the margin itself, on all of the box. The margin
-is zero if its numerator cancels. It is not negative if every factor of odd power has a sign and the
-signs multiply to plus. This proves equalities along curves, surfaces and whole regions, where no
-point of equality is isolated.
+The coordinates of the box are the atoms of `exact`. An identity between rational functions of atoms
+is also an identity between the numbers that the atoms stand for. So the proof holds on all of the
+box. The margin is zero if its numerator cancels. The margin is >= 0 if each factor of odd power has
+a constant sign on the box, and the product of the signs is plus. The proof covers equalities along
+curves, surfaces and whole regions, where no point of equality is isolated.
 """
 
 from typing import Any
@@ -26,16 +26,16 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""Restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more, for
-longer.
+"""Most restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more
+claims and take more time.
 """
 
 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
-    """Return the coordinates of the box as jets: a fixed coordinate is a number.
+    """Return the coordinates of the box as jets.
 
-    Another coordinate is an atom, or minus an atom, so that the atom is not negative. An atom has
-    either sign if the box crosses zero.
+    A fixed coordinate is a number. A varying coordinate is an atom a, or -a if the coordinate is
+    not positive on the box. The atom is therefore >= 0, unless the box crosses zero.
     """
     entries = []
     (balls,) = balls_of([box])[2]
@@ -54,7 +54,7 @@ def _coordinates(jets: Jets, box: Box) -> list[Jet]:
 
 
 def _sign(margin: Jet) -> bool:
-    """Tell whether the margin is proved not to be negative."""
+    """Tell whether the margin is proved to be >= 0."""
     value = margin.of[0]
     if value is None:
         return True
@@ -64,7 +64,7 @@ def _sign(margin: Jet) -> bool:
 
 
 def not_negative(x: Exact, /) -> bool:
-    """Decide from the factors whether a value is not negative."""
+    """Tell whether the factors of a number prove that the number is >= 0."""
     if x.is_zero():
         return True
     sign = 1
@@ -85,9 +85,10 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
     """Tell whether the formula of the margin proves the claim on a box.
 
     Args:
-        program: the program from a point to the margin and whether the hypotheses are met.
-        box: the box, on which all choices must be decided.
-        reading: how floats in the program are read (see `values.Reading`).
+        program: a program whose input is a point, and whose outputs are the margin and whether the
+            hypotheses are met.
+        box: the box; the proof fails if the box leaves a choice of the program open.
+        reading: the meaning of a float in the program (see `values.Reading`).
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

@@ -1,7 +1,7 @@
 """Scalar functions on balls: each result contains the image of every real in the argument's ball.
 
-The result is NaN if a function is undefined somewhere in the ball. Only a result that is certainly
-defined is a ball (see `values`).
+The result is NaN if the function is undefined somewhere in the argument's ball. A result that is
+not NaN is therefore defined at every number in the ball (see `values`).
 """
 
 import operator
@@ -23,13 +23,13 @@ from jaxbounds.programs.balls.values import (
 
 HALF = arb(0.5)
 LARGEST = arb(2) ** 2048
-"""Size of an angle above which it is not reduced modulo pi, which takes as many digits as the angle
-has. A larger size takes longer.
+"""Largest angle whose sine and cosine are computed; the result is NaN for a larger angle. The
+reduction modulo pi needs as many digits as the angle has, so a larger limit takes more time.
 """
 
 
 def square_root(x: arb, /) -> arb:
-    """Return the root; NaN where the ball holds a negative number."""
+    """Return the square root; NaN if the number may be negative."""
     if x.is_zero():
         return ZERO
     if x > 0:
@@ -64,17 +64,17 @@ def _total(
 
 
 def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
-    """Return a function of an angle, NaN for an angle above `LARGEST`."""
+    """Return a function of an angle that gives NaN for an angle above `LARGEST`."""
     return _total(lambda x: inside(x) if x.abs_upper() < LARGEST else NAN)
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """Return an increasing function on balls: a wide ball maps to the hull of its ends' images."""
+    """Extend an increasing function to wide balls: the result is the hull of the ends' images."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
 def plus(a: arb, b: arb, /) -> arb:
-    """Return the sum; it is not negative if both terms are not."""
+    """Return the sum, marked as nonnegative if both terms are nonnegative."""
     c = a + b
     if type(a) is Nonnegative or type(b) is Nonnegative:
         return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
@@ -82,7 +82,7 @@ def plus(a: arb, b: arb, /) -> arb:
 
 
 def times(a: arb, b: arb, /) -> arb:
-    """Return the product; it is not negative if both factors are not."""
+    """Return the product, marked as nonnegative if both factors are nonnegative."""
     c = a * b
     if type(a) is Nonnegative or type(b) is Nonnegative:
         return known_nonnegative(c) if nonnegative(a) and nonnegative(b) else c
@@ -100,7 +100,7 @@ _erf = _total(_monotone(lambda x: x.erf()), -ONE, ONE)
 
 
 def integer_power(x: arb, n: int, /) -> arb:
-    """Return x^n for a whole n, tight for even powers around zero."""
+    """Return x^n for an integer n; the ball of an even power is tight around zero."""
     if n < 0:
         return divide(ONE, integer_power(x, -n))
     if n == 0:
@@ -117,7 +117,7 @@ def integer_power(x: arb, n: int, /) -> arb:
 
 
 def power(x: arb, y: arb, /) -> arb:
-    """Return x^y, for negative x only at whole y."""
+    """Return x^y; for negative x the exponent y must be an integer."""
     if y.is_zero():
         return ONE
     whole = y.unique_fmpz() if y.is_exact() and abs(y) < 2**20 else None
@@ -126,7 +126,7 @@ def power(x: arb, y: arb, /) -> arb:
     if not y.is_finite():
         return NAN
     if x.is_zero():
-        # For y < 0 the result is infinite; if y may be whole, the zero's sign decides its sign.
+        # 0^y is infinite for y < 0; if y may be an integer, its sign is that of the float zero.
         return ZERO if y > 0 else INF if y < 0 and not y.contains_integer() else NAN
     if not x.is_finite():
         return INF if x == INF and y > 0 else ZERO if x == INF and y < 0 else NAN
@@ -134,17 +134,17 @@ def power(x: arb, y: arb, /) -> arb:
         z = x**y
         return z if z.is_finite() else NAN
     if y > 0 and nonnegative(x):
-        return hull(ZERO, x.upper() ** y)  # on [0, u] it is at most u^y
+        return hull(ZERO, x.upper() ** y)  # on [0, u] the power is at most u^y
     return NAN
 
 
 def divide(a: arb, b: arb, /) -> arb:
-    """Return the quotient; NaN for b = 0, whose sign as a float is not known."""
+    """Return the quotient; NaN for b = 0, because the sign of the float zero is unknown."""
     if not b.is_finite():
         return ZERO if b.is_exact() and not b.is_nan() and a.is_finite() else NAN
     c = a / b
     if not c.is_finite():
-        # An infinity over a number of known sign is known; a zero b has no known sign.
+        # The quotient of an infinity and b is known if the sign of b is known; a zero has none.
         known = not a.is_finite() and (b > 0 or b < 0)
         return c if known and c.is_exact() and not c.is_nan() else NAN
     return known_nonnegative(c) if type(a) is Nonnegative and b > 0 else c
@@ -159,21 +159,21 @@ def remainder(a: arb, b: arb, /) -> arb:
 
 
 def truncated(x: arb, /) -> arb:
-    """Return the whole part, towards zero."""
+    """Round towards zero: return the integer part."""
     if x >= 0:
         return floor(x)
     return ceil(x) if x <= 0 else hull(ceil(x.lower()), floor(x.upper()))
 
 
 def absolute(x: arb, /) -> arb:
-    """Return the absolute value; a ball from zero on if x may be zero."""
+    """Return the absolute value; the ball begins at zero if x may be zero."""
     if not x.is_finite():
         return abs(x) if x.is_exact() else NAN
     return abs(x) if x > 0 or x < 0 else hull(ZERO, x.abs_upper())
 
 
 def sign(x: arb, /) -> arb:
-    """Return the sign; around zero the hull of the possible signs."""
+    """Return the sign; the hull of the possible signs if x may be zero."""
     if x > 0:
         return ONE
     if x < 0:
@@ -210,7 +210,7 @@ def less(a: arb, b: arb, /) -> arb:
 
 
 def cube_root(x: arb, /) -> arb:
-    """Return the real cube root, from the ends of the ball."""
+    """Return the real cube root: the hull of the cube roots of the ball's ends."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     one = lambda v: v.root(3) if v > 0 else -((-v).root(3)) if v < 0 else ZERO
@@ -231,7 +231,7 @@ def ceil(x: arb, /) -> arb:
 
 
 def rounded(x: arb, /, to_even: bool) -> arb:
-    """Return the nearest integer; exact halves go to the even integer, or away from zero."""
+    """Return the nearest integer; a half rounds to the even integer or away from zero."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = (x.lower() - HALF).ceil(), (x.upper() + HALF).floor()
@@ -317,7 +317,7 @@ BINARY: dict[str, Callable[[arb, arb], arb]] = {
 
 
 def equal(a: arb, b: arb, /) -> int:
-    """Return 1 if both are the same exact number, 0 if they cannot be equal, else open (2)."""
+    """Return 1 if a and b are the same exact number, 0 if they cannot be equal, else 2 (open)."""
     if a.is_nan() or b.is_nan():
         return OPEN
     return 1 if a == b else 0 if a != b else OPEN

@@ -2,7 +2,8 @@
 
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
 discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
-overlap. Then the program forks. Every continuation runs, and one of them encloses the truth.
+overlap. The program then forks. The interpreter runs every continuation, and the result of one
+continuation encloses the true value.
 """
 
 import time
@@ -57,18 +58,19 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
 _ALWAYS = frozenset(loops.RULES) | {"custom_linear_solve"}
 MOST_CHOICES, MOST_WAYS = 8, 16
 MOST_RUNS = 64
-"""Ways through a program that are run at most; a larger number decides more, for longer."""
+"""Most ways through a program that the interpreter runs; a larger number decides more programs and
+takes more time."""
 
 
 class Interpreter:
     """One run of a program, with one answer to each open choice; `ways` runs all answers.
 
     Attributes:
-        reading: how floats in the program are read (see `values.Reading`).
-        rules: the rules by name of the primitive.
-        computed: whether the program holds numbers that look computed before the trace: arrays, or
-            floats of more than 26 binary digits.
-        widened: whether a constant of the program was read as a ball wider than its float.
+        reading: the meaning of a float in the program (see `values.Reading`).
+        rules: the rule for each primitive's name.
+        computed: whether the program holds constants that look computed before the trace: arrays,
+            or floats of more than 26 binary digits.
+        widened: whether the run replaced a constant by a ball wider than the constant's float.
     """
 
     def __init__(
@@ -93,10 +95,10 @@ class Interpreter:
 
         Args:
             ways: the number of possible continuations.
-            what: a noun phrase for the open choice, as "the sign of a pivot".
+            what: a noun phrase for the open choice, such as "the sign of a pivot".
 
         Raises:
-            Undecided: if there are too many continuations.
+            Undecided: if the program has too many continuations.
         """
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
@@ -110,9 +112,9 @@ class Interpreter:
         """Yield the outputs of every continuation.
 
         Raises:
-            Undecided: if the balls leave open more choices than forks can settle, or there are more
-                than 64 ways, or the time limit is over.
-            NotSupported: if there is no rule for a primitive.
+            Undecided: if the balls leave a choice open that a fork cannot decide, if the program
+                has more than 64 ways, or if the time limit is over.
+            NotSupported: if a primitive has no rule.
         """
         self._choices = []
         for _ in range(MOST_RUNS):
@@ -126,13 +128,13 @@ class Interpreter:
         raise Undecided(f"there are more than {MOST_RUNS} ways through the program")
 
     def used(self, variable: Any) -> bool:
-        """Tell whether the running program reads the variable that an equation binds."""
+        """Tell whether a later equation or a wanted result reads the variable."""
         return variable in self._reads[-1]
 
     def closed(
         self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
     ) -> list[Any]:
-        """Run a program with its constants; an unwanted result is None."""
+        """Run a closed program (it holds its constants); None stands for an unwanted result."""
         consts = [self._constant(c) for c in closed.consts]
         return self.jaxpr(closed.jaxpr, consts, values, wanted)
 
@@ -146,7 +148,7 @@ class Interpreter:
 
     def _needed(self, program: Jaxpr, wanted: tuple[bool, ...]) -> Any:
         """Return the variables on which the wanted results depend, and their equations in order."""
-        key = (program, wanted)  # hashed by identity; `_live` keeps the program alive
+        key = (program, wanted)  # the program's hash is its identity; `_live` keeps it alive
         if key not in self._live:
             read = {
                 v for v, want in zip(program.outvars, wanted) if want and not isinstance(v, Literal)
@@ -169,7 +171,7 @@ class Interpreter:
         """Run the equations in order, except those on which no wanted result depends.
 
         Raises:
-            NotSupported: if a rule gives another shape than the program.
+            NotSupported: if a rule gives another shape than the program declares.
         """
         wanted = (True,) * len(program.outvars) if wanted is None else wanted
         reads, equations = self._needed(program, wanted)
@@ -196,7 +198,7 @@ class Interpreter:
         return [value_of(v) if want else None for v, want in zip(program.outvars, wanted)]
 
     def _look_at_time(self) -> None:
-        """Check the time at most every 20 ms, since the processor's clock is slower than a rule."""
+        """Check the time limit at most every 20 ms, because a look at the clock costs time."""
         if self._until is None or (now := time.perf_counter()) < self._looked + 0.02:
             return
         self._looked = now
@@ -237,7 +239,7 @@ class Interpreter:
 
 
 def traced(function: Callable[..., Any], /, *arguments: Any) -> tuple[ClosedJaxpr, Any]:
-    """Return the program of a function, and the structure of its result."""
+    """Return the traced program of a function, and the tree structure of its result."""
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
     return closed, jax.tree.structure(shape)
 
@@ -246,9 +248,9 @@ class Enclosed(NamedTuple):
     """The enclosed results of a program.
 
     Attributes:
-        ways: the results of every way through it; one of them encloses the truth.
-        computed: see `Interpreter`.
-        whole: whether the trace holds the whole program; otherwise a part ran untraced.
+        ways: the result of every way through the program; one of the results encloses the truth.
+        computed: whether constants look computed before the trace (see `Interpreter`).
+        whole: whether the trace holds the whole program; if False, a part ran untraced.
     """
 
     ways: list[Any]
@@ -256,7 +258,7 @@ class Enclosed(NamedTuple):
     whole: bool = True
 
     def taken(self, host: bool) -> bool:
-        """Tell whether numbers from outside of the trace are taken unchecked."""
+        """Tell whether the enclosure trusts numbers that were computed outside the trace."""
         return not self.whole or (host and self.computed)
 
 
@@ -273,31 +275,33 @@ def enclose(
 
     Args:
         function: any function that `jax.make_jaxpr` can trace.
-        arguments: trees of arrays: floats stand for themselves, exactly. Leaves may also be arrays
-            of `flint.arb`, made by `jaxbounds.programs.balls.values.reals`, for boxes.
-        reading: "exact", or "ulp": floats in the program that are no short dyadic numbers stand
-            for every real within one unit in the last place (`math.sqrt(2)`, 1/3).
+        arguments: trees of arrays; each float is taken as an exact number. For a box, leaves may
+            also be arrays of `flint.arb`, made by `jaxbounds.programs.balls.values.reals`.
+        reading: the meaning of a float in the program. "exact" takes the float itself. Under "ulp"
+            a float with many binary digits (`math.sqrt(2)`, 1/3) stands for every real within some
+            units in the last place.
         bits: precision of the balls in bits.
-        seconds: processor time in seconds after which the enclosure is given up; no limit if None.
-        rules: the rules by primitive; all rules by default.
+        seconds: processor time in seconds after which the enclosure stops; None sets no limit.
+        rules: the rule for each primitive's name; all known rules by default.
 
     Returns:
-        `ways` are trees of arrays of `flint.arb` (floats), integers, and booleans or `Flags`.
+        The results; each of `ways` is a tree of arrays of `flint.arb` (for floats), integers, and
+        booleans or `Flags`.
 
     Raises:
-        Undecided: if forks cannot settle the open choices, or the time limit is over.
-        NotSupported: if there is no rule for a primitive; the message names the primitive.
+        Undecided: if a fork cannot decide an open choice, or the time limit is over.
+        NotSupported: if a primitive has no rule; the message names the primitive.
     """
     program = Program.of(function, *arguments)
     return program.enclosed(*arguments, reading=reading, bits=bits, seconds=seconds, rules=rules)
 
 
 class Program(NamedTuple):
-    """A traced function, ready to be enclosed any number of times.
+    """A traced function, whose value can be enclosed any number of times.
 
     Attributes:
-        closed: its equations.
-        result: the structure of its result.
+        closed: the traced equations and constants.
+        result: the tree structure of the function's result.
     """
 
     closed: ClosedJaxpr
@@ -305,7 +309,7 @@ class Program(NamedTuple):
 
     @classmethod
     def of(cls, function: Callable[..., Any], /, *arguments: Any) -> "Program":
-        """Trace a function for arguments like these; leaves may be arrays of balls."""
+        """Trace a function for the shapes of `arguments`; leaves may be arrays of balls."""
         like = lambda x: np.zeros(x.shape) if is_soft(x) else x
         return cls(*traced(function, *jax.tree.map(like, arguments, is_leaf=is_soft)))
 
@@ -318,7 +322,7 @@ class Program(NamedTuple):
         seconds: float | None = None,
         rules: dict[str, Any] | None = None,
     ) -> Enclosed:
-        """Enclose the value at arguments of the traced shapes; see `enclose`."""
+        """Enclose the function's value at arguments of the traced shapes, as `enclose` does."""
         run = Interpreter(reading, rules=rules, seconds=seconds)
         with precision(bits):
             outs = list(run.ways(self.closed, *map(enclosed, jax.tree.leaves(arguments))))
@@ -326,7 +330,7 @@ class Program(NamedTuple):
 
 
 class precision:
-    """The precision of ball arithmetic in bits, for the length of a `with` block."""
+    """A context manager that sets the precision of ball arithmetic, in bits, for a `with` block."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits

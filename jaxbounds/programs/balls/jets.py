@@ -1,11 +1,12 @@
 """Taylor polynomials of programs about a point, with each coefficient at the point and around it.
 
-A coefficient is a number at the point, exact if `exact` can write it down. It is also a ball that
-contains the coefficient at every point of a neighbourhood. Taylor's theorem takes the lower
-coefficients at the point and the coefficients of the highest degree over the neighbourhood. The
-theorem is then an identity, not an approximation (Lagrange's remainder, on a convex neighbourhood).
-A kink (`max`, `abs`, a comparison) that the neighbourhood does not decide forks the program. Each
-continuation records the condition under which the program takes it.
+A coefficient has two values. One is its exact value at the point, if `exact` has a formula for it.
+The other is a ball that contains the coefficient at every point of a neighbourhood. Taylor's
+theorem takes the lower coefficients at the point, and the coefficients of the highest degree over
+the neighbourhood. The theorem is then an identity, not an approximation (Lagrange's remainder, on a
+convex neighbourhood). The program forks at a kink (`max`, `abs`, a comparison) if the neighbourhood
+reaches both sides of the kink. Each continuation records the condition under which the program
+takes it.
 """
 
 import itertools
@@ -26,8 +27,8 @@ class Coefficient(NamedTuple):
     """The coefficient of one monomial.
 
     Attributes:
-        at: its exact value at the point; None if `exact` cannot write it down.
-        over: a ball of its values on the neighbourhood.
+        at: the exact value of the coefficient at the point; None if `exact` has no formula for it.
+        over: a ball that contains the coefficient's values on the neighbourhood.
     """
 
     at: Exact | None
@@ -35,7 +36,7 @@ class Coefficient(NamedTuple):
 
 
 class Jet:
-    """Coefficients in the order of the monomials of a `Jets`; None is zero everywhere."""
+    """One coefficient for each monomial of a `Jets`; None stands for a coefficient that is zero."""
 
     __slots__ = ("of",)
 
@@ -72,9 +73,9 @@ class Jets:
 
     Attributes:
         count: the number of variables.
-        order: the highest degree that is kept.
-        monomials: exponents, by degree.
-        conditions: jets that are not negative wherever the program takes the running way.
+        order: the highest degree that the algebra keeps.
+        monomials: the exponents of each monomial, sorted by degree.
+        conditions: jets that are >= 0 wherever the program takes the present continuation.
     """
 
     def __init__(self, field: Field, count: int, order: int) -> None:
@@ -87,7 +88,7 @@ class Jets:
     # Constants and variables.
 
     def lift(self, ball: arb) -> Jet:
-        """Return the jet of a constant; only a ball of radius zero gives an exact value."""
+        """Return a ball as a constant jet, which is exact only if the ball has radius zero."""
         if ball.is_zero():
             return self.constant(None)
         exact = ball.is_exact() and ball.is_finite()
@@ -95,7 +96,7 @@ class Jets:
         return self.constant(Coefficient(at, ball))
 
     def constant(self, value: Coefficient | None) -> Jet:
-        """Return the jet of a single coefficient."""
+        """Return the jet with a given constant coefficient and no other term."""
         return Jet([value] + [None] * (len(self.monomials) - 1))
 
     def rational(self, q: Any) -> Coefficient:
@@ -105,7 +106,7 @@ class Jets:
         return Coefficient(found, found.ball)
 
     def variable(self, j: int, value: Coefficient) -> Jet:
-        """Return the value at the point, plus the j-th variable."""
+        """Return the jet of the j-th coordinate: its value at the point plus the j-th variable."""
         jet = self.constant(value)
         place = self._place[tuple(int(i == j) for i in range(self.count))]
         jet.of[place] = self.rational(1)
@@ -124,7 +125,7 @@ class Jets:
         return Jet([None if u is None else self._cut(i, _times(u, by)) for i, u in enumerate(a.of)])
 
     def _cut(self, place: int, value: Coefficient) -> Coefficient:
-        """Drop the exact value at the highest degree, where only the ball is used."""
+        """Drop the exact value of a coefficient of the highest degree; its ball alone is used."""
         top = sum(self.monomials[place]) == self.order
         return Coefficient(None, value.over) if top else value
 
@@ -168,7 +169,7 @@ class Jets:
     # The functions that `Scalars` calls.
 
     def power(self, x: Jet, n: int) -> Jet:
-        """Return x to the whole power n."""
+        """Return x to the integer power n."""
         if n < 0:
             return self._power(x, fmpq(n))
         out = self.lift(ONE)
@@ -180,10 +181,10 @@ class Jets:
         return out
 
     def apply(self, name: str, *entries: Jet) -> Jet:
-        """Apply a function by the name of its primitive.
+        """Apply the function that belongs to the named primitive.
 
         Raises:
-            NotSupported: if the primitive has no Taylor series here.
+            NotSupported: if this module has no Taylor series for the primitive.
         """
         if name == "add":
             return self._add(*entries)
@@ -217,11 +218,11 @@ class Jets:
         return self.apply("exp", self._mul(y, self.apply("log", x)))
 
     def hull(self, x: Jet) -> arb:
-        """Return a ball of the jet's values on the neighbourhood."""
+        """Return a ball that contains the jet's values on the neighbourhood."""
         return arb(0) if x.of[0] is None else x.of[0].over
 
     def finite(self, x: Jet) -> int:
-        """Tell whether the jet is a finite number on all of the neighbourhood."""
+        """Tell whether the jet's value is finite on all of the neighbourhood."""
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
@@ -233,10 +234,10 @@ class Jets:
         raise Undecided("a choice of the program is open")
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
-        """Compare two jets on the neighbourhood; a fork settles and records an open comparison.
+        """Compare two jets on the neighbourhood; a fork decides and records an open comparison.
 
         Raises:
-            Undecided: if a compared number may be undefined, or the numbers may be equal.
+            Undecided: if a compared number may be undefined, or an equality (`eq`, `ne`) is open.
         """
         x, y = self.hull(a), self.hull(b)
         decided = functions.COMPARISONS[name](x, y)
@@ -257,9 +258,9 @@ class Jets:
         return int((name in ("gt", "ge")) == up)
 
     def _weak_sign(self, x: Jet) -> int:
-        """Return 1 if a constant is certainly not negative, -1 if not positive, else 0.
+        """Return 1 if a constant is certainly >= 0, -1 if it is certainly <= 0, else 0.
 
-        The result is 0 if the jet has variables or no exact value.
+        The result is 0 if the jet depends on a variable or has no exact value.
         """
         value = x.of[0]
         if self.count or value is None or value.at is None or not value.at.den.is_constant():
@@ -267,7 +268,7 @@ class Jets:
         return self.field.sign(value.at.num)
 
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
-        """Return the larger of two jets on the neighbourhood; the program forks if that is open."""
+        """Return the larger of two jets; the program forks if the neighbourhood leaves it open."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
         if self._weak_sign(self.apply("sub", a, b)) < 0:
@@ -275,7 +276,7 @@ class Jets:
         return a if self.compare("ge", a, b, fork) else b
 
 
-# Taylor coefficients of functions at a coefficient.
+# Taylor coefficients of functions, expanded about a coefficient.
 
 Series = list[Coefficient | None]
 
@@ -347,7 +348,7 @@ def _logarithm(jets: Jets, a: Coefficient) -> Series:
 
 
 def _circular(first: int) -> Callable[[Jets, Coefficient], Series]:
-    """Return the series of the sine (from 0) or the cosine (from 1), whose derivatives rotate."""
+    """Return the series of the sine (`first` 0) or of the cosine (`first` 1)."""
 
     def series(jets: Jets, a: Coefficient) -> Series:
         pair = lambda which: lambda u: (lambda found: found and found[which])(u.sin_cos())
@@ -402,7 +403,7 @@ def _tanh_at(u: Exact) -> Exact | None:
 def _riccati(
     name: str, exact: Callable[[Exact], Exact | None], constant: int, linear: int
 ) -> Callable[[Jets, Coefficient], Series]:
-    """Return the series of a solution of y' = constant + linear y - y^2."""
+    """Return a function that gives the series of a solution of y' = constant + linear y - y^2."""
 
     def series(jets: Jets, a: Coefficient) -> Series:
         y: list[Coefficient] = [_applied(a, exact, functions.UNARY[name])]
@@ -412,7 +413,7 @@ def _riccati(
                 rate = _plus(rate, jets.rational(constant))
             for i in range(k + 1):
                 rate = _plus(rate, _times(_times(y[i], y[k - i]), jets.rational(-1)))
-            if k == 0 and rate is not None and not linear:  # one square gives a tighter 1 - y^2
+            if k == 0 and rate is not None and not linear:  # a square gives a tighter 1 - y^2
                 rate = Coefficient(rate.at, 1 - functions.integer_power(y[0].over, 2))
             y.append(_times(rate or jets.rational(0), jets.rational(Fraction(1, k + 1))))
         return list(y)
@@ -421,7 +422,7 @@ def _riccati(
 
 
 def _integrated(jets: Jets, value: Coefficient, rates: list[Coefficient | None]) -> Series:
-    """Return the series of a function from its value and the series of its derivative."""
+    """Integrate: return a function's series from its value and the series of its derivative."""
     rest = [
         None if r is None else _times(r, jets.rational(Fraction(1, k)))
         for k, r in enumerate(rates[: jets.order], 1)
@@ -430,7 +431,7 @@ def _integrated(jets: Jets, value: Coefficient, rates: list[Coefficient | None])
 
 
 def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
-    """Return the coefficients of 1 + sign (a + t)^2."""
+    """Return the coefficients of 1 + sign (a + t)^2 in t."""
     square = _applied(a, lambda u: u * u, functions.UNARY["square"])
     return [
         _plus_one(jets, _times(square, jets.rational(sign))),
@@ -440,7 +441,7 @@ def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
 
 
 def _to_power(jets: Jets, p: list[Coefficient], q: fmpq) -> list[Coefficient | None]:
-    """Return the series b of p(t)^q, by k p_0 b_k = sum_i (q i - (k - i)) p_i b_{k-i}."""
+    """Return the series b of p(t)^q, from k p_0 b_k = sum_i (q i - (k - i)) p_i b_{k-i}."""
     b: list[Coefficient | None] = [
         _applied(p[0], lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
     ]
@@ -496,7 +497,7 @@ def _error_function(jets: Jets, a: Coefficient) -> Series:
 
 
 def _log_gamma(jets: Jets, a: Coefficient) -> Series:
-    """Return FLINT's series of log Gamma; only the values at 1 and 2 are exact (zero)."""
+    """Return FLINT's series of log Gamma; only the values at 1 and 2, zero, have a formula."""
     if not a.over > 0:
         return [Coefficient(None, NAN)] * (jets.order + 1)
     found = arb_series([a.over, 1], prec=jets.order + 1).lgamma()
@@ -546,7 +547,7 @@ _SERIES: dict[str, Callable[[Jets, Coefficient], Series]] = {
 
 
 class JetRun(Scalars):
-    """The interpreter on jets."""
+    """The interpreter for arrays whose entries are jets."""
 
     algebra: Jets
 

@@ -72,7 +72,7 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `dot_general`; x . x of one variable, fully contracted, is a sum of squares."""
+    """Apply `dot_general`; x . x, with all axes of one variable contracted, is a sum of squares."""
     a, b = map(as_reals, xs)
     numbers = eqn.params["dimension_numbers"]
     (in_a, in_b), _ = numbers
@@ -84,7 +84,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return cosine and sine of one exact angle that nearly annihilates the entry apq."""
+    """Return balls of cos and sin of one exact angle, whose rotation makes entry apq tiny."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -98,9 +98,10 @@ def _worth_rotating(entry: arb, least: arb) -> bool:
 
 
 def diagonalised(symmetric: np.ndarray, /) -> tuple[list[arb], arb, np.ndarray]:
-    """Return, by Jacobi's rotations, D, a bound of |E| and V with A = V (diag(D) + E) V^T.
+    """Diagonalise A by Jacobi's rotations: return D, a bound of |E|, and V.
 
-    Each rotation encloses one exactly orthogonal matrix, so diag(D) + E has the eigenvalues of A.
+    A = V (diag(D) + E) V^T. Each rotation encloses one exactly orthogonal matrix, so diag(D) + E
+    has the eigenvalues of A.
     """
     A, n = symmetric.copy(), len(symmetric)
     V = reals((n, n), (ONE if i == j else ZERO for i in range(n) for j in range(n)))
@@ -136,7 +137,8 @@ def _unknown(n: int) -> np.ndarray:
 def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
     """Return the eigenvalues in ascending order.
 
-    Each eigenvalue differs from the sorted diagonal by at most the norm of the rest (Weyl).
+    Each eigenvalue differs from its entry of the sorted diagonal D by at most |E| (Weyl's theorem;
+    see `diagonalised`).
     """
     if not all(v.is_finite() for v in symmetric.ravel()):
         return _unknown(len(symmetric))
@@ -145,10 +147,11 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
-    """Return unit eigenvectors, up to sign, as columns; NaN if its eigenvalue may be multiple.
+    """Return unit eigenvectors, up to sign, as columns; NaN if the eigenvalue may be multiple.
 
-    |sin angle(v, V e_i)| <= rest / gap (Davis and Kahan), and unit vectors at an acute angle are at
-    most sqrt(2) sin apart.
+    Let E and V be those of `diagonalised`, and gap the distance to the other eigenvalues. Then
+    |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t
+    differ by at most sqrt(2) sin t.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))
@@ -166,16 +169,16 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 SHARP = 40
-"""Accuracy in bits from which an entry counts as a point, not a box; a larger number takes more
-entries for boxes.
+"""Accuracy of a ball, in bits, above which an entry counts as a point rather than a box; a larger
+number treats more entries as boxes.
 """
 
 
 def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], run: Any) -> Any:
-    """Return the vectors with the signs that the program would give them; no theorem fixes a sign.
+    """Return the vectors with the program's signs, which no theorem determines.
 
-    At a point without zero entries (the sign of a zero may decide) float64 finds the signs.
-    Everywhere else the program forks over the signs.
+    If the matrix is a point without zero entries, JAX's primitive gives the signs in floats; the
+    sign of a zero entry could change them. In every other case the program forks for each sign.
     """
     if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
         along = np.einsum("ij,ij->j", like(), midpoints(vectors))
@@ -187,19 +190,19 @@ def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], 
 
 
 def _in_floats(eqn: JaxprEqn, m: np.ndarray) -> list[np.ndarray]:
-    """Run the float program at the middle of one matrix, for the signs of its vectors."""
+    """Run JAX's primitive in floats on a matrix's midpoints, to get the signs of its vectors."""
     middle = jnp.asarray(midpoints(m), dtype_of(eqn.invars[0]))
     return list(map(np.asarray, eqn.primitive.bind(middle, **eqn.params)))
 
 
 def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `eigh`: vectors (only if used) and values of symmetric matrices."""
+    """Apply `eigh`: eigenvectors (only if the program uses them) and eigenvalues."""
     a = as_reals(xs[0])
     values = np.empty(a.shape[:-1], dtype=object)
     vectors = reals(a.shape, [NAN] * a.size)
     for index in np.ndindex(a.shape[:-2]):
         m = a[index]
-        # Only one triangle is read.
+        # The primitive reads only one triangle.
         low = np.tril(np.ones(m.shape, bool)) == bool(eqn.params.get("lower", True))
         m = np.where(low | np.eye(len(m), dtype=bool), m, m.T)
         values[index] = eigenvalues(m)
@@ -210,7 +213,7 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _singular_values(m: np.ndarray) -> np.ndarray:
-    """Return the roots of the eigenvalues of the smaller Gram matrix, descending."""
+    """Return the square roots of the smaller Gram matrix's eigenvalues, in descending order."""
     tall = _matrix(m if m.shape[0] >= m.shape[1] else m.T)
     k = min(m.shape)
     gram = reals((k, k), (tall.transpose() * tall).entries())
@@ -231,10 +234,10 @@ def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> 
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `svd`: values, then (where needed) the vectors of the thin decomposition.
+    """Apply `svd`: singular values, and the thin singular vectors if the program uses them.
 
     Raises:
-        NotSupported: if the program needs full matrices.
+        NotSupported: if the program uses the full matrices of singular vectors.
     """
     a, wanted = as_reals(xs[0]), eqn.params["compute_uv"]
     shapes = [shape_of(v) for v in eqn.outvars]
@@ -256,7 +259,7 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lu`: elimination with row pivoting; the program forks where the pivot is undecided."""
+    """Apply `lu`: elimination with row pivoting; the program forks if the pivot is undecided."""
     a = as_reals(xs[0])
     outs = [np.empty_like(a), *(np.zeros(shape_of(v), np.int32) for v in eqn.outvars[1:])]
     for index in np.ndindex(a.shape[:-2]):
@@ -287,7 +290,7 @@ def _eliminated(a: np.ndarray, run: Any) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def _solved(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Solve a system; NaN where the matrix may be singular."""
+    """Solve a x = b; the solution is NaN if the matrix may be singular."""
     with contextlib.suppress(ZeroDivisionError):
         found = reals(b.shape, _matrix(a).solve(_matrix(b)).entries())
         if all(v.is_finite() for v in found.ravel()):
@@ -316,7 +319,7 @@ def _triangular(p: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def linear_solve(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `custom_linear_solve` by its solving program, direct or iterative."""
+    """Apply `custom_linear_solve`: run its solving program, which may be direct or iterative."""
     lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
     before = lengths.matvec + lengths.vecmat
     given = xs[before : before + lengths.solve]

@@ -28,11 +28,11 @@ from jaxbounds.programs.balls.values import (
 
 Values = list[Any]
 LONGEST = 100_000
-"""Most steps of a `while` loop that are run; a larger number runs longer loops."""
+"""Most steps of a `while` loop that the interpreter runs; a larger number allows longer loops."""
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Run a called program; its custom derivative plays no role.
+    """Run a called program; a custom derivative of the program has no effect.
 
     Raises:
         UnknownParametersError: if the equation holds no program.
@@ -80,7 +80,7 @@ def scan(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `while`; the program forks where the condition is undecided.
+    """Apply `while`; the program forks if the condition is undecided.
 
     Raises:
         NotSupported: if the loop takes too many steps.
@@ -96,7 +96,7 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cond`; the program forks where the choice is open."""
+    """Apply `cond`; the program forks if the choice of the branch is undecided."""
     which, *operands = xs
     branches = branches_of(eqn)
     taken = int(settled(which, run, "a branch") if isinstance(which, Flags) else which)

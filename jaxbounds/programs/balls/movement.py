@@ -1,4 +1,4 @@
-"""Rules that only move data: by NumPy's function, else by the primitive applied to positions."""
+"""Rules that only move entries: a NumPy function moves them, or JAX's primitive moves positions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -82,13 +82,14 @@ DATA: dict[str, tuple[int, ...] | None] = {
     "unstack": _ALL,
     "tile": _ALL,
 }
-"""The operands that are data; the other operands are indices."""
+"""The positions of the operands that hold data; the other operands hold indices."""
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
-    """Return the fill value of `gather` for indices outside: the given value, or JAX's default.
+    """Return the entry that `gather` puts for an index out of bounds.
 
-    The default is NaN for floats, the least signed or largest unsigned integer, True for booleans.
+    The entry is the given value, or else JAX's default. The default is NaN for floats, the least
+    integer of a signed type, the largest of an unsigned type, and True for booleans.
     """
     if value is None and issubdtype(dtype, np.integer):
         limits = jnp.iinfo(dtype)
@@ -99,7 +100,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a primitive of `DATA` to the positions of the entries, and move the entries likewise.
+    """Apply a primitive of `DATA` to the entries' positions, and move the entries in the same way.
 
     Raises:
         Undecided: if an index is a ball.
@@ -163,4 +164,4 @@ COMBINE = {
     "scatter-min": _scattered(functions.less),
     "scatter-max": _scattered(functions.greater),
 }
-"""The scatter primitives that are not linear; each rule combines the entries with the updates."""
+"""Rules for the scatter primitives that are not linear: each combines entries with updates."""

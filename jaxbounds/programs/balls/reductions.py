@@ -1,4 +1,4 @@
-"""Rules that fold an axis: sums, extrema, positions of extrema, running folds, sorting."""
+"""Rules that reduce or sort along an axis: sums, extrema and their positions, running folds."""
 
 import functools
 import operator
@@ -35,7 +35,7 @@ Rule = Callable[[JaxprEqn, Values, Any], Values]
 
 
 def _rows(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape without the folded axes, and the entries to fold as rows."""
+    """Return the shape without the folded axes, and one row of entries for each result."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     count = int(np.prod(shape, dtype=int))
@@ -52,20 +52,20 @@ def _fold(function: Callable[[arb, arb], arb], empty: arb) -> Rule:
 
 
 def total(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a sum, started from the first entry so that exact entries stay exact."""
+    """Apply `reduce_sum`; the sum starts from the first entry, which keeps exact entries exact."""
     shape, rows = _rows(as_reals(xs[0]), axes_of(eqn))
     add = lambda row: functools.reduce(functions.plus, row) if len(row) else ZERO
     return [reals(shape, map(add, rows))]
 
 
 def every(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Tell whether all flags along the axes are set."""
+    """Apply `reduce_and`: tell whether all flags along the axes are true."""
     x, axes = as_flags(xs[0]), axes_of(eqn)
     return [flags(np.where((x == 0).any(axis=axes), 0, np.where((x == 1).all(axis=axes), 1, OPEN)))]
 
 
 def some(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Tell whether any flag along the axes is set."""
+    """Apply `reduce_or`: tell whether any flag along the axes is true."""
     x, axes = as_flags(xs[0]), axes_of(eqn)
     return [flags(np.where((x == 1).any(axis=axes), 1, np.where((x == 0).all(axis=axes), 0, OPEN)))]
 
@@ -75,7 +75,7 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for the first best entry; the program forks if several may be the best."""
+    """Return the rule for the position of the first best entry; an open position makes a fork."""
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
@@ -122,7 +122,7 @@ def _ascending(balls: list[arb]) -> list[arb]:
 
 
 def order_statistics(balls: Any, /) -> list[arb]:
-    """Enclose the sorted reals: the k-th lies between the k-th lower end and the k-th upper end."""
+    """Enclose sorted reals: the k-th lies between the k-th lower end and the k-th upper end."""
     low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
     known = sum(map(nonnegative, balls)) == len(balls)
     sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]
@@ -130,12 +130,12 @@ def order_statistics(balls: Any, /) -> list[arb]:
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Sort one array by its order statistics, or several arrays together if the order is certain.
+    """Sort one array by `order_statistics`, or several arrays together if the order is certain.
 
-    The program forks for open booleans among the sort keys.
+    The program forks for each open boolean among the sort keys.
 
     Raises:
-        Undecided: if the order of numbers that are sorted together is open.
+        Undecided: if several arrays are sorted together and the order of their keys is open.
     """
     axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
     by = "a boolean sort key"
@@ -174,12 +174,12 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return the k largest entries in descending order, and (only if used) their places.
+    """Return the k largest entries in descending order, and their indices if the program uses them.
 
     Equal entries keep their order. The program forks if several entries may come next.
 
     Raises:
-        Undecided: if a number is unknown.
+        Undecided: if an entry is NaN, that is, unknown.
     """
     k, axis = eqn.params["k"], eqn.params.get("axis", -1)
     x = np.moveaxis(as_reals(xs[0]), axis, -1)
@@ -206,7 +206,7 @@ def _ranked(row: np.ndarray, k: int, run: Any) -> list[int]:
             i
             for i in left
             if not any(row[j] > row[i] for j in left)
-            # The unknown signs of two zeros decide their order.
+            # The order of two float zeros depends on their signs, which are unknown.
             and (row[i].is_zero() or not any(_same(row[j], row[i]) for j in left if j < i))
         ]
         many = len(possible) > 1

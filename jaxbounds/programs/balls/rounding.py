@@ -1,4 +1,4 @@
-"""Numbers rounded to a narrower type of floats, as the conversion in a program does it."""
+"""Round balls to a narrower floating-point type, as a conversion in a program does."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from jaxbounds.programs.balls.values import NAN, ZERO, hull
 
 
 def _nearest(x: arb, kind: Any) -> arb:
-    """Round an exact number to the nearest float of the type: halves to even, NaN if too large.
+    """Round an exact number to the nearest float of a type: ties to even, NaN if it is too large.
 
     A program may round a number below the least normal float to zero. The result is then the hull
-    of zero and that float.
+    of zero and the nearest float.
     """
     mantissa, exponent = (int(v) for v in x.man_exp())
     if mantissa == 0:
@@ -34,7 +34,7 @@ def _nearest(x: arb, kind: Any) -> arb:
 
 
 def narrowed(x: arb, dtype: Any, /) -> arb:
-    """Round a ball to a type: rounding is monotone, so the rounded ends enclose it."""
+    """Round a ball to a type; rounding is monotone, so the rounded ends enclose the result."""
     if not x.is_finite():
         return x
     kind = jnp.finfo(dtype)

@@ -1,7 +1,7 @@
-"""Programs run on arrays whose entries are no balls: Taylor jets, or laws of scaling.
+"""Run programs on arrays of other elements than balls: Taylor jets, or laws of scaling.
 
-An array of floats becomes an array of such elements. An `Algebra` defines the elements and the
-functions on them. The interpreter's rules still serve the primitives that only move data.
+An array of floats becomes an array of elements. An `Algebra` defines the elements and the functions
+on them. The interpreter's rules for primitives that only move data remain in use.
 """
 
 import functools
@@ -40,25 +40,25 @@ _MOVES = frozenset(movement.RULES) - {name for name in movement.RULES if "scatte
 
 @runtime_checkable
 class Algebra(Protocol):
-    """The arithmetic of the elements."""
+    """The interface of an arithmetic of elements."""
 
     def lift(self, ball: arb) -> Any:
         """Return a ball as a constant element."""
 
     def apply(self, name: str, *entries: Any) -> Any:
-        """Apply a function of one or two entries, by the name of its primitive."""
+        """Apply the function that belongs to the named primitive to one or two elements."""
 
     def power(self, x: Any, n: int) -> Any:
-        """Return x to the whole power n."""
+        """Return x to the integer power n."""
 
     def compare(self, name: str, a: Any, b: Any, fork: Callable[[int, str], int]) -> int:
         """Compare two elements by the named primitive: return 0 (no), 1 (yes) or 2 (open)."""
 
     def larger(self, a: Any, b: Any, fork: Callable[[int, str], int]) -> Any:
-        """Return the larger of the two."""
+        """Return the larger of two elements."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return an element that stands for every case, since the choice between them is open."""
+        """Return one element that stands for all cases of an open choice."""
 
     def finite(self, x: Any) -> int:
         """Tell whether the element is a finite number: 0 (no), 1 (yes) or 2 (open)."""
@@ -75,7 +75,7 @@ class Scalars(Interpreter):
         self.algebra = algebra
 
     def lifted(self, x: Any) -> Any:
-        """Return balls as constants of the algebra."""
+        """Return an array of balls as an array of constant elements."""
         if not is_reals(x):
             return x
         return each(lambda v: self.algebra.lift(v) if isinstance(v, arb) else v, x)
@@ -121,16 +121,16 @@ class Scalars(Interpreter):
         return minus(self.larger(minus(a), minus(b)))
 
     def add(self, a: Any, b: Any) -> Any:
-        """Return the sum."""
+        """Return the sum of two elements."""
         return self.algebra.apply("add", a, b)
 
     def mul(self, a: Any, b: Any) -> Any:
-        """Return the product."""
+        """Return the product of two elements."""
         return self.algebra.apply("mul", a, b)
 
     @property
     def zero(self) -> Any:
-        """Return the constant zero."""
+        """Return the constant zero as an element."""
         return self.algebra.lift(arb(0))
 
 
@@ -214,7 +214,7 @@ def _convert(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
 
 
 def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
-    """Apply a step function or a position (`argmax`) that has one possible result."""
+    """Apply a step function, or a position such as `argmax`, if only one result is possible."""
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):

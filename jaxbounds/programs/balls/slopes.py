@@ -1,8 +1,8 @@
-"""Derivatives on boxes: programs run on values and their slopes, in forward mode.
+"""Derivatives on boxes: run programs on values and their slopes, in forward mode.
 
-A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) it is
-the hull of both sides. If a choice between two numbers is open, the value may jump, and the slope
-is unknown (NaN). `stop_gradient` stops nothing here.
+A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) the
+slope is the hull of the slopes on both sides. If a choice between two numbers is open, the value
+may jump, and the slope is unknown (NaN). `stop_gradient` does not set a slope to zero.
 """
 
 import functools
@@ -41,19 +41,19 @@ TWO = arb(2)
 
 
 class Sloped:
-    """Balls, with the balls of their slopes for each coordinate of the box."""
+    """An array of balls, with an array of slopes (balls) for each coordinate of the box."""
 
     def __init__(self, value: np.ndarray, slopes: list[np.ndarray]) -> None:
         self.value, self.slopes = value, slopes
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of the value."""
+        """Return the shape of the array of values."""
         return self.value.shape
 
 
 def _steps(x: arb, y: arb) -> arb:
-    """Return the slope of a step function: zero if its value y is one number, else unknown."""
+    """Return the slope of a step function: zero if its value y is one number, else NaN."""
     return ZERO if y.is_exact() else NAN
 
 
@@ -89,7 +89,7 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
     "ceil": _steps,
     "round": _steps,
 }
-"""The derivative f'(x) on a ball, as a function of the balls of x and f(x)."""
+"""For each primitive f, a function of the balls of x and f(x) that encloses f'(x)."""
 
 _LINEAR = {"add", "sub", "add_any", "reduce_sum", "cumsum", "concatenate", "convert_element_type",
            "reduce_window_sum"}  # fmt: skip
@@ -105,20 +105,20 @@ def _value(x: Any) -> Any:
 
 
 class Slopes(Interpreter):
-    """The interpreter on `Sloped` values; `count` is the number of coordinates."""
+    """The interpreter for `Sloped` values; `count` is the number of coordinates of the box."""
 
     def __init__(self, count: int, **options: Any) -> None:
         super().__init__(**options)
         self.count = count
 
     def _slope(self, x: Any, j: int) -> Any:
-        """Return a value's slope along coordinate j; zero if the box does not change the value."""
+        """Return a value's slope along coordinate j; zero if the value is constant on the box."""
         if isinstance(x, Sloped):
             return x.slopes[j]
         return reals(np.shape(x), [ZERO] * int(np.size(x)))
 
     def _jumping(self, x: Any) -> Any:
-        """Return a number that may jump inside the box: its slope is zero or unknown."""
+        """Return a value that may jump inside the box, with a slope that is zero or unknown."""
         if not is_reals(x):
             return x
         slope = each(lambda v: _steps(v, v), x)
@@ -131,7 +131,7 @@ class Slopes(Interpreter):
         name = eqn.primitive.name
         if not any(isinstance(x, Sloped) for x in values):
             results = super()._equation(eqn, values)
-            # A choice between constants depends on the box through an open boolean alone.
+            # A choice between constants varies on the box only if its boolean is open.
             unsure = any(isinstance(x, Flags) for x in values)
             return list(map(self._jumping, results)) if unsure else results
         rule = self.rules.get(name)
@@ -152,7 +152,7 @@ class Slopes(Interpreter):
         if name in _LINEAR:
             data = lambda j: [self._slope(x, j) if self._is_data(name, i) else x
                               for i, x in enumerate(values)]  # fmt: skip
-            if name == "gather":  # the fill value does not move
+            if name == "gather":  # the fill value is constant, so its slope is zero
                 eqn = eqn.replace(params=eqn.params | {"fill_value": 0})
             parts = [rule(eqn, data(j), self) for j in range(self.count)]
             return [Sloped(v, [p[i] for p in parts]) for i, v in enumerate(results)]
@@ -168,7 +168,7 @@ class Slopes(Interpreter):
 
 
 def _times(a: arb, b: arb) -> arb:
-    """Return a product in which zero times an unknown factor is zero."""
+    """Return the product a b; zero times an unknown factor (NaN) is zero."""
     return ZERO if a.is_zero() or b.is_zero() else a * b
 
 
@@ -204,7 +204,7 @@ def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Value
 
 
 def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_prod`: the slope is the sum of each factor's slope times the other factors."""
+    """Apply `reduce_prod`; the slope sums, over the factors, slope times the other factors."""
     value = run.rules["reduce_prod"](eqn, plain, run)[0]
     axes, x = axes_of(eqn), as_reals(plain[0])
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)
@@ -259,7 +259,7 @@ def _extremum(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
 
 
 def _greatest(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_max` or `reduce_min`: the slope is the hull over all possible extrema."""
+    """Apply `reduce_max` or `reduce_min`; the slope is the hull over all possible extrema."""
     value = run.rules[eqn.primitive.name](eqn, plain, run)[0]
     axes = axes_of(eqn)
     x = as_reals(plain[0])
@@ -325,22 +325,22 @@ _RULES: dict[str, Callable[[Slopes, JaxprEqn, Values, Values], Values]] = {
 
 
 def has_rule(name: str, /) -> bool:
-    """Tell whether slopes of a primitive of this name are enclosed."""
+    """Tell whether the named primitive has a rule for slopes."""
     called = loops.RULES.get(name) in (loops.call, loops.same)
     return name in _RULES or name in _LINEAR or name in _DERIVATIVES or called
 
 
 def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values:
-    """Run a program of one array of shape (B, k), with slopes along the k coordinates.
+    """Run a program of one array of shape (B, k) on B boxes, with slopes along the k coordinates.
 
     Args:
-        program: the program; only its input varies.
-        boxes: balls, a row for each box.
+        program: the program; its constants have slope zero.
+        boxes: balls of shape (B, k): a row for each box.
         options: the options of the `Interpreter`.
 
     Raises:
         NotSupported: if a primitive has no rule for slopes.
-        Undecided: if the program would have to fork.
+        Undecided: if the program needs a fork.
     """
     rows, count = boxes.shape
     unit = lambda j: reals((rows, count), (ONE if c == j else ZERO for _ in range(rows)

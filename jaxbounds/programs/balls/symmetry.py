@@ -1,12 +1,12 @@
 """Homogeneity: scalings and shifts of a box's coordinates that keep a claim unchanged.
 
-A flow moves each coordinate x_j to e^(w_j t) x_j (or to x_j + w_j t) at time t; w are its weights.
-The flow must multiply each entry of a program by e^(a t), or shift it by b t: this is the law of
-the entry. Each primitive acts on laws in a known way, which gives linear equations for w. Suppose
-the flow multiplies the margin and changes no hypothesis. Then the claim holds at a point if and
-only if it holds on the whole orbit of the point. The margin is defined on the whole orbit or
-nowhere on it. A point of the box that follows the flow leaves the box through a face that the flow
-crosses outward. So a proof on these faces, and where nothing moves, suffices.
+A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_j t, at time t. The
+law of an entry of the program states how the flow changes the entry: multiplied by e^(a t), or
+shifted by b t. Each primitive acts on laws in a known way, which gives linear equations for w.
+Suppose the flow multiplies the margin and changes no hypothesis. Then the claim holds at a point if
+and only if the claim holds on the whole orbit of the point. The margin is defined on the whole
+orbit or nowhere on the orbit. A moving point leaves the box through a face that the flow crosses
+outward. So a proof on these faces, and on the part of the box where points rest, suffices.
 """
 
 import itertools
@@ -23,16 +23,16 @@ from jaxbounds.programs.balls.scalars import Scalars
 from jaxbounds.programs.balls.values import OPEN, NotSupported, Reading, Undecided, reals
 
 Form = tuple[Fraction, ...]
-"""A linear form of the weights, by its coefficients."""
+"""A linear form in the weights, stored as its coefficients."""
 
 
 class Law(NamedTuple):
-    """The law of an entry along the flow: times e^(degree t), or plus shift t; never both.
+    """The law of an entry along the flow: a factor e^(degree t), or a shift by shift * t.
 
     Attributes:
-        degree: the degree, a linear form of the weights.
-        shift: the shift, a linear form of the weights.
-        value: the ball of a constant, which does not move.
+        degree: a linear form in the weights; zero if the flow shifts the entry.
+        shift: a linear form in the weights; zero if the flow scales the entry.
+        value: the ball of a constant entry, which the flow does not change; else None.
         finite: whether the entry is certainly a finite number.
     """
 
@@ -43,10 +43,10 @@ class Law(NamedTuple):
 
 
 class Laws:
-    """The algebra of laws; it collects the equations that the weights satisfy.
+    """The algebra of laws; it collects the equations that the weights must satisfy.
 
     Attributes:
-        equations: linear forms of the weights that have to be zero.
+        equations: linear forms in the weights that must be zero.
     """
 
     def __init__(self, count: int) -> None:
@@ -62,9 +62,9 @@ class Laws:
         self._same(x.shift, self.zero)
 
     def _alike(self, a: Law, b: Law) -> Law:
-        """Return the law that two entries must share, because the program takes one of them.
+        """Return the common law of two entries between which the program chooses.
 
-        Zero has every degree, and an infinity follows every law.
+        The constant zero has every degree, and an infinity follows every law.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -77,7 +77,7 @@ class Laws:
         return Law(a.degree, a.shift, finite=a.finite and b.finite)
 
     def lift(self, ball: arb) -> Law:
-        """Return a ball as a constant, which does not move."""
+        """Return a ball as the law of a constant, which the flow does not change."""
         return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
 
     def _added(self, a: Law, b: Law, sign: int) -> Law:
@@ -97,12 +97,12 @@ class Laws:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """Return x to the whole power n."""
+        """Return the law of x to the integer power n."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
     def apply(self, name: str, *entries: Law) -> Law:
-        """Apply a function by the name of its primitive."""
+        """Return the law of a primitive's result from the laws of its operands."""
         x = entries[0]
         values = [entry.value for entry in entries]
         if all(v is not None for v in values) and name in _FUNCTIONS:
@@ -147,14 +147,14 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Compare constants; otherwise return open, and require one law for both."""
+        """Compare two constants; for other entries return 2 (open), and require one common law."""
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)
         self._alike(a, b)
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """Return the larger of two entries, which must share a law unless one is minus infinity."""
+        """Return the law of the larger entry; both must share it unless one is minus infinity."""
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):
                 return other
@@ -163,18 +163,18 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return the law that two cases of a choice must share."""
+        """Return the common law of the cases of an open choice."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
-        """Return 1 if the entry is certainly finite along the whole flow, else open (2)."""
+        """Return 1 if the entry is certainly finite along the whole flow, else 2 (open)."""
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
-        """Return the ball of a constant; other values are unknown.
+        """Return the ball of a constant entry.
 
         Raises:
-            NotSupported: if the entry is no constant.
+            NotSupported: if the entry is not constant, because its value is then unknown.
         """
         if x.value is None:
             raise NotSupported(f"a step function needs a constant, got law={x}. Try a constant")
@@ -216,7 +216,7 @@ def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
 
 
 class Flow(NamedTuple):
-    """A flow: whether it scales (or else shifts) each coordinate, and the weights."""
+    """A flow: its weights, and for each coordinate whether the flow scales it (else shifts it)."""
 
     scaled: tuple[bool, ...]
     weights: tuple[Fraction, ...]
@@ -225,7 +225,7 @@ class Flow(NamedTuple):
 def flows(
     program: ClosedJaxpr, count: int, reading: Reading = "exact", /
 ) -> Iterator[tuple[tuple[bool, ...], list]]:
-    """Yield, for every way to scale some coordinates and shift others, a basis of the weights."""
+    """Yield choices of the scaled coordinates (the others shift), each with a basis of weights."""
     ways = sorted(itertools.product((True, False), repeat=count), key=lambda w: -sum(w))
     for scaled in ways:
         laws = Laws(count)
@@ -246,9 +246,9 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """Return the faces through which moving points leave, and the part of the box that rests.
+    """Return the faces through which moving points leave the box, and the part where points rest.
 
-    The result is None if the flow would keep some moving point in the box for ever.
+    The result is None if a moving point may stay in the box for ever.
     """
     lower, upper = list(box.lower), list(box.upper)
     faces: list[tuple[int, float]] = []
@@ -296,12 +296,13 @@ def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
 
 
 def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
-    """Return boxes whose proofs imply the claim on the whole box.
+    """Return smaller boxes; a proof of the claim on all of them proves the claim on `box`.
 
     Args:
-        program: the program from a point to the margin and whether the hypotheses are met.
+        program: a program whose input is a point, and whose outputs are the margin and whether the
+            hypotheses are met.
         box: the box of the coordinates.
-        reading: how floats in the program are read (see `values.Reading`).
+        reading: the meaning of a float in the program (see `values.Reading`).
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)
@@ -327,7 +328,7 @@ def _by(box: Box, scaled: tuple[bool, ...], basis: list) -> list[Box] | None:
 
 
 def _within(basis: list, equations: list[Form]) -> list:
-    """Return the subspace of scaling weights that also satisfies these equations."""
+    """Return a basis of the weights in the span of `basis` that also satisfy the equations."""
     inner = [tuple(sum((e * v for e, v in zip(equation, b)), Fraction(0)) for b in basis)
              for equation in equations]  # fmt: skip
     combos = kernel(inner, len(basis))

@@ -2,12 +2,12 @@
 
 An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two promises:
 
-- A ball that is not NaN contains the real number that the entry stands for, and that number is
-  certainly defined. NaN says that nothing is known: the entry may be any number, or undefined.
-- A number that may be infinite is an infinity or NaN, and never inside of a finite ball.
+- A ball that is not NaN contains the real number that the entry stands for, and the number is
+  certainly defined. A NaN ball means an unknown entry: any number, or undefined.
+- An infinity or NaN stands for a number that may be infinite; a finite ball never does.
 
-Integers stay machine integers. A boolean that depends on overlapping balls is neither true nor
-false but open.
+Integers stay machine integers. A boolean that depends on overlapping balls is open: neither true
+nor false.
 """
 
 import math
@@ -24,33 +24,35 @@ from jaxbounds.ground.exceptions import Undecided as Undecided
 from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
-"""The way to read a float in a program: "exact" takes the number itself, "ulp" every real that may
-have rounded to the float (see `constant`)."""
+"""The meaning of a float constant in a program. Under "exact" the float stands for itself; under
+"ulp" the float stands for every real that may have rounded to it (see `constant`)."""
 
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
 OPEN = 2
-"""The entry of `Flags` for an open boolean, beside 0 and 1; no larger number is an entry."""
+"""The number that stands for an open boolean in `Flags`, beside 0 (no) and 1 (yes); no entry is
+larger."""
 
 
 class Flags(np.ndarray):
-    """Booleans of which some may be open: 0 means no, 1 yes, 2 open."""
+    """An array of booleans that may be open: 0 means no, 1 means yes, 2 means open."""
 
 
 class Nonnegative(arb):
-    """A ball of numbers that are known not to be negative, though the ball reaches below zero.
+    """A ball around a number that is known to be >= 0, although the ball reaches below zero.
 
-    The radius of a ball has 30 bits, so no ball of positive radius begins exactly at zero.
+    The radius of a ball has only 30 bits, so a ball of positive radius may not begin exactly at
+    zero.
     """
 
 
 def nonnegative(x: arb, /) -> bool:
-    """Tell whether the number for which the ball stands is certainly not negative."""
+    """Tell whether the number that the ball stands for is certainly >= 0."""
     return type(x) is Nonnegative or x >= 0
 
 
 def known_nonnegative(x: arb, /) -> arb:
-    """Return the ball, marked as the ball of a number that is not negative."""
+    """Return the ball, marked as the ball of a number >= 0."""
     return x if not x.is_finite() or x >= 0 else Nonnegative(x)
 
 
@@ -65,33 +67,33 @@ def axes_of(eqn: JaxprEqn, /) -> tuple[int, ...]:
 
 
 def dtype_of(atom: Any, /) -> Any:
-    """Return the type of a variable or literal."""
+    """Return the dtype of a variable or literal of a program."""
     return atom.aval.dtype
 
 
 def is_float(atom: Any, /) -> bool:
-    """Tell whether a variable or literal has a type of floats."""
+    """Tell whether a variable or literal of a program has a floating-point type."""
     return jax.dtypes.issubdtype(atom.aval.dtype, np.floating)
 
 
 def is_narrow(dtype: Any, /) -> bool:
-    """Tell whether a type of floats rounds more coarsely than float64."""
+    """Tell whether a floating-point type rounds more coarsely than float64."""
     return jax.dtypes.issubdtype(dtype, np.floating) and np.dtype(dtype).itemsize < 8
 
 
 def flags(values: Any, /) -> Any:
-    """Return plain booleans if every entry is decided, else `Flags`."""
+    """Return plain booleans if no entry is open (2), else `Flags`."""
     plain = np.asarray(values, dtype=np.int8)
     return plain.view(Flags) if (plain == OPEN).any() else plain.astype(bool)
 
 
 def as_flags(x: Any, /) -> np.ndarray:
-    """Return the entries 0, 1 and 2 of plain booleans or `Flags`, as integers."""
+    """Return plain booleans or `Flags` as an array of the integers 0, 1 and 2."""
     return np.asarray(x).view(np.ndarray).astype(np.int8)
 
 
 def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
-    """Return the booleans as 0 and 1; the program forks for each open one."""
+    """Return booleans as 0 and 1; the program forks for each open boolean."""
     out = as_flags(x)
     for index in np.argwhere(out == OPEN):
         out[tuple(index)] = run.fork(2, what)
@@ -99,8 +101,8 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
-    """Return an array of a shape from its balls (or other entries) in order."""
-    return np.fromiter(balls, object).reshape(shape)  # raises if the shape has another size
+    """Return an array of the given shape from its balls (or other objects) in row-major order."""
+    return np.fromiter(balls, object).reshape(shape)  # raises if the number of balls differs
 
 
 def is_reals(x: Any, /) -> bool:
@@ -109,18 +111,19 @@ def is_reals(x: Any, /) -> bool:
 
 
 def is_soft(x: Any, /) -> bool:
-    """Tell whether an object holds balls or open flags, which JAX cannot compute with."""
+    """Tell whether an object is an array of balls or `Flags`, on which JAX cannot compute."""
     return is_reals(x) or isinstance(x, Flags)
 
 
 UNITS = {53: 2**10}
-"""Units in the last place by which a constant may be wrong, by the binary digits of its type. A
-short computation with Python's own floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. Nobody
-computes by hand in a narrower type, so its constants may be wrong by two units.
+"""Units in the last place by which a constant may be wrong; the key is the number of binary digits
+of the constant's type. A short computation with Python floats (1 - .99, 100.2 - 100.1) loses up to
+2^10 units. A constant of a narrower type is rarely computed, so two units suffice. A larger number
+makes wider balls.
 """
 RESIDUE = 2.0**-26
-"""Size below which a constant may be the rest of a cancellation (.1 + .2 - .3) and may stand for
-zero. A larger size reads more constants as zero.
+"""Size below which a constant may be the residue of a cancellation (.1 + .2 - .3), so that its ball
+also contains zero. A larger size applies to more constants.
 """
 
 
@@ -130,16 +133,16 @@ def _digits(dtype: Any) -> int:
 
 
 SINGLE = 24
-"""Binary digits of float32: a float64 of at most as many may have been rounded to float32 before. A
-larger number reads more constants as rounded.
+"""Binary digits of float32. A float64 with at most as many digits may come from a float32. A larger
+number reads more constants as rounded.
 """
 
 
 def is_short(x: float, /, digits: int = 53) -> bool:
-    """Tell whether a constant is exact: a whole number or fraction of few binary digits.
+    """Tell whether a constant counts as exact: an integer or fraction with few binary digits.
 
-    A whole number may have half of the type's digits, a fraction half of float32's. A tiny constant
-    is not exact, because it may be the rest of a cancellation.
+    An integer may have half of the type's digits, a fraction half of float32's digits. A constant
+    below `RESIDUE` does not count as exact, because it may be the residue of a cancellation.
     """
     if x == 0 or not math.isfinite(x):
         return True
@@ -148,21 +151,21 @@ def is_short(x: float, /, digits: int = 53) -> bool:
 
 
 def has_few_digits(x: float, /, digits: int = 53) -> bool:
-    """Tell whether half of the binary digits of its type write the constant: nothing rounded it."""
+    """Tell whether a constant needs at most half of its type's digits, so it is not rounded."""
     return not math.isfinite(x) or float(math.frexp(x)[0] * 2.0 ** (digits // 2)).is_integer()
 
 
 def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
     """Return a float of the program as a ball.
 
-    Under "ulp" a constant that is not short stands for all reals within some units in the last
-    place of its type. If it is smaller than 2^-26, it also stands for zero, and for every number
-    between zero and itself.
+    Under "ulp" a constant that is not short (see `is_short`) stands for all reals within some units
+    in the last place of its type (see `UNITS`). A constant below 2^-26 also stands for zero, and
+    for every number between zero and the constant.
     """
     if reading == "exact" or is_short(x, digits):
         return arb(x)
     if has_few_digits(x, 2 * SINGLE):
-        digits = min(digits, SINGLE)  # such as pi in float32, converted to float64
+        digits = min(digits, SINGLE)  # for example pi in float32, converted to float64
     unit = math.ldexp(1.0, max(math.frexp(x)[1] - digits, -1074))
     ball = arb(x, UNITS.get(digits, 2) * unit)
     if abs(x) >= RESIDUE:
@@ -171,9 +174,9 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
 
 
 def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
-    """Return a concrete array as a value: floats become balls.
+    """Return a concrete array as a value of the interpreter.
 
-    Integers, booleans and keys stay unchanged.
+    Floats become balls. Integers, booleans and keys stay unchanged.
     """
     if is_soft(x):
         return x
@@ -188,7 +191,7 @@ def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
 
 
 def as_reals(x: Any, /) -> np.ndarray:
-    """Return the balls of a rule's operand: exact balls for integers, [0, 1] for open booleans."""
+    """Return an operand as balls: an exact ball for an integer, [0, 1] for an open boolean."""
     if is_reals(x):
         return x
     if isinstance(x, Flags):
@@ -201,14 +204,14 @@ def as_reals(x: Any, /) -> np.ndarray:
 
 
 def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
-    """Apply a scalar rule entry by entry, with broadcasting."""
+    """Apply a function of balls entry by entry to broadcast arrays."""
     if len({x.shape for x in arrays}) > 1:
         arrays = np.broadcast_arrays(*arrays)
     return reals(arrays[0].shape, map(function, *(x.flat for x in arrays)))
 
 
 def hull(a: arb, b: arb, /) -> arb:
-    """Return a ball that contains both; NaN if one is not finite and they differ."""
+    """Return a ball that contains a and b; NaN if a and b differ and one is not finite."""
     if a.is_finite() and b.is_finite():
         both = a.union(b)
         return known_nonnegative(both) if nonnegative(a) and nonnegative(b) else both

@@ -1,4 +1,4 @@
-"""Rules for windows that slide over an array: convolutions, pooling; and running log-sum-exp."""
+"""Rules for windows that slide over an array (convolution, pooling), and for `cumlogsumexp`."""
 
 import functools
 import itertools
@@ -25,18 +25,19 @@ def places(
     holes: Sequence[int],
     apart: Sequence[int],
 ) -> np.ndarray:
-    """Return the positions in the flat array that each window covers, -1 for padding and holes.
+    """Return the positions in the flat array that each window covers; -1 marks padding and holes.
 
     Args:
         shape: the shape of the array.
         window: the shape of a window.
         strides: the distance between neighbouring windows along each axis.
-        padding: the number of entries before and after the dilated array; it may be negative.
-        holes: the base dilation: the distance between entries of the array; 1 leaves no holes.
-        apart: the window dilation: the distance between entries of a window.
+        padding: the numbers of entries added before and after the dilated array; a negative number
+            removes entries.
+        holes: the base dilation (the distance between entries of the array); 1 leaves no holes.
+        apart: the window dilation (the distance between entries of a window).
 
     Returns:
-        An array of shape (windows.., entries of a window).
+        An array of shape (windows along each axis.., entries of a window).
     """
     along = []
     for n, w, s, (before, after), h, d in zip(shape, window, strides, padding, holes, apart):
@@ -81,12 +82,12 @@ _FOLDS: dict[str, Callable[[arb, arb], arb]] = {
 
 
 def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `reduce_window` of one array by a sum, product, maximum or minimum, from a start.
+    """Apply `reduce_window` to one array: a sum, product, maximum or minimum with a start value.
 
     Raises:
-        NotSupported: if the windows are folded by another function, whose order would matter. Also
-            if padding meets a start that changes the result: XLA's definition counts the padding,
-            while compiled programs leave it out.
+        NotSupported: if another function folds the windows, because its order would matter; or if
+            the program pads and the start value changes a result. XLA's definition counts the
+            padding in this case, but compiled programs omit it.
     """
     inner = eqn.params["jaxpr"]
     program = getattr(inner, "jaxpr", inner)
@@ -98,7 +99,7 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     start, function = as_reals(xs[1]).item(), _FOLDS[name]
     x = as_reals(xs[0])
     seen, flat = _of(eqn.params, x), x.ravel()
-    neutral = {"add": ZERO, "mul": ONE}.get(name, start)  # a repeated start changes no extremum
+    neutral = {"add": ZERO, "mul": ONE}.get(name, start)  # for an extremum, any start is neutral
     if (seen < 0).any() and neutral is not start and not start == neutral:
         raise NotSupported(
             f"reduce_window with padding needs a neutral start, got start={start}. Try no padding"
@@ -111,7 +112,7 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convolved(a: np.ndarray, b: np.ndarray, p: Any, /) -> np.ndarray:
-    """Apply `conv_general_dilated` to two arrays of balls (a correlation: no kernel is flipped)."""
+    """Apply `conv_general_dilated` to two arrays of balls; like JAX it does not flip the kernel."""
     numbers = p["dimension_numbers"]
     x, kernel = np.transpose(a, numbers.lhs_spec), np.transpose(b, numbers.rhs_spec)
     (batch, _, *shape), (features, depth, *window) = x.shape, kernel.shape
@@ -127,7 +128,7 @@ def convolved(a: np.ndarray, b: np.ndarray, p: Any, /) -> np.ndarray:
         first, layer = (part * rows, 0) if splits > 1 else (0, part * depth)
         taken = x[first : first + rows, layer : layer + depth].reshape(rows, depth, -1)
         padded = np.concatenate([taken, reals((rows, depth, 1), [ZERO] * (rows * depth))], axis=2)
-        patches = padded[:, :, where]  # -1 picks the last entry, the zero of the padding
+        patches = padded[:, :, where]  # -1 picks the last entry, which is the padding's zero
         own = slice(part * share, (part + 1) * share)
         weights = kernel[own].reshape(share, depth, -1)
         found = contracted(patches, weights, (((1, 3), (1, 2)), ((), ())))
@@ -142,7 +143,7 @@ def convolution(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _log_sum_exp(row: list[arb]) -> arb:
-    """Return log sum exp of exact numbers, some of which may be minus infinity."""
+    """Return log-sum-exp of exact numbers; a number may be minus infinity."""
     finite = [v for v in row if v.is_finite()]
     if not finite:
         return -INF
@@ -151,7 +152,7 @@ def _log_sum_exp(row: list[arb]) -> arb:
 
 
 def running_log_sum_exp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cumlogsumexp` to the ends of the balls, since it increases with each entry."""
+    """Apply `cumlogsumexp` to the ends of the balls, because the function increases."""
     axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     x = as_reals(xs[0])
     x = np.moveaxis(np.flip(x, axis) if reverse else x, axis, -1)

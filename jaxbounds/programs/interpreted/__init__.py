@@ -1,8 +1,8 @@
-"""Traced programs run in NumPy: no program is compiled for a single run.
+"""Run traced programs in NumPy, which saves a compilation for a single run.
 
-NumPy runs the equations that XLA would compile, in the same types. Results agree up to the rounding
-of elementary functions and of sums. If an equation has no rule, the caller must compile the program
-instead.
+NumPy runs the equations that XLA would compile, in the same types. The results of NumPy and XLA
+agree up to the rounding of elementary functions and of sums. If NumPy has no rule for an equation,
+the caller must compile the program instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ COVERED = frozenset(map(np.dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
     "float64",
 )))  # fmt: skip
-"""The types of arrays on which the tests compare each rule with the compiler."""
+"""The array types that NumPy's rules accept; tests compare each rule with the compiler on them."""
 
 
 def _is_key(dtype: Any) -> bool:
@@ -70,7 +70,8 @@ def refuse(program: ClosedJaxpr, /) -> None:
     """Refuse a program that NumPy does not run.
 
     Raises:
-        NotInterpreted: if an equation has no rule, an unknown parameter or another type.
+        NotInterpreted: if NumPy has no rule for an equation, for one of its parameters, or for the
+            type of an operand or result.
     """
     for eqn in equations(program.jaxpr):
         name = eqn.primitive.name
@@ -90,7 +91,7 @@ def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
 
     Raises:
         NotInterpreted: at once, if NumPy has no rule for a primitive. The returned function raises
-            it where NumPy may give another result than the compiled program.
+            the exception if NumPy may give another result than the compiled program.
     """
     refuse(program)
 
@@ -108,12 +109,14 @@ def once(
     *,
     seen: Callable[[ClosedJaxpr], Any] = lambda traced: None,
 ) -> Callable:
-    """Make a function for one or two calls: NumPy runs it, or else `otherwise` does.
+    """Return a function with the results of `function`, which NumPy runs without a compilation.
+
+    The returned function is meant for one or two calls.
 
     Args:
         function: a function that JAX can trace.
-        otherwise: a function with equal results, called if NumPy has no rule.
-        seen: a function that each call gives the trace, before NumPy runs it.
+        otherwise: a function with equal results; it is called if NumPy has no rule.
+        seen: a callback; each call passes it the traced program before NumPy runs the program.
     """
     trace = jax.jit(function).trace  # keeps its traces, by the shapes and types of arguments
 
@@ -130,19 +133,20 @@ def once(
 
 
 def as_value(x: Any, /) -> Any:
-    """Return an argument or constant as an array of NumPy; each key becomes one integer."""
+    """Return an argument or constant as a NumPy array; each random key becomes one integer."""
     return draws.as_numbers(x) if _is_key(getattr(x, "dtype", np.dtype(float))) else np.asarray(x)
 
 
 Plain = Callable[[JaxprEqn, list[Any]], list[Any]]
-"""A function from an equation that holds no program, and its operands, to its results."""
+"""A function that takes an equation without inner programs and its operands, and returns its
+results."""
 
 
 class Runner:
     """A runner of programs, and of the programs inside them, equation by equation.
 
     Args:
-        plain: a function that gives the results of equations that hold no program.
+        plain: a function that computes the results of an equation without inner programs.
     """
 
     def __init__(self, plain: Plain) -> None:
@@ -150,7 +154,7 @@ class Runner:
         self._control = {"scan": self._scanned, "while": self._while, "cond": self._chosen}
 
     def closed(self, program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
-        """Return the results of a program that holds its constants."""
+        """Run a closed program (it holds its constants) and return its results."""
         return self._run(program.jaxpr, [as_value(c) for c in program.consts], values)
 
     def _run(self, program: Jaxpr, consts: Sequence[Any], values: Sequence[Any]) -> list[Any]:
@@ -209,7 +213,7 @@ class Runner:
         goes = lambda: np.asarray(self.closed(loop.condition, [*of_cond, *carry])[0])
         while np.any(going := goes()):
             new = self.closed(loop.body, [*of_body, *carry])
-            # In a batch, `going` is an array: members that have ended stay as they are.
+            # In a batch, `going` is an array: a member whose loop has ended keeps its values.
             along = lambda x, going=going: going.reshape(
                 going.shape + (1,) * (np.ndim(x) - going.ndim)
             )
@@ -225,7 +229,7 @@ def as_said(out: Any, said: Any, name: str) -> np.ndarray:
     """Return a result in the type that the program declares.
 
     Raises:
-        NotInterpreted: if the result has another shape.
+        NotInterpreted: if the result has another shape than the program declares.
     """
     if np.shape(out) != said.shape:
         raise NotInterpreted(f"{name} gave shape {np.shape(out)}, the program says {said.shape}")
@@ -236,7 +240,7 @@ def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
     """Return the results of `ruled`, in the types that the program declares.
 
     Raises:
-        NotInterpreted: as `ruled` and `as_said` do.
+        NotInterpreted: if `ruled` or `as_said` raises the exception.
     """
     said: Any = [v.aval for v in eqn.outvars]
     name = eqn.primitive.name
@@ -244,7 +248,7 @@ def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
 
 
 def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
-    """Return the results of one equation that holds no program, by its rule.
+    """Apply NumPy's rule to one equation without inner programs, and return the results.
 
     Raises:
         NotInterpreted: if the rule cannot take the equation's parameters or operands.

@@ -1,7 +1,7 @@
-"""Random bits from keys, in NumPy: Threefry-2x32 as `jax.random` counts and folds it.
+"""Random bits from keys, in NumPy: Threefry-2x32 with the counters and folds of `jax.random`.
 
-A key is one number of 64 bits, so that a rule which moves entries also moves keys. The source is
-Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+A key is one 64-bit integer, so a rule that moves the entries of an array can also move keys.
+Threefry comes from Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
 """
 
 import math
@@ -17,23 +17,24 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""Numbers that one step mixes; a larger number of them does not fit into the processor's cache."""
+"""Numbers that one step of Threefry mixes; a larger block does not fit into the processor's cache.
+"""
 
 
 def as_numbers(keys: Any, /) -> np.ndarray:
-    """Return JAX's keys as integers of 64 bits, one for each key."""
+    """Return JAX's keys as 64-bit integers, one for each key."""
     words = np.asarray(jax.random.key_data(keys)).astype(np.uint64)
     return (words[..., 0] << HALF) | words[..., 1]
 
 
 def is_threefry(dtype: Any, /) -> bool:
-    """Tell whether keys of a type are Threefry's, and JAX's draws are partitionable."""
+    """Tell whether a type is that of Threefry's keys, and JAX's partitionable mode is on."""
     config: Any = jax.config
     return str(dtype) == "key<fry>" and bool(config.jax_threefry_partitionable)
 
 
 def threefry(keys: np.ndarray, counts: np.ndarray, /) -> np.ndarray:
-    """Apply Threefry-2x32 with 20 rounds to keys and counts, both integers of 64 bits."""
+    """Apply Threefry-2x32 with 20 rounds to keys and counts, which are 64-bit integers."""
     flags: Any = ("external_loop", "buffered", "zerosize_ok")
     sides: Any = (["readonly"], ["readonly"], ["writeonly", "allocate"])
     with np.nditer([keys, counts, None], flags, sides, buffersize=BLOCK, order="C") as blocks:
@@ -62,7 +63,7 @@ def _mixed(keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _of_shape(keys: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return random integers of 64 bits, an array of the given shape for each key."""
+    """Return random 64-bit integers: for each key, an array of the given shape."""
     keys = np.asarray(keys)
     counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
     return threefry(keys.reshape(keys.shape + (1,) * len(shape)), counts)

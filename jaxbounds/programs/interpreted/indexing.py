@@ -1,4 +1,4 @@
-"""NumPy's rules for gathers, scatters and dynamic slices, by the places of all their entries."""
+"""NumPy's rules for gathers, scatters and dynamic slices, which index all entries at once."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ class _Layout(NamedTuple):
 
     Attributes:
         window: axes of the result along which slices lie.
-        dropped: axes of the operand that a slice loses, because it has one entry along them.
-        mapped: axes of the operand whose starts an index vector gives, in its order.
+        dropped: axes of the operand that a slice loses, because the slice has length 1 there.
+        mapped: axes of the operand; entry i of an index vector gives the start along `mapped[i]`.
         batching: axes of the operand that are paired with batch axes of the indices.
         along: the axes of the indices that are paired with `batching`.
     """
@@ -30,7 +30,7 @@ class _Layout(NamedTuple):
 def _places(
     shape: Sequence[int], indices: Any, sizes: Sequence[int], layout: _Layout, mode: Any
 ) -> tuple[tuple[Any, ...], Any]:
-    """Return an index array for each axis of an operand, and a mask of the slices inside of it."""
+    """Return an index array for each axis of an operand, and a mask of the slices in bounds."""
     many = np.shape(indices)[:-1]
     kept = [a for a in range(len(shape)) if a not in (*layout.dropped, *layout.batching)]
     ndim = len(many) + len(kept)

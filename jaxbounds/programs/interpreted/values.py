@@ -1,10 +1,10 @@
-"""The type of NumPy's rules, and their exception."""
+"""The type of NumPy's rules, and the exception that the rules raise."""
 
 from collections.abc import Callable
 from typing import Any
 
 Rule = Callable[..., Any]
-"""A function from the operands and parameters (as keywords) of an equation to its results."""
+"""A function from an equation's operands and parameters (passed as keywords) to its results."""
 
 
 class NotInterpreted(Exception):

@@ -1,7 +1,7 @@
-"""Programs run with integers of any length, to find operations that wrap, and their exact results.
+"""Run programs on integers of any length, to find operations that wrap and to get exact results.
 
-NumPy runs the program in its own types. If a result leaves its type, the run goes on with Python's
-integers, so that the results are mathematically right.
+NumPy runs the program in the program's types. If a result leaves the range of its type, the run
+goes on with Python integers. The results are therefore those of integer arithmetic without wraps.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ from jaxbounds.programs.interpreted import Runner, as_value, indexing, refuse, s
 from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 STEPS = 200_000
-"""Equations that one run may execute, about two seconds; a larger number runs longer loops."""
+"""Equations that one run may execute (about two seconds); a larger number allows longer loops."""
 NEAR = 1e-9
-"""Relative distance to the end of a type within which a float is computed exactly. A larger
-distance computes more exact values.
+"""Relative distance to the ends of an integer type. If an estimate of a result in floats comes
+closer to an end, Python integers compute the result. A larger distance uses Python integers more.
 """
 
 _as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
@@ -55,8 +55,8 @@ _WRAPPING: dict[str, Rule] = {
     ),
     **{name: structure.RULES[name] for name in ("reduce_sum", "reduce_prod", "cumsum", "cumprod")},
 }
-"""Rules of operations whose results may leave the operands' type. They take floats and Python's
-integers alike.
+"""Rules of operations whose results may leave the operands' type. Each rule accepts both floats and
+Python integers.
 """
 _MOVED = (
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "split",
@@ -77,15 +77,16 @@ _EXACT: dict[str, Rule] = {
         ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
     )},
 }  # fmt: skip
-"""Rules for Python's integers; any other primitive gets the nearest integers of its type."""
+"""Rules that accept Python integers. A primitive without a rule here gets the nearest integers of
+its operands' types."""
 
 
 class Whole(NamedTuple):
     """The results of a program that ran with integers of any length.
 
     Attributes:
-        values: the results; integers beyond their type are Python's integers.
-        wraps: the primitives whose results leave their type, in order.
+        values: the results; Python integers stand for integers beyond their type.
+        wraps: the names of the primitives whose results left their type, in the order of the run.
     """
 
     values: list[Any]
@@ -97,7 +98,7 @@ def _is_whole(dtype: Any) -> bool:
 
 
 def may_wrap(eqn: JaxprEqn, /) -> bool:
-    """Tell whether an equation gives integers that may have left their type."""
+    """Tell whether an equation computes integers that may leave the range of their type."""
     signed = np.issubdtype(_dtype(eqn), np.signedinteger)
     named = eqn.primitive.name in _WRAPPING and _is_whole(_dtype(eqn))
     return named and (signed or eqn.primitive.name != "shift_left")
@@ -110,7 +111,7 @@ def _dtype(eqn: JaxprEqn) -> Any:
 
 
 def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
-    """Tell whether a result in floats comes near the ends of its type."""
+    """Tell whether an estimate of the result, in floats, comes near an end of its integer type."""
     if not all(_is_whole(np.asarray(x).dtype) or np.asarray(x).dtype == bool for x in values):
         return False
     ends = np.iinfo(_dtype(eqn))
@@ -122,7 +123,7 @@ def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
 
 
 class _Exactly:
-    """The results of equations without programs, and the operations that wrapped so far."""
+    """A function that runs one equation with exact integers, and records operations that wrap."""
 
     def __init__(self) -> None:
         self.wraps: dict[str, None] = {}
@@ -148,7 +149,7 @@ class _Exactly:
         return [self._taken(name, out, v.aval) for out, v in zip(outs, eqn.outvars, strict=True)]
 
     def _taken(self, name: str, out: Any, said: Any) -> Any:
-        """Return a result in its type, or in Python's integers if the type is too narrow."""
+        """Return a result in its declared type, or as Python integers if the type is too narrow."""
         out = np.asarray(out, object)
         if out.shape != said.shape:
             raise NotInterpreted(f"{name} gave shape {out.shape}, the program says {said.shape}")
@@ -175,7 +176,8 @@ def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Who
     """Run a program with integers of any length.
 
     Raises:
-        NotInterpreted: if NumPy has no rule for an equation, or would run more than `STEPS`.
+        NotInterpreted: if NumPy has no rule for an equation, or the run takes more equations than
+            `STEPS`.
     """
     refuse(program)
     exactly = _Exactly()

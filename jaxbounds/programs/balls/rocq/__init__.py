@@ -1,1 +1,1 @@
-"""JAX programs as scalar operations that the kernel of Rocq, a proof assistant, checks."""
+"""The translation of JAX programs into operations that Rocq (a proof assistant) can check."""

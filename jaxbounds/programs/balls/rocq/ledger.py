@@ -1,4 +1,4 @@
-"""The record of a program's scalar operations: definitions, exact numbers, comparisons, choices."""
+"""The ledger: a record of a program's scalar operations (definitions, comparisons, choices)."""
 
 import functools
 import re
@@ -17,23 +17,23 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""Terms of a sum that one lemma proves; a larger number slows the tactic out of proportion."""
+"""Most terms of a sum that one lemma proves; a larger number slows Rocq's tactic a lot."""
 MOST = 100_000
 """Most definitions of one program; a larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""Names of lemmas, which end in a number; no definition may take such a name."""
+"""Stems of the lemmas' names, to which the file adds a number; no definition may use a stem."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
 class Ledger:
-    """The recorded definitions, choices and facts, in order.
+    """The recorded definitions, choices and facts of one program, in order.
 
     Attributes:
-        digits: decimal digits of the bounds of a number.
+        digits: the number of decimal digits in the bounds of a number.
         reals: the definitions, and the variables that stand for constants of the program.
-        choices: comparisons on which the program's path rests.
-        place: the line of the program that is being translated.
+        choices: the comparisons that decided the program's path.
+        place: the program's line that is being translated.
     """
 
     def __init__(self, digits: int) -> None:
@@ -50,7 +50,7 @@ class Ledger:
 
     @property
     def now(self) -> int:
-        """Return the number of the last record; records are counted from 1."""
+        """Return the index of the last record; the first record has index 1."""
         return self._clock
 
     def _tick(self) -> int:
@@ -58,7 +58,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program, whose name later definitions get."""
+        """Begin another equation of the program; later definitions take their names from it."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -73,26 +73,26 @@ class Ledger:
     # Numbers
 
     def literal(self, x: Fraction | int) -> Real:
-        """Return a number that the file writes as a literal."""
+        """Return a rational number that the file writes out, without a definition."""
         x = Fraction(x)
         return self.known(("literal", x), lambda: Real(exact_ball(x), x))
 
     def infinite(self, x: arb) -> Real:
-        """Return an infinity, which no definition may use; a comparison may."""
+        """Return an infinity; comparisons may use it, definitions may not."""
         return self.known(("infinite", bool(x > 0)), lambda: Real(x))
 
     def undefined(self, why: str) -> Real:
-        """Return an undefined or unknown number; `why` is the operation that made it so."""
+        """Return an undefined or unknown number; `why` names the operation that caused it."""
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
-        """Find the number recorded under a key, or record it now."""
+        """Return the number recorded under a key, or record the number that `make` returns."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
 
     def given(self, name: str, x: Fraction) -> Real:
-        """Record an entry of the instance."""
+        """Record an entry of the instance, an exact number."""
         real = Real(exact_ball(x), x, self._free(name), order=self._tick())
         self.reals.append(real)
         return real
@@ -100,10 +100,10 @@ class Ledger:
     def parameter(
         self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
     ) -> Real:
-        """Record a variable of which only two bounds are known.
+        """Record a variable that is known only by a lower and an upper bound.
 
-        If a comparison has the same answer at all samples, the translation takes this answer. The
-        kernel then checks it for every value between the bounds.
+        If a comparison has one answer at all samples, the translation takes the answer. The kernel
+        then checks the answer for every value between the bounds.
         """
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
@@ -119,7 +119,7 @@ class Ledger:
         return x.samples or (x.ball,) * self._points
 
     def variable(self, x: float, ball: arb) -> Real:
-        """Record a constant of the program that may be any number of a ball."""
+        """Record a constant of the program that may be any number in a ball."""
 
         def make() -> Real:
             bounds = outward(ball, 2 * max(self.digits, 12))
@@ -160,7 +160,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """Record a function of two numbers; literal zeros and ones may make it trivial."""
+        """Record a function of two numbers; a literal zero or one may simplify the result."""
         simple = self._simplified(name, a, b)
         if simple is not None:
             return simple
@@ -215,7 +215,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def power(self, a: Real, n: int, index: Sequence[int] = ()) -> Real:
-        """Record the n-th power."""
+        """Record the n-th power of a number."""
         if n == 0:
             return self.literal(ONE)
         if n == 1:
@@ -249,7 +249,7 @@ class Ledger:
         return self.apply(Sum(cost), tuple(kept), index)
 
     def _unbounded(self, terms: Sequence[tuple[Real, ...]]) -> Real:
-        """Record a sum that contains an infinity, step by step."""
+        """Record a sum that contains an infinity, one addition at a time."""
         products = [functools.reduce(lambda a, b: self.binary("mul", a, b), t) for t in terms]
         return functools.reduce(lambda a, b: self.binary("add", a, b), products)
 
@@ -260,12 +260,12 @@ class Ledger:
         index: Sequence[int] = (),
         exact: Fraction | None = None,
     ) -> Real:
-        """Return the definition of an operation's result, a new one if it has none yet.
+        """Return the definition of an operation's result; make it if the ledger has none yet.
 
         Args:
             operation: an `Operation` or a `Sum`.
-            terms: the operands; for a sum, each term holds its factors.
-            index: the index of the result in its array, for its name.
+            terms: the operands; for a sum, each term is a tuple of factors.
+            index: the index of the result in its array, for the definition's name.
             exact: the exact result, if the caller knows it.
         """
         key = (operation.name, operation.written(terms))
@@ -320,7 +320,7 @@ class Ledger:
         bounds: tuple[Decimal, Decimal],
         index: Sequence[int],
     ) -> Real:
-        """Record a number whose bounds the caller knows."""
+        """Record the result of an operation whose bounds the caller knows."""
         real = Real(
             ball, None, self._free(self._named(index)), operation, arguments, bounds,
             order=self._tick(), place=self.place,
@@ -381,7 +381,7 @@ class Ledger:
         return bool(known)
 
     def choose(self, fact: Fact) -> None:
-        """Note that the program's path rests on a fact."""
+        """Record that the program's path depends on a fact."""
         for comparison in fact.because:
             key = str(comparison)
             if key not in self.choices:
@@ -416,7 +416,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the sum, if every inexact factor is multiplied by zero; else None."""
+    """Return the exact sum if a zero multiplies every factor without an exact value; else None."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

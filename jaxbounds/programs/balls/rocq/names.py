@@ -16,14 +16,14 @@ _RESERVED = frozenset((_KEYWORDS + _TAKEN).split())
 
 
 def usable(text: str, /) -> str:
-    """Return a name of letters, digits and underscores that shadows no other name."""
+    """Turn a text into a name of letters, digits and underscores that shadows no name of Rocq."""
     name = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "x"
     name = f"x{name}" if name[0].isdigit() else name
     return f"{name}_" if name in _RESERVED else name
 
 
 def comment(text: str, /, indent: str = "   ") -> str:
-    """Return a text as a comment of Rocq; quotes and comment signs inside it are changed."""
+    """Return a text as a comment in Rocq; quotes and comment signs in the text are replaced."""
     safe = text.replace('"', "''").replace("(*", "( *").replace("*)", "* )")
     lines: list[str] = []
     for paragraph in safe.split("\n"):

@@ -1,4 +1,4 @@
-"""Numbers as a file for Rocq writes them: exact fractions, and decimal bounds rounded outward."""
+"""The numbers in a file for Rocq: exact fractions, and decimal bounds that are rounded outward."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
@@ -10,18 +10,18 @@ from jaxbounds.programs.balls.certificate import as_fraction
 from jaxbounds.programs.balls.values import NotSupported, known_nonnegative, nonnegative
 
 LARGEST, SMALLEST = 1000, 300
-"""Powers of ten up to which numbers are written, and below which they count as zero. Larger powers
-write longer numbers.
+"""Exponents of ten. A number above 10^LARGEST is refused; the bounds of a number below 10^-SMALLEST
+reach to zero or to 10^-SMALLEST. Larger exponents allow longer numbers in the file.
 """
 
 
 def exact_ball(x: Fraction, /) -> arb:
-    """Return a fraction as a ball."""
+    """Return a fraction as a ball, rounded to the present precision."""
     return arb(fmpq(x.numerator, x.denominator))
 
 
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
-    """Round an end outward, plus one unit, so that a rounded recomputation stays inside."""
+    """Round an end outward and add one unit; a rounded recomputation then stays inside."""
     if x == 0:
         return Decimal(0)
     with localcontext(
@@ -33,7 +33,7 @@ def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
         raise NotSupported(
             f"a number of size 10^{far.adjusted()} exceeds limit=10^{LARGEST}. Try smaller numbers"
         )
-    if far.adjusted() < -SMALLEST:  # its decimals would fill as many digits
+    if far.adjusted() < -SMALLEST:  # a tiny number would need too many digits
         least = Decimal(1).scaleb(-SMALLEST)
         inwards = (rounding == ROUND_FLOOR) == (x > 0)
         return Decimal(0) if inwards else least.copy_sign(far)
@@ -41,10 +41,10 @@ def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
 
 
 def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
-    """Return two decimal numbers of `digits` digits around a ball.
+    """Return a lower and an upper bound of a ball, decimal numbers of `digits` digits.
 
     Raises:
-        NotSupported: if the ball is not finite, or its numbers are too large to be written.
+        NotSupported: if the ball is not finite, or a bound is too large for the file.
     """
     if not x.is_finite():
         raise NotSupported(f"ball={x} may be infinite or undefined. Try another instance")
@@ -54,7 +54,7 @@ def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
 
 
 def ball_between(low: Decimal, high: Decimal, /) -> arb:
-    """Return the ball around two decimal numbers."""
+    """Return a ball that contains all numbers between two decimal numbers."""
     ball = exact_ball(Fraction(low)).union(exact_ball(Fraction(high)))
     return known_nonnegative(ball) if low >= 0 else ball
 
@@ -76,7 +76,7 @@ def fraction_text(x: Fraction, /) -> str:
 
 
 def root_of(x: Fraction, /) -> Fraction | None:
-    """Return the square root if it is a fraction; else None."""
+    """Return the square root of a fraction if the root is a fraction; else None."""
     if x < 0:
         return None
     a, b = math.isqrt(x.numerator), math.isqrt(x.denominator)

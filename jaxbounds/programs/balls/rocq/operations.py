@@ -1,7 +1,7 @@
 """Scalar operations: the text in Rocq, the function on balls, and the function on exact fractions.
 
-The text writes out each function that Rocq's library or the tactic `interval` lacks (log1p, tanh,
-...). The argument stands in the text once, so that its enclosure stays tight.
+If Rocq's library or its tactic `interval` lacks a function (log1p, tanh, ...), the text spells the
+function out. The text uses the argument only once, which keeps the enclosure of the result tight.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,7 @@ from jaxbounds.programs.balls.values import ONE
 
 Exact = Callable[..., Fraction | None]
 DIGITS = 2048
-"""Binary digits up to which fractions are computed exactly; a larger number keeps larger fractions.
-"""
+"""Most binary digits of a fraction in exact arithmetic; a larger number keeps longer fractions."""
 
 
 class Operation(NamedTuple):
@@ -27,14 +26,14 @@ class Operation(NamedTuple):
 
     Attributes:
         name: the name of the primitive.
-        text: the text in Rocq, with {0}, {1} for its arguments.
+        text: the text in Rocq, with {0} and {1} in place of the arguments.
         level: the precedence of the text.
         inner: the precedence that each argument needs.
         ball: the function on balls.
         exact: the function on fractions; it returns None if the result is no fraction.
         tactic: the tactic that proves the bounds of the result.
         exactly: the tactic that proves the exact fraction.
-        cost: the number of scalar operations as which it counts against the limit.
+        cost: the number of scalar operations that the operation counts as, against the limit.
     """
 
     name: str
@@ -93,7 +92,7 @@ UNARY = {
     "tan": _function("tan", "tan {0}", lambda x: None),
     "atan": _function("atan", "atan {0}", lambda x: None),
 }  # fmt: skip
-"""The functions of one argument, by their primitive."""
+"""The operations of one argument; the key is the primitive's name."""
 
 _LARGER = "apply Rmax_case_strong; intros; lra"
 _SMALLER = "apply Rmin_case_strong; intros; lra"
@@ -115,11 +114,11 @@ BINARY = {
     ),
     "pow": Operation("pow", "Rpower {0} {1}", APPLIED, (ATOM, ATOM), _b["pow"], cost=3),
 }  # fmt: skip
-"""The functions of two arguments, by their primitive."""
+"""The operations of two arguments; the key is the primitive's name."""
 
 
 def power(n: int, /) -> Operation:
-    """Return the n-th power for a whole n."""
+    """Return the operation that raises a number to the integer power n."""
     size = abs(n)
     exact = lambda x: x**n if (x or n > 0) and size * _length(x) <= DIGITS else None
     ball = lambda x: functions.integer_power(x, n)
@@ -142,11 +141,11 @@ CUBE_ROOT = Operation("cbrt", "Rpower {0} (1 / 3)", APPLIED, (ATOM,), _cube_root
 HALF_FACTORIAL = Operation(
     "lgamma", "ln ({0} * sqrt PI)", APPLIED, (TIMES,), lambda x: (x * arb.pi().sqrt()).log(), cost=3
 )
-"""The logarithm of the Gamma function at n + 1/2, from (2n)! / (4^n n!)."""
+"""The operation log(x sqrt(pi)), which is log Gamma(n + 1/2) for x = (2n)! / (4^n n!)."""
 
 
 def whole(name: str, text: str, exact: Exact, tactic: str) -> Operation:
-    """Return the operation of an integer-valued function, whose result must be a known integer."""
+    """Return the operation of an integer-valued function; the integer must be certain."""
     return Operation(name, text, APPLIED, (ATOM,), lambda x: ONE, exact, exactly=tactic, cost=2)
 
 
@@ -175,7 +174,7 @@ def _of_terms(fold: Callable, times: Callable) -> Callable:
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of products, as an `Operation`."""
+    """A sum of products, with the interface of an `Operation`."""
 
     cost: int
     name: str = "sum"

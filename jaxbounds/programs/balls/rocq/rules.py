@@ -1,4 +1,4 @@
-"""Rules: each primitive of a JAX program as scalar operations on the numbers of a ledger."""
+"""Rules that record a primitive of a JAX program as scalar operations in a ledger."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
 
 
 def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
-    """Return an array of numbers or facts from its entries in order."""
+    """Return an array of the given shape from its numbers or facts in row-major order."""
     out = np.empty(math.prod(shape), dtype=object)
     for position, entry in enumerate(entries):
         out[position] = entry
@@ -40,7 +40,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """Return an array of numbers and facts from a rule's operand."""
+    """Return a rule's operand as an array of the ledger's numbers and facts."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:
@@ -63,7 +63,7 @@ def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
 
 
 def as_number(x: Any, ledger: Ledger) -> Real:
-    """Return a fact as the number 0 or 1; a number stays as it is."""
+    """Return a fact as the number 0 or 1, and a number unchanged."""
     return ledger.literal(int(bool(x))) if isinstance(x, Fact) else x
 
 
@@ -110,7 +110,7 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 
 
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
-    """Record log Gamma: at n the log of (n-1)!, at n + 1/2 the log of (2n)! sqrt(pi) / (4^n n!)."""
+    """Record log Gamma: log (n-1)! at n, and log((2n)! sqrt(pi) / (4^n n!)) at n + 1/2."""
     if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
         return ledger.undefined("lgamma of a number other than 1/2, 1, 3/2, ..., 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))
@@ -143,7 +143,7 @@ _SPECIAL: dict[str, Callable[[Ledger, Real, Any], Real]] = {
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Round to the nearest integer, halves to the even one.
+    """Record a rounding to the nearest integer, with halves to the even integer.
 
     Raises:
         NotSupported: if the program rounds halves away from zero.
@@ -182,7 +182,7 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Return true for every finite number of the record."""
+    """Record `is_finite`, which is true for every finite number in the ledger."""
     x = _numbers(xs[0], run)
     return [_entrywise(lambda i, a: Fact(bool(a.ball.is_finite()), (), run.ledger), x)]
 
@@ -211,12 +211,12 @@ def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Negate facts."""
+    """Record the negation of facts."""
     return [_entrywise(lambda i, a: a.negated(), _facts(xs[0], run))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`; record the deciding fact if the cases differ."""
+    """Record `select_n`: the fact behind the choice is recorded only if the cases differ."""
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
 
@@ -249,7 +249,7 @@ def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type exactly, or refuse.
+    """Record a conversion to another type that changes no number.
 
     Raises:
         NotSupported: if the conversion rounds.
@@ -274,7 +274,7 @@ def _is_whole(a: Real) -> bool:
 
 
 def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape without the folded axes, and the entries to fold as rows."""
+    """Return the shape without the folded axes, and one row of entries for each result."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     width = math.prod(x.shape[i] for i in axes)
@@ -322,10 +322,10 @@ def _facts_along(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def _position(sign: str) -> Callable[[JaxprEqn, Values, Any], Values]:
-    """Return the rule for the first best entry.
+    """Return the rule for the position of the first best entry (`argmax`, `argmin`).
 
-    Comparisons prove that the entry is better than all earlier entries, and no worse than the later
-    entries.
+    The recorded comparisons prove two facts. The entry is better than all earlier entries, and no
+    later entry is better.
     """
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -370,10 +370,10 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Add each update to the entry that the primitive would update.
+    """Record `scatter-add`: each update is added to the entry that the primitive updates.
 
     Raises:
-        Undecided: if an index is not exact.
+        Undecided: if an index is not an exact integer.
     """
     operand, index, updates = _numbers(xs[0], run), xs[1], _numbers(xs[2], run)
     if is_soft(index):
@@ -390,10 +390,10 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record the singular values by witnesses; singular vectors have no translation.
+    """Record the singular values by witnesses (see `spectral`); vectors have no translation.
 
     Raises:
-        NotSupported: if the program uses the vectors.
+        NotSupported: if the program uses the singular vectors.
     """
     if any(map(run.used, eqn.outvars[1:])):
         raise NotSupported(
@@ -428,7 +428,7 @@ INTEGERS = frozenset(
         *("clamp", "square", *_SIGNS, *movement.RULES),
     }
 )
-"""Primitives that act alike on integers and on reals; other primitives get integers of NumPy."""
+"""Primitives with one rule for integers and reals; other primitives get NumPy integers."""
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     **movement.RULES,
     **loops.RULES,

@@ -1,4 +1,4 @@
-"""The proof of each lemma of a file, from the lemmas about the numbers in it."""
+"""Write the lemmas of a file for Rocq, each with a proof that uses the lemmas of its operands."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,16 @@ from jaxbounds.programs.balls.rocq.terms import Comparison, Real
 
 
 def known_as(x: Real, /) -> str:
-    """Return the name of the lemma about a definition."""
+    """Return the name of the lemma that bounds a defined number."""
     return f"{x.name}_{'in' if x.exact is None else 'eq'}"
 
 
 def prepared(parts: Iterable[Real], *unfolded: str) -> str:
-    """Return tactics that unfold given numbers, rewrite exact ones and generalise bounded ones."""
+    """Return tactics for a goal with the given numbers.
+
+    The tactics unfold the definitions `unfolded`. They rewrite each number with an exact value, and
+    replace each other number by a variable with its bounds.
+    """
     parts = list({id(x): x for x in parts if x.name}.values())
     given = [x.name for x in parts if x.operation is None]
     exact = [known_as(x) for x in parts if x.operation is not None and x.exact is not None]
@@ -36,11 +40,11 @@ def definition_of(x: Real, /) -> str:
 
 
 def lemma_of(x: Real, /) -> str:
-    """Return the lemma that bounds a number, with its proof."""
+    """Return the text of the lemma that bounds a number, with its proof."""
     if x.exact is not None:
         value = fraction_text(x.exact)
         tactic = x.operation.exactly
-        # Exact parts suffice for `lra`, since zero multiplies each part without an exact value.
+        # `lra` needs only the exact parts, because zero multiplies every other part.
         parts = [p for p in x.parts() if p.exact is not None or tactic != "lra"]
         claim = f"{x.name} = {value}"
     else:
@@ -53,5 +57,5 @@ def lemma_of(x: Real, /) -> str:
 
 
 def comparison_script(c: Comparison, *unfolded: str) -> str:
-    """Return the steps that prove a comparison."""
+    """Return the tactics that prove a comparison."""
     return f"{prepared((c.left, c.right), *unfolded)} lra.".strip()

@@ -1,8 +1,9 @@
-"""The largest singular value of a matrix, by witnesses: a vector below, a factorisation above.
+"""Witnesses for the bounds of a matrix's largest singular value: a vector and a factorisation.
 
-The file holds the singular value as a variable, with its definition as a hypothesis: A stretches no
-vector by more, and some vector by as much. The lower end is the stretch of one vector. The upper
-end u makes all pivots of u^2 I - A^T A positive. So u^2 |t|^2 - |A t|^2 is a sum of squares.
+The file for Rocq holds the largest singular value s of A as a variable. A hypothesis defines s:
+|A t| <= s |t| for every vector t, with equality for some t. The lower bound of s is |A v| / |v| for
+one vector v, the first witness. The upper bound u makes all pivots of u^2 I - A^T A positive. The
+factorisation, the second witness, writes u^2 |t|^2 - |A t|^2 as a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,8 @@ from jaxbounds.programs.balls.rocq.terms import ATOM, MINUS, PLUS, TIMES, Real
 from jaxbounds.programs.balls.values import Undecided, midpoints
 
 LARGEST = 8
-"""Most rows or columns (the fewer of the two) of a matrix; a larger number writes larger proofs."""
+"""Largest min(rows, columns) of a matrix with a translation; a larger number allows longer proofs.
+"""
 LEMMAS = """Lemma lower_end s l q n :
   0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
 Proof.
@@ -58,11 +60,11 @@ class Spectral:
     """The largest singular value of a matrix, as an operation.
 
     Attributes:
-        rows: the rows of the matrix, or of its transpose if it was wide.
-        vector: the vector that shows the lower end.
+        rows: the rows of the matrix; of the transpose if the matrix has more columns than rows.
+        vector: the vector that proves the lower bound.
         bounds: the lower and the upper bound of the singular value.
-        squares: the matrix of each step of the elimination.
-        transposed: whether the matrix was transposed.
+        squares: the remaining matrix at each step of the elimination.
+        transposed: whether `rows` are the rows of the transpose.
     """
 
     rows: list[list[Real]]
@@ -74,22 +76,22 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Return the scalar operations of both witnesses; the elimination is counted separately."""
+        """Return the number of scalar operations of both witnesses, without the elimination."""
         return 4 * len(self.rows) * len(self.vector)
 
 
 class Smaller(NamedTuple):
-    """A singular value of which only the place in the descending order is known."""
+    """A singular value that is known only by its place in the descending order."""
 
     largest: Real
     place: int
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Record the largest singular value as a variable; the others are only known to be no larger.
+    """Record the largest singular value as a variable; the file bounds the others by it.
 
     Raises:
-        Undecided: if the bounds are too coarse for the witness of the upper end.
+        Undecided: if the bounds are too coarse for the witness of the upper bound.
     """
     count = min(a.shape)
     for x in a.ravel():
@@ -138,14 +140,14 @@ def _largest(tall: np.ndarray, transposed: bool, ledger: Ledger, index: Sequence
 
 
 def objects_of_balls(x: np.ndarray) -> np.ndarray:
-    """Return the balls of an array of numbers."""
+    """Return the balls of an array of the ledger's numbers."""
     out = np.empty(x.shape, object)
     out.flat[:] = [v.ball for v in x.flat]
     return out
 
 
 def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[list[Real]]]:
-    """Return u^2 I - A^T A, and the matrix that remains after each eliminated row (pivots > 0)."""
+    """Return u^2 I - A^T A (u is `high`), and the matrix that remains after each elimination."""
     n = tall.shape[1]
     above = ledger.literal(high**2)
     first: list[list[Real]] = [[above] * n for _ in range(n)]
@@ -203,7 +205,7 @@ def _defined(matrix: list[list[Real]]) -> list[Real]:
 
 
 def lines_of(x: Real, /) -> Iterator[str]:
-    """Yield the lines for the singular value: variable, definition, both witnesses, and bounds."""
+    """Yield the lines about a singular value: variable, definition, both witnesses, and bounds."""
     what: Spectral = x.operation
     n, name = len(what.vector), x.name
     t = [f"t{i}" for i in range(n)]
@@ -254,7 +256,7 @@ def lines_of(x: Real, /) -> Iterator[str]:
 
 
 def _step(name: str, k: int, squares: list[list[list[Real]]], t: Sequence[str]) -> str:
-    """Prove that the remaining form is nowhere negative, from the form after the next row."""
+    """Return the proof that a quadratic form is >= 0, from the form after one more elimination."""
     matrix, free = squares[k], t[k:]
     pivot = matrix[0][0]
     positive = f"assert (p : 0 < {pivot.shown()}) by ({prepared([pivot])} lra)."

@@ -1,4 +1,4 @@
-"""Terms of a file for Rocq: numbers with their bounds, and true comparisons."""
+"""The terms in a file for Rocq: numbers with their bounds, and true comparisons."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,8 @@ from flint import arb
 from jaxbounds.programs.balls.rocq.numbers import fraction_text
 
 ATOM, APPLIED, POWER, MINUS, TIMES, PLUS = 0, 10, 30, 35, 40, 50
-"""Precedences of texts, as in Rocq's scope of the reals."""
+"""Precedence levels of texts, as in Rocq's scope of the reals; a larger level binds less tightly.
+"""
 
 
 @dataclass(eq=False)
@@ -19,18 +20,21 @@ class Real:
     """A real number: a literal, or a definition.
 
     Attributes:
-        ball: a ball that encloses it; for a definition the ball of its decimal bounds.
-        exact: its exact fraction; None if it is unknown.
+        ball: a ball that contains the number; for a definition, the ball of `bounds`.
+        exact: the number as a fraction; None if no fraction is known.
         name: the name of the definition; empty for a literal.
-        operation: the operation on its arguments; None for literals, instances and variables.
-        arguments: for a sum, its terms, each a tuple of factors; for another operation, a tuple of
-            one number for each argument.
-        bounds: decimal bounds; None if it is exact.
-        order: its place in the record.
-        place: its line of the program.
-        why: the operation that makes it undefined or infinite; no proof may rest on it then.
-        below: a number that it is known not to exceed.
-        samples: its values at the sample points of the ledger's parameters; empty without any.
+        operation: the operation that gives the number; None for literals, entries of the instance
+            and variables.
+        arguments: the operands of `operation`. For a sum each term is a tuple of factors; for
+            another operation each argument is a tuple of one number.
+        bounds: the decimal bounds; None for an exact number.
+        order: the index of the number's record in the ledger.
+        place: the line of the program that computes the number.
+        why: the operation that makes the number undefined or infinite. A proof may not use a number
+            with a nonempty `why`.
+        below: another number that is known to be at least as large; None if no number is known.
+        samples: the number's values at the sample points of the ledger's parameters; empty if the
+            ledger has no parameters.
     """
 
     ball: arb
@@ -51,11 +55,11 @@ class Real:
         return not self.name
 
     def parts(self) -> Iterator["Real"]:
-        """Yield the arguments of its operation, each once, in order."""
+        """Yield the operands of the number's operation in order, each operand once."""
         yield from {id(x): x for term in self.arguments for x in term}.values()
 
     def shown(self, level: int = PLUS) -> str:
-        """Return its name or number, in parentheses where the level needs them."""
+        """Return the name or the literal, in parentheses if the precedence `level` needs them."""
         if self.name:
             return self.name
         assert self.exact is not None
@@ -65,10 +69,10 @@ class Real:
 
 
 class Place(NamedTuple):
-    """A line of the program.
+    """A line of the program's source code.
 
     Attributes:
-        file: the file relative to the package, or the name of a user's file.
+        file: the file's path relative to the package; for a user's file, only its name.
         line: the line's number.
         function: the function that contains the line.
         code: the text of the line.
@@ -81,7 +85,7 @@ class Place(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """A true comparison of two numbers by one of < <= = <> > >=."""
+    """A true comparison of two numbers; the sign is one of < <= = <> > >=."""
 
     left: Real
     sign: str
@@ -93,14 +97,14 @@ class Comparison(NamedTuple):
 
 @dataclass(eq=False)
 class Fact:
-    """A boolean of the program: its value, and the true comparisons behind it."""
+    """A boolean of the program: its truth value, and the true comparisons that prove the value."""
 
     truth: bool
     because: tuple[Comparison, ...] = ()
     ledger: Any = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        """Return its value; its comparisons then become part of the program's path."""
+        """Return the truth value, and record its comparisons as part of the program's path."""
         if self.ledger is not None and self.because:
             self.ledger.choose(self)
         return self.truth
@@ -109,12 +113,12 @@ class Fact:
         return int(bool(self))
 
     def negated(self) -> "Fact":
-        """Return the opposite, with the same comparisons."""
+        """Return the negated fact, which the same comparisons prove."""
         return Fact(not self.truth, self.because, self.ledger)
 
 
 class Choice(NamedTuple):
-    """A comparison that decides the program's path."""
+    """A recorded comparison that decided the program's path."""
 
     comparison: Comparison
     order: int

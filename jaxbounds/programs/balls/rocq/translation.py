@@ -32,7 +32,7 @@ _DATA = movement.DATA | {"scatter-add": (0, 2)}
 
 
 def place_of(eqn: JaxprEqn, /) -> Place | None:
-    """Return the innermost line of a user's code that made an equation; None if it is unknown."""
+    """Return the innermost line of user code that made an equation; None if JAX records no line."""
     found = _FRAME.fullmatch(jax_internals.place_of(eqn))
     if found is None:
         return None
@@ -44,14 +44,14 @@ def place_of(eqn: JaxprEqn, /) -> Place | None:
 
 
 class Translator(Interpreter):
-    """One way through a program, recorded in a ledger."""
+    """An interpreter that records one way through a program in a ledger."""
 
     def __init__(self, ledger: Ledger, reading: Reading, seconds: float | None) -> None:
         super().__init__(reading, rules=RULES, seconds=seconds)
         self.ledger = ledger
 
     def fork(self, ways: int, what: str) -> int:
-        """Refuse to choose a continuation without a proof.
+        """Refuse a fork, because a file for Rocq needs a proof of every choice.
 
         Raises:
             Undecided: always.
@@ -94,10 +94,10 @@ class Translator(Interpreter):
 
 
 def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
-    """Refuse integers beyond their type, since a program's integers are those of a machine.
+    """Refuse integers outside the range of their type, because the program would wrap them.
 
     Raises:
-        NotSupported: if an integer is not within its type.
+        NotSupported: if an integer lies outside the range of its type.
     """
     for v in x.ravel():
         if isinstance(v, Real) and v.exact is not None and not kind.min <= v.exact <= kind.max:
@@ -107,10 +107,10 @@ def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
 
 
 def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
-    """Return numbers and facts as integers of NumPy, in the type of the variable `like`.
+    """Return numbers and facts as NumPy integers, in the type of the variable `like`.
 
     Raises:
-        Undecided: if a number is no exact integer.
+        Undecided: if a number is not an exact integer.
     """
     entries = []
     for v in x.ravel():
@@ -124,14 +124,14 @@ def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
 
 
 def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
-    """Trace a function of the whole instance, or else of its floats alone.
+    """Trace a function of the whole instance; if the trace fails, of the instance's floats alone.
 
     Returns:
-        The program, its argument (the instance, or a dict of its float leaves by number), and
-        whether the trace took the whole instance.
+        The program; its argument (the instance, or a dict from a leaf's number to a float leaf);
+        and whether the trace took the whole instance.
 
     Raises:
-        NotSupported: if JAX can trace neither function.
+        NotSupported: if both traces fail.
     """
     leaves, structure = jax.tree.flatten(instance)
     is_real = lambda x: jax.dtypes.issubdtype(x.dtype, np.floating)
@@ -161,14 +161,14 @@ def translated(
     """Translate the value of a function on an instance into numbers and facts of a ledger.
 
     Args:
-        function: a function that JAX traces.
+        function: a function that JAX can trace.
         instance: a tree of arrays.
-        names: the recorded numbers of a leaf, by the leaf's number.
-        run: the translator.
+        names: a dict from a leaf's number in the tree to the recorded numbers of the leaf.
+        run: the translator, which holds the ledger.
 
     Raises:
         NotSupported: if an operation has no translation; the message names the operation.
-        Undecided: if a comparison stays open.
+        Undecided: if the bounds of two numbers leave a comparison open.
     """
     program, argument, whole = program_of(function, instance)
     leaves = jax.tree.leaves(argument)
@@ -182,5 +182,5 @@ def translated(
 
 
 def entries_of(x: Any, ledger: Ledger, /) -> list[Any]:
-    """Return the numbers and facts of a result, in order."""
+    """Return the numbers and facts of all leaves of a result, in order."""
     return list(lifted(x, ledger).ravel())
