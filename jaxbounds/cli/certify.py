@@ -69,7 +69,7 @@ def certify(
             every form that holds; `seconds` then counts for a statement.
         rocq: the folder for files that the kernel of Rocq checks, one for each disproof or proof
             that has a translation. The command names the others with the reason (guide: kernel).
-        operations: scalar operations above which a form gets no file for Rocq.
+        operations: the largest number of scalar operations of a form that gets a file for Rocq.
         imports: modules or files that hold a PAPER of your own.
         on: the engine that certifies the statements.
     """

@@ -63,8 +63,8 @@ def constant(
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         seed: the seed of the draws.
-        seconds: seconds of processor time for each size. A constant that is settled earlier ends
-            the search at its size.
+        seconds: seconds of processor time for each size. The search at a size ends earlier if
+            enough starts agree on the constant.
         out: the folder for constants.json, whose entries of other forms stay, and for a figure of
             each constant (with matplotlib).
         json: print JSON instead of tables (see `jaxbounds schema constants`).

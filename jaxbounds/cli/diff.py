@@ -26,7 +26,7 @@ What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
 """The differences that may occur without a change of the verdict."""
 FRESHNESS = ("files", "judged", "records")
-"""Entries of run.json that are no settings of the run: digests, times and dependencies."""
+"""Entries of run.json that are not settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]
 
 

@@ -143,7 +143,7 @@ def _definitions(code: Any) -> str:
     """Return the code of the sides, if it only imports and defines.
 
     Raises:
-        Refused: if the code is no Python, or a line neither imports nor defines.
+        Refused: if the code is not Python, or a line neither imports nor defines.
     """
     try:
         tree = ast.parse(code)
@@ -180,7 +180,7 @@ def _names(which: str, names: Any) -> list[str]:
     """Return names of entries and sizes, if all of them are identifiers.
 
     Raises:
-        Refused: if a name is no identifier.
+        Refused: if a name is not an identifier.
     """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
@@ -195,7 +195,7 @@ def _size(size: Mapping[str, Any]) -> dict[str, float]:
     """Return the sizes of an instance, if they are finite numbers by name.
 
     Raises:
-        Refused: if a size is no finite number, or a name no identifier.
+        Refused: if a size is not a finite number, or a name no identifier.
     """
     _names("a size", size)
     for name, value in size.items():

@@ -31,8 +31,8 @@ A larger number prints more rows.
 
 
 LINES = 8
-"""Lines of progress of a run whose standard error is no terminal, besides a line for each statement
-with an unexpected verdict. A larger number reports progress more often.
+"""Lines of progress of a run whose standard error is not a terminal, besides a line for each
+statement with an unexpected verdict. A larger number reports progress more often.
 """
 
 

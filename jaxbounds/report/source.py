@@ -100,7 +100,7 @@ def _text(file: str | Path) -> str:
 
 
 def _body(text: str) -> list[ast.stmt] | None:
-    """Return the Python statements in a text; None for a text that is no Python."""
+    """Return the Python statements in a text; None for a text that is not Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):

@@ -122,7 +122,7 @@ def sweep(
 
     Raises:
         Refused: if an argument is out of its range, or the program needs more memory than the
-            limit (nothing has been run then). The sweep refuses a folder with an unfinished sweep
+            limit (nothing runs in that case). The sweep refuses a folder with an unfinished sweep
             unless `resume` or `fresh` is given. It refuses a folder whose sweep is damaged, or has
             another program, other lanes, another kind of device or another version; the message
             names the difference.

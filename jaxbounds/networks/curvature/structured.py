@@ -1,7 +1,7 @@
 """Certified extreme eigenvalues of "block-diagonal plus rank n" matrices, linear in the blocks.
 
-Let M = D + Z Z^T with D = diag(lambda) and n columns of Z. Sylvester's law of inertia, applied to
-[[D - s, Z], [Z^T, -I]], gives
+Let M = D + Z Z^T with D = diag(lambda), where Z has n columns. Sylvester's law of inertia, applied
+to [[D - s, Z], [Z^T, -I]], gives
 
     #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z},
 
@@ -28,10 +28,13 @@ class CertifiedExtremes(NamedTuple):
     Attributes:
         minimum: the least eigenvalue.
         maximum: the greatest eigenvalue.
-        bracket_minimum: (low, high) with no eigenvalue below `low` and one below `high`.
-        bracket_maximum: (low, high) with one eigenvalue above `low` and none above `high`.
-        certified: both brackets are proved (up to rounding in the counts) and no wider than asked.
-        bisections: counts spent on bisection; 0 when Lanczos candidates were certified at once.
+        bracket_minimum: (low, high) with no eigenvalue below `low` and at least one below `high`.
+        bracket_maximum: (low, high) with at least one eigenvalue above `low` and no eigenvalue
+            above `high`.
+        certified: whether both brackets are proved (up to rounding in the counts) and no wider than
+            asked.
+        bisections: the number of counts of the bisection; 0 if Lanczos candidates were certified at
+            once.
     """
 
     minimum: Float[Array, ""]

@@ -1,4 +1,4 @@
-"""Losses whose Hessian or Gauss-Newton matrix is the Fisher or a preconditioned matrix.
+"""Losses whose Hessian or Gauss-Newton matrix is the Fisher matrix or a preconditioned Hessian.
 
 So all methods of `Curvature` serve these matrices too, with residuals and standard errors.
 """
@@ -14,8 +14,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""Factor of the outer loss: the Hessian of half a mean of n squares is 1 / n. A larger factor gives
-a multiple of the Fisher matrix."""
+"""Factor of the outer loss: the Hessian of half a mean of n squares is the identity times 1 / n. A
+larger factor gives a multiple of the Fisher matrix."""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
@@ -74,7 +74,8 @@ def preconditioned(
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
         decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of moments
-            after few steps more. A moment without a count of steps (rmsprop) is not corrected.
+            after a few steps more strongly. A moment without a count of steps (rmsprop) is not
+            corrected.
         epsilon: epsilon of the optimiser, in units of the gradient. A larger value lowers the
             sharpness.
 
