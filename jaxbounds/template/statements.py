@@ -1,4 +1,4 @@
-"""The claims of the paper, in its order; each `evaluate` stands right above its declaration."""
+"""The claims of the paper, in its order; each `evaluate` is right above its declaration."""
 
 import jax
 import jax.numpy as jnp

@@ -96,8 +96,7 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Return a function's mean over the eigenvalues, from values at the nodes, and its
-        error."""
+        """Return a function's mean over the eigenvalues, from values at nodes, and its error."""
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:

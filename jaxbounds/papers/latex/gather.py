@@ -220,8 +220,8 @@ class _Branch(NamedTuple):
 
     Attributes:
         truth: whether the branch is taken; None if only TeX can decide.
-        begins: the place where its command begins.
-        body: the place where its text begins.
+        begins: the place where the command of the conditional begins.
+        body: the place where the text of the branch begins.
     """
 
     truth: bool | None
