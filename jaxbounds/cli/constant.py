@@ -1,4 +1,4 @@
-"""`jaxbounds constant`: search for sharp constants of inequalities, or record those of papers."""
+"""`jaxbounds constant`: search for sharp constants of inequalities, and record them."""
 
 import importlib.util
 import json as json_module

@@ -60,7 +60,8 @@ class Experiment:
             `jaxbounds run`.
         presets: other configurations by name ("faithful").
         run: `run(config, key) -> xarray.Dataset`. A `resumable` run also takes `folder` and
-            `resume`. It keeps its progress in the folder, and `resume=True` continues from there.
+            `resume`. The run keeps its progress in the folder, and `resume=True` continues from
+            there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
         controls: the control of each claim, by words from the claim's text. If several keys occur

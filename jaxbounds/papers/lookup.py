@@ -147,7 +147,7 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:
-    """Return the ids of the statements about a paper's numbered item; for other names, the name.
+    """Return the ids of the statements about a paper's numbered item; an id comes back itself.
 
     Args:
         name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
@@ -197,7 +197,7 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
     Args:
         name: the id of the experiment.
         imports: modules or files of the user, which are executed first. Their `EXPERIMENTS` are
-            found too. They may also register objects that experiments name, such as an
+            found too. The modules may also register objects that experiments name, such as an
             architecture.
 
     Raises:

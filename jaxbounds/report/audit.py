@@ -72,7 +72,7 @@ class Audit(NamedTuple):
 
 
 def markdown(audit: Audit, /) -> str:
-    """Return the whole text: summary, errors, every claim, unchecked items, and commands.
+    """Return the text: summary, errors, every claim, unchecked items, and commands to repeat it.
 
     Args:
         audit: the material of the audit.

@@ -157,8 +157,8 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 BY_VERIFY = "verify"
 """The word for a constant whose search found a smaller ratio than a verdict on its form."""
 _LARGER = 1 + 1e-6
-"""Factor by which a verdict's ratio must exceed a constant to replace the constant, since records
-have eight digits. A larger factor hides larger differences.
+"""Factor by which a verdict's ratio must exceed a constant to be shown in the constant's place,
+since records have eight digits. A larger factor hides larger differences.
 """
 
 
@@ -167,8 +167,9 @@ def looseness_rows(
 ) -> list[tuple[str, ...]]:
     """Return (statement, form, C, looseness, place, closed form or dependence) of each constant.
 
-    The table never shows a constant below a known ratio. The table then shows the known ratio,
-    without the place of the supremum and without a dependence on sizes.
+    The table never shows a constant below a known ratio. For a constant below a known ratio, the
+    table shows the known ratio, without the place of the supremum and without a dependence on
+    sizes.
 
     Args:
         constants: constants of inequalities.

@@ -39,7 +39,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return the verification behind an audit. It skips statements that the folder has verdicts on.
+    """Return the verification behind an audit; it skips statements with verdicts in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.

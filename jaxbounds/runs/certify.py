@@ -127,7 +127,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
 
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
-    """Yield the results of `work` by statement; this process works on statements of its own."""
+    """Yield the results of `work` by statement; papers that only this process knows stay here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(
             f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "

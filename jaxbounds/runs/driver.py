@@ -84,7 +84,7 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         return death
     except Exception as problem:
         unloaded = isinstance(problem, (ImportError, AttributeError, pickle.PickleError))
-        if unloaded or "deserializ" in str(problem):  # as Dask's scheduler says it
+        if unloaded or "deserializ" in str(problem):  # in the words of Dask's scheduler
             words = " ".join(str(problem).split())[:120]
             raise Refused(
                 f"a worker cannot load its piece ({words}). Try to install this version of "

@@ -78,8 +78,8 @@ def engine_of(on: Where | None, /) -> On:
     """Return the engine that `on=` names, or the executor itself; None means local processes.
 
     Raises:
-        Refused: if the engine is unknown, or the executor forks this process: a fork lacks the
-            threads of JAX.
+        Refused: if the engine is unknown, or the executor forks this process, because a fork lacks
+            the threads of JAX.
     """
     if on is None:
         return HERE

@@ -71,7 +71,7 @@ NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
 
 
 def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:
-    """Lock a folder for a run, or a folder beside the first one if the first one holds another run.
+    """Lock a folder for a run; if the folder holds another run, lock a folder beside it.
 
     An address on an object store cannot be locked.
 

@@ -1,9 +1,9 @@
 """The folder of a verification, which loses no verdict and keeps no stale verdict.
 
 During a run the folder `unfinished/` holds the instances and a journal: a line with the settings of
-the run, then for each judged statement a line with its verdicts. `publish` moves them into place.
-If a run was interrupted, the next run with equal settings continues it, and uses each verdict whose
-dependencies have not changed. Files that no run wrote stay as they are.
+the run, then for each judged statement a line with its verdicts. `publish` moves the instances and
+the verdicts into place. If a run was interrupted, the next run with equal settings continues it,
+and uses each verdict whose dependencies have not changed. Files that no run wrote stay as they are.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ def _verdict(stored: Any) -> Verdict:
     """Read one verdict, and check the types of its fields.
 
     Raises:
-        Refused: if a field has a wrong type; the message names the first such field.
+        Refused: if a field has a wrong type; the message names the first wrong field.
     """
     if not isinstance(stored, dict):
         raise Refused(f"verdict={stored!r:.40}, expected an object. Try to judge it again")

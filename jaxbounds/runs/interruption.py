@@ -142,8 +142,8 @@ def came() -> bool:
 def leave(status: int, /) -> NoReturn:
     """End this process at once, after its output is printed.
 
-    A usual end of Python first waits for threads and destroys JAX's objects one by one. This takes
-    seconds, which may exceed the deadline.
+    A usual end of Python first waits for threads and destroys JAX's objects one by one. A usual end
+    takes seconds, which may exceed the deadline.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -236,8 +236,8 @@ class Verification:
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only statements that were not as recorded in the last run; all statements
-            if every one was as recorded.
+        last_failed: judge only the statements that were not as recorded in the last run, or all
+            statements if all were as recorded.
 
     Raises:
         Refused: if an option is out of its range, or another process would have to judge a paper

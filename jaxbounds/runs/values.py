@@ -42,7 +42,7 @@ class Value(NamedTuple):
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Write numbers as text: "0.5, 12.25 +-3e-09". A bar is written if it exceeds `USUAL`."""
+    """Write numbers as text, "0.5, 12.25 +-3e-09"; a relative bar of up to `USUAL` is left out."""
 
     def one(number: float, bar: float) -> str:
         usual = not math.isfinite(number) or bar <= USUAL * abs(number)

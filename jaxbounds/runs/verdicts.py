@@ -33,7 +33,7 @@ class Verdicts(tuple[Verdict, ...]):
 
     Attributes:
         folder: the folder that holds the instances.
-        settings: the settings that the verdicts depend on: versions, source, seed; empty if
+        settings: the versions, the source and the seed that the verdicts depend on; empty if
             unknown.
         moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
             changed formula moves ratios, even if no verdict changes.

@@ -50,7 +50,7 @@ def verify(
             `Verdicts.moved` and `Verdicts.changed`.
         on: the engine: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
             `concurrent.futures.Executor`. An executor of processes needs the start method "spawn",
-            and a script must then call `verify` behind `if __name__ == "__main__"`.
+            and a script must then call `verify` under `if __name__ == "__main__":`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
             Engines other than "processes" ignore `jobs`.
 

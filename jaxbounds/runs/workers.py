@@ -74,7 +74,7 @@ def available() -> int:
 
 
 def at_most(wanted: int, /) -> int:
-    """Return the number of processes to start: one for each core, or fewer by wish or memory."""
+    """Return the number of processes that cores and memory allow, at most `wanted` if positive."""
     bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
 

@@ -95,7 +95,8 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
         stored: whether the leaves go into files.
 
     Raises:
-        Refused: if a leaf has a type of this kind; the message names the first leaf.
+        Refused: if a leaf has an unsupported type; the message names the first leaf with an
+            unsupported type.
     """
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:

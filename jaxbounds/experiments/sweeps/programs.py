@@ -1,8 +1,8 @@
 """The two programs of a sweep, for one group of lanes: the start, and the steps.
 
-The programs carry `(states, over)`, where `over` says whether each lane is finished. The programs
-compute `over` once after each step. It is () in a sweep whose lanes never finish. The data that all
-lanes share are a tuple of one value or of no value.
+The programs carry `(states, over)`, where `over` tells whether each lane is finished. The programs
+compute `over` once after each step. `over` is () in a sweep whose lanes never finish. The data that
+all lanes share are a tuple of one value or of no value.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from jaxbounds.ground.exceptions import Refused
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name of the entry of a record that says which lanes are finished; no metric may have it."""
+"""The name of the entry of a record that tells which lanes are finished; no metric may have it."""
 
 
 def starting(

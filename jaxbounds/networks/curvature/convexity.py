@@ -39,8 +39,8 @@ class WeakConvexity(NamedTuple):
             eigenvalue of A lies within this distance of `minimum`.
         resolved: whether the residual and the rounding error are at most a tenth of |`minimum`|.
         ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
-        kappa_at_least: `ratio_at_least` times sqrt(H); the condition fails at this point for every
-            smaller kappa.
+        kappa_at_least: `ratio_at_least` times sqrt(H); for every smaller kappa, lambda_min >=
+            -kappa L / sqrt(H) fails at this point.
         kappa: the kappa that the caller asked about, or None.
         violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None without a kappa.
         verdict: `violated` in words.

@@ -49,8 +49,8 @@ class Applied(NamedTuple):
 
     Attributes:
         value: f(A) v, in the form of v (a vector or a pytree).
-        error: an estimate of the norm of the error: the change of f(A) v over the last tenth of the
-            steps.
+        error: an estimate of the norm of the error, from the change of f(A) v over the last tenth
+            of the steps.
         products: the number of products with the matrix.
     """
 

@@ -28,9 +28,9 @@ from jaxbounds.networks.curvature.traced import Part
 from jaxbounds.programs.traces import equations
 
 SHORT = 8
-"""The least ratio of the numbers of equations, of the whole program to a block's program, at which
-a block gets a compiled program of its own. A larger ratio compiles fewer programs, and makes
-products with blocks slower."""
+"""A block gets a compiled program of its own if the whole program has more than this many times the
+equations of the block's program. A larger factor compiles fewer programs, and makes products with
+blocks slower."""
 
 
 _masked = jax.jit(jnp.multiply)
@@ -342,8 +342,8 @@ def run_hosted(
         dynamic: options that are arguments of the program.
         limit: bytes that the method may need.
         what: the name of the computed quantity, for messages.
-        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. It returns what
-            the kernel returns.
+        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
+            returns what the kernel returns.
         rows: the number of vectors that `hosted` keeps.
         advice: the advice of the message if more memory is needed than the limit.
         head: the index of the head, if the point covers the parameters of one head.

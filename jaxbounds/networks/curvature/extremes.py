@@ -26,7 +26,8 @@ from jaxbounds.networks.curvature.shared import Found, Run, pairs_of
 from jaxbounds.networks.options import number, whole
 
 DENSE_LIMIT = 1000
-"""Most parameters for which the matrix is formed; a larger number gives exacter, slower results."""
+"""The largest number of parameters for which the matrix is formed. A larger number gives more
+exact, slower results."""
 
 WHAT = "the extreme eigenvalues of the Hessian"
 _ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
@@ -167,7 +168,7 @@ def extremes_at(
     if finite:
         point.refuse_not_finite(loss, ends.minimum, ends.maximum)
     point.refuse_constant(ends.minimum, ends.maximum, head=head)
-    # This is outside of the program, whose results lose that a Variable appears in two places.
+    # This is outside of the program, in whose results a shared Variable would be two Variables.
     low, high = (selection.tree(v, head) for v in (ends.vector_minimum, ends.vector_maximum))
     return ends._replace(vector_minimum=low, vector_maximum=high), loss
 

@@ -12,7 +12,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 Filter = str | type | Sequence[str] | Callable[[str], bool] | Any
-"""A filter selects parameters. It is a part of their path or a pattern ("attention",
+"""A filter selects parameters. A filter is a part of a path or a pattern ("attention",
 "block_*/kernel"), a sequence of these, a function of the path, a kind of `flax.nnx.Variable`, or a
 mask. A mask is a pytree of booleans with the structure of the parameters, or of the upper part of
 their tree."""

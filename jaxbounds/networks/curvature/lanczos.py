@@ -61,12 +61,13 @@ class Extremes(NamedTuple):
             scale.
         converged_maximum: whether `residual_maximum` is at most the tolerance times the spectral
             scale.
-        vector_minimum: the eigenvector of `minimum`, of norm one: a vector, or a pytree like the
-            parameters with None in the place of leaves that were held fixed.
+        vector_minimum: the eigenvector of `minimum`, of norm one, as a vector or as a pytree like
+            the parameters. The pytree has None in place of leaves that were held fixed.
         vector_maximum: the eigenvector of `maximum`, in the form of `vector_minimum`.
-        noise: an estimate of the rounding error of both values. It is the unit of rounding of the
-            coarsest operation of the operator, if known, times the spectral scale. If the unit is
-            above the tolerance, no end counts as converged, however small the residuals are.
+        noise: an estimate of the rounding error of both values. The estimate is the unit of
+            rounding of the coarsest operation of the operator, if known, times the spectral scale.
+            If the unit is above the tolerance, no end counts as converged, however small the
+            residuals are.
     """
 
     minimum: Float[Array, ""]
@@ -429,10 +430,10 @@ def lanczos_extremes(
     """Return both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
 
     The iteration stops when both residuals were small at two checks in a row, or after `iterations`
-    products. It stores about 1.5 * basis vectors. Neither `iterations` nor `tolerance` needs to be
-    static. The values are Rayleigh quotients: up to rounding, `minimum` is never below the least
-    eigenvalue and `maximum` never above the greatest. If `basis` and `iterations` are at least
-    `size`, the basis spans the whole space and the result is exact.
+    products. The iteration stores about 1.5 * basis vectors. Neither `iterations` nor `tolerance`
+    needs to be static. The values are Rayleigh quotients: up to rounding, `minimum` is never below
+    the least eigenvalue and `maximum` never above the greatest. If `basis` and `iterations` are at
+    least `size`, the basis spans the whole space and the result is exact.
 
     Args:
         operator: a linear map, `v -> A v`.

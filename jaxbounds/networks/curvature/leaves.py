@@ -275,9 +275,9 @@ def select(
         params: any pytree.
         filter: selects among the leaves of real numbers; all unless given. A filter selects only
             the `nnx.Param` among `flax.nnx` variables, unless the filter is a kind of variable
-            itself. It never selects linen collections other than "params" (batch_stats, cache,
-            intermediates, perturbations), nor the optax state of a `TrainState`. A filter that
-            selects one place of a shared Variable selects the Variable.
+            itself. A filter never selects linen collections other than "params" (batch_stats,
+            cache, intermediates, perturbations), nor the optax state of a `TrainState`. A filter
+            that selects one place of a shared Variable selects the Variable.
         heads: the axis of the heads for each pattern of a path. The vector then holds the
             parameters of one head, and leaves that no pattern selects are held fixed.
 

@@ -103,8 +103,8 @@ class CurvatureMonitor:
         Args:
             loss: `loss(params)`, or `loss(params, batch)`.
             every: the number of steps between records.
-            blocks: further blocks of parameters: a filter, as for `hessian_extremes`, by the name
-                of the block.
+            blocks: further blocks of parameters. Each is a filter, as for `hessian_extremes`, by
+                the name of the block.
             heads: the axis of the heads for each pattern of a path. The monitor then records the
                 block of each head, and the share of each head in the eigenvector of the least
                 eigenvalue.

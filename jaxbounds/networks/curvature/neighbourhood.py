@@ -29,11 +29,12 @@ class Sharpness(NamedTuple):
     """The rise of a loss L in a ball around the parameters w.
 
     Attributes:
-        rise: the largest L(w + e) - L(w) that the ascents found: a lower bound of the sharpness.
+        rise: the largest L(w + e) - L(w) that the ascents found, which is a lower bound of the
+            sharpness.
         spread: the rise of the best ascent minus the median rise. A large value means that the ball
             has several local maxima, and that `rise` may be far below the sharpness.
         last_gain: the rise that the last step of the best ascent added. A large value means that
-            more steps would find a higher rise.
+            more steps may find a higher rise.
         one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
         radius: the radius of the ball.
         direction: the best e, a pytree like the parameters.

@@ -3,8 +3,8 @@
 The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
 gradient and G is the mean gradient. Below this size, doubling the batch nearly halves the steps of
 training; above it, doubling saves few steps (McCandlish, Kaplan, Amodei et al., arXiv 1812.06162,
-eq. (2.9)). Estimates of both numbers come from the gradients of batches of b examples: the
-covariance of such a gradient is S / b.
+eq. (2.9)). Estimates of both numbers come from the gradients of batches of b examples. The
+covariance of a batch's gradient is S / b.
 """
 
 from typing import Any, NamedTuple

@@ -45,7 +45,8 @@ class Curvature:
     The constructor traces the loss once, so later changes of the loss do not change H. All
     operators whose losses have equal traces share compiled programs, for any parameters and batches
     of equal shapes. A `Curvature` may also be made inside of `jit` and `vmap`. Checks that need the
-    values of arrays, such as the check that the loss is finite, do not run there.
+    values of arrays, such as the check that the loss is finite, do not run inside of `jit` and
+    `vmap`.
 
     Args:
         loss: a function that returns one real number, `loss(params)`, or `loss(params, batch)` if

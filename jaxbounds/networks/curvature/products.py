@@ -15,7 +15,8 @@ from jaxbounds.networks.curvature.leaves import Selection, select
 from jaxbounds.networks.curvature.paths import Params
 
 Loss = Callable[..., Float[Array, ""]]
-"""A function `loss(params)`, or `loss(params, batch)` if batches are given, to a real number."""
+"""A function `loss(params)`, or `loss(params, batch)` if batches are given, that returns a real
+number."""
 Of = Literal["hessian", "ggn"]
 
 

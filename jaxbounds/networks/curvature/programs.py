@@ -1,4 +1,4 @@
-"""Compiled programs, each for many calls, whose need of memory is known before they run.
+"""Compiled programs, each for many calls, whose memory need is known before they run.
 
 A program is compiled for the trace of a loss, a selection of parameters and the static options. The
 arguments of the program are parameters, batches, keys, iterations, tolerances, and the arrays that
@@ -28,14 +28,15 @@ from jaxbounds.networks.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.programs.traces import coarseness
 
 Kernel = Callable[..., Any]
-"""A method as a traceable function `kernel(problem, static options, dynamic options)` to arrays."""
+"""A method as a traceable function `kernel(problem, static options, dynamic options)` that returns
+arrays."""
 
 
 def as_key(key: Any, /) -> jax.Array:
     """Return the user's key of JAX, or `jax.random.key(0)` if the user gave no key.
 
     Raises:
-        Refused: if `key` is not a key, or several keys.
+        Refused: if `key` is not one key of JAX.
     """
     if key is None:
         return jax.random.key(0)
@@ -132,7 +133,7 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
 class Point:
     """A loss at a point, on batches. A kernel runs at a `Point`.
 
-    The constructor traces the loss, so later changes of its objects in place have no effect.
+    The constructor traces the loss, so later in-place changes of the loss's objects have no effect.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` if batches are given.

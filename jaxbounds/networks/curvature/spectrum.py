@@ -49,9 +49,9 @@ class Spectrum(NamedTuple):
         nodes: (probes, k), the Ritz values.
         weights: (probes, k), the weight of each node.
         size: the number of parameters, which is the number of eigenvalues.
-        residuals: (probes, k), ||A u - node u|| for the unit Ritz vector u of each node. It is the
-            spread of the eigenvalues that the node represents. None means that all residuals are 0
-            and each node is an eigenvalue.
+        residuals: (probes, k), ||A u - node u|| for the unit Ritz vector u of each node. The
+            residual is the spread of the eigenvalues that the node represents. None means that all
+            residuals are 0 and each node is an eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]

@@ -75,8 +75,8 @@ def shape_of(batch: Any, /) -> Any:
 
 
 Part = Callable[[Any, Any], tuple[Any, Any]]
-"""A function `part(batch, vector)` to the product of one batch's matrix with the vector, and the
-loss."""
+"""A function `part(batch, vector)` that returns the product of one batch's matrix with the vector,
+and the loss."""
 
 
 class StreamedProduct:

@@ -96,7 +96,7 @@ class _Search(NamedTuple):
 def _bracket(passed, outer, inner, candidate, width, steps=100):
     """Bracket one end of the spectrum: `passed` is false at outer and true at inner.
 
-    `passed(s)` says whether at least one eigenvalue lies between s and `outer`. The search first
+    `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
     counts on both sides of the candidate; if the candidate is off, either count still moves one end
     of the bracket. It then counts at the middle, and last at an end that no count has confirmed.
     `passed` is called at one place, in one loop, since each place takes seconds to compile.
@@ -143,8 +143,8 @@ def structured_extremes(
     """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
     The function solves H eigenproblems of size p, then takes `2 * iterations` products of H p n
-    operations and a dozen n x n eigenproblems. It needs memory for about `4 * iterations * H * p`
-    numbers. Time and memory are linear in H.
+    operations and a dozen n x n eigenproblems. The function needs memory for about
+    `4 * iterations * H * p` numbers. Time and memory are linear in H.
 
     Args:
         blocks: the symmetric diagonal blocks.

@@ -28,9 +28,9 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
     ```
 
-    The Fisher matrix itself needs no function. It is the matrix of `of="ggn"` if the outer loss of
-    a `Composite` is a negative log-likelihood in its natural parameters: softmax with cross
-    entropy, logistic loss, or half the squared error (Martens, JMLR 2020, Section 9.2).
+    The Fisher matrix itself needs no function. The Fisher matrix is the matrix of `of="ggn"` if the
+    outer loss of a `Composite` is a negative log-likelihood in its natural parameters: softmax with
+    cross entropy, logistic loss, or half the squared error (Martens, JMLR 2020, Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
@@ -73,9 +73,8 @@ def preconditioned(
         params: the pytree of arrays with which the optimiser was initialised.
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
-        decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of moments
-            after a few steps more strongly. A moment without a count of steps (rmsprop) is not
-            corrected.
+        decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of early
+            moments more strongly. A moment without a count of steps (rmsprop) is not corrected.
         epsilon: epsilon of the optimiser, in units of the gradient. A larger value lowers the
             sharpness.
 

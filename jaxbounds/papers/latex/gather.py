@@ -80,7 +80,7 @@ class _Gathering:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
 
     def resolved(self, name: str, place: str, suffix: str) -> Path | None:
-        """Return the file that a command names; None if there is none.
+        """Return the file that a command names; None if it does not exist.
 
         Raises:
             Refused: if the file is outside the folder.
