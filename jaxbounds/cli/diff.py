@@ -37,8 +37,9 @@ class Change:
     Attributes:
         id: the id of the statement.
         form: the name of the form.
-        what: the kind of difference. It is the verdict, else its evidence, else a ratio that moved
-            by more than 3% (1e-6 for a ratio of draws alone), or that only one run has the form.
+        what: the kind of difference. The verdict comes first, then its evidence, then a ratio that
+            moved by more than 3% (1e-6 for a ratio of draws alone). The remaining kind is a form
+            that only one run has.
         before: the value in run A.
         after: the value in run B.
         as_expected: whether the verdict of run B (of run A if only A has the form) is as recorded.

@@ -55,8 +55,8 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
     """Return the function that makes a paper's files from its name; no saved code runs.
 
     Raises:
-        Refused: if the file holds no saved claim, or the claim has no readable code, or a part of
-            the claim is anything other than names, numbers and sets of the library.
+        Refused: if the file holds no saved claim, or the claim has no readable code. Also if a part
+            of the claim is anything other than names, numbers and sets of the library.
     """
     try:
         saved = json.loads(file.read_text(encoding="utf8"))

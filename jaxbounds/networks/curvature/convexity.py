@@ -210,9 +210,9 @@ def convexity_certificate(
     The loss is L = outer(z), where z are the outputs, J is their Jacobian, and outer is convex.
     Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
     negative eigenvalue. For the mean of logistic losses l the slopes are l'_i / n, and |l'| <= l
-    gives -lambda_min <= L max_i ||Hess f_i||, where f_i is the network's output for example i
-    (`jaxbounds.multihead.self_bounded`). The function takes `iterations` products with the whole
-    batch for each output, so it suits a few dozen examples.
+    gives -lambda_min <= L max_i ||Hess f_i|| (`jaxbounds.multihead.self_bounded`). Here f_i is the
+    network's output for example i. The function takes `iterations` products with the whole batch
+    for each output, so it suits a few dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.

@@ -79,8 +79,8 @@ class Curvature:
     Raises:
         Refused: if the loss is not a real number, or draws random numbers from a state that it
             holds; if no parameter is left; if batches differ in shape. A method raises `Refused` if
-            the loss is not finite or changes from call to call, or if the method needs more memory
-            than the limit (nothing runs in that case).
+            the loss is not finite or changes from call to call. A method also raises it if the
+            method needs more memory than the limit; nothing runs in that case.
     """
 
     def __init__(
@@ -309,9 +309,9 @@ class Curvature:
         is exact; a call of `extremes` with an equal key shares these products. The other products
         are random probes of the rest of the matrix. "krylov" pays off if few eigenvalues hold most
         of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products
-        on a sketch, a third on the exact trace in the sketch and a third on probes of the rest
-        (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`. Below 15
-        products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
+        on a sketch, and a third on the exact trace in the sketch. The last third are probes of the
+        rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`.
+        Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.

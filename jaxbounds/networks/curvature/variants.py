@@ -29,8 +29,9 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     ```
 
     The Fisher matrix itself needs no function. The Fisher matrix is the matrix of `of="ggn"` if the
-    outer loss of a `Composite` is a negative log-likelihood in its natural parameters: softmax with
-    cross entropy, logistic loss, or half the squared error (Martens, JMLR 2020, Section 9.2).
+    outer loss of a `Composite` is a negative log-likelihood in its natural parameters. Examples are
+    softmax with cross entropy, logistic loss, or half the squared error (Martens, JMLR 2020,
+    Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
