@@ -49,7 +49,8 @@ def answer(**fields: Any) -> None:
     """Add fields to the command's answer; do nothing if the command was called without --json.
 
     Args:
-        fields: values for names of `FIELDS`: values of JSON, or dataclasses of such values.
+        fields: values by names of `FIELDS`; each is a value of JSON, or a dataclass of values of
+            JSON.
     """
     held = _answer.get()
     if held is not None:

@@ -29,7 +29,7 @@ def audit(
 ) -> int:
     """Judge all statements of a paper; write audit.md and audit.html, for its authors.
 
-    The audit has each claim with its verdict, evidence and command, the errata with their
+    The audit lists each claim with its verdict, evidence and command, the errata with their
     consequences, the unchecked items with the reasons, and the versions, the seed and the digest.
     Statements that the folder holds verdicts on, with an equal version, source and seed, are not
     judged again. The exit status is as for `verify`.

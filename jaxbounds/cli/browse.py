@@ -47,8 +47,8 @@ def list_statements(
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
-        judging: list only the statements that judge this function: its full name, or the name's
-            end.
+        judging: list only the statements that judge a function, given by its full name or the
+            name's end.
         kind: list only statements of this kind; may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
@@ -78,8 +78,8 @@ def show(
 ) -> int:
     """Show one statement: claim, hypotheses, forms with their proofs or errata, source.
 
-    For a code ("multihead.S6") the command prints its explanation, and for a figure ("multihead
-    Figure 2") the command that draws it.
+    For a code ("multihead.S6") the command prints the explanation of the code. For a figure
+    ("multihead Figure 2") it prints the command that draws the figure.
 
     Args:
         name: the id of the statement, a pattern, or an item as the papers number it ("seqlength
@@ -108,7 +108,7 @@ def show(
 
 
 def _papers(name: str, imports: Imports) -> tuple[Paper, ...]:
-    """Return the papers in which to look for a code; none if the name cannot be a code."""
+    """Return the papers in which to look for a code; () if the name cannot be a code."""
     first = name.replace(" ", ".").partition(".")[0]
     return load_papers(imports, patterns=[first]) if re.search(r"[A-Z]", name) else ()
 

@@ -1,4 +1,4 @@
-"""`jaxbounds constant`: search for sharp constants of inequalities, and record the papers'."""
+"""`jaxbounds constant`: search for sharp constants of inequalities, and record them."""
 
 import importlib.util
 import json as json_module
@@ -46,14 +46,15 @@ def constant(
     """Search for the sharp constant of a form: the largest lhs/rhs, size by size, and its growth.
 
     The result is a lower estimate of the supremum. If ball arithmetic can enclose the ratio at the
-    extremal instance, the digits are certified, and only then the command looks for a closed form.
-    The command needs the extra `constants` (python-flint, mpmath).
+    extremal instance, the digits are certified, and only then does the command look for a closed
+    form. The command needs the extra `constants` (python-flint, mpmath).
 
     Searches also start from the worst instances of `verify` and of earlier runs, and store their
-    own.
+    own worst instances.
 
-    The exit status is 0, or 1 when a form that should hold has a constant above one, could not be
-    measured, or the run was interrupted. It is 2 on bad usage, and 3 when the command cannot write.
+    The exit status is 1 when a form that should hold has a constant above one, when a form could
+    not be measured, or when the run was interrupted. Otherwise it is 0. It is 2 on bad usage, and 3
+    when the command cannot write.
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
@@ -63,8 +64,8 @@ def constant(
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         seed: the seed of the draws.
-        seconds: seconds of processor time for each size. A constant that is settled earlier ends
-            the search at its size.
+        seconds: seconds of processor time for each size. The search at a size ends earlier if
+            enough starts agree on the constant.
         out: the folder for constants.json, whose entries of other forms stay, and for a figure of
             each constant (with matplotlib).
         json: print JSON instead of tables (see `jaxbounds schema constants`).

@@ -26,7 +26,7 @@ What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
 """The differences that may occur without a change of the verdict."""
 FRESHNESS = ("files", "judged", "records")
-"""Entries of run.json that are no settings of the run: digests, times and dependencies."""
+"""Entries of run.json that are not settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]
 
 
@@ -37,11 +37,12 @@ class Change:
     Attributes:
         id: the id of the statement.
         form: the name of the form.
-        what: the kind of difference: the verdict, else its evidence, else a ratio that moved by
-            more than 3% (1e-6 for a ratio of draws alone). Or only one run has the form.
+        what: the kind of difference. The verdict comes first, then its evidence, then a ratio that
+            moved by more than 3% (1e-6 for a ratio of draws alone). The remaining kind is a form
+            that only one run has.
         before: the value in run A.
         after: the value in run B.
-        as_expected: whether the verdict of run B is as recorded; of run A if only A has the form.
+        as_expected: whether the verdict of run B (of run A if only A has the form) is as recorded.
     """
 
     id: str
@@ -114,7 +115,7 @@ def diff(
 ) -> int:
     """Print the differences between two runs of `verify`, by form: verdicts, evidence, ratios.
 
-    The exit status is 0 without a difference, and 1 with one.
+    The exit status is 0 if the runs do not differ, and 1 if they differ.
 
     Args:
         a: the folder of the first run.

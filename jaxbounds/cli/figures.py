@@ -34,7 +34,7 @@ def drawing(paper: str, item: str, /) -> list[Experiment]:
 
 
 def about_figure(name: str, /) -> Iterator[Text]:
-    """Yield the commands that draw a figure, or the reason why there is none.
+    """Yield the commands that draw a figure, or the reason why no command draws it.
 
     Args:
         name: "multihead Figure 2", or "Figure 2" for all papers that have one.

@@ -10,7 +10,7 @@ larger value would refuse machines on which the commands work."""
 def shortage() -> str:
     """Return a sentence about a limit that is too low; empty if the limits are high enough."""
     with contextlib.suppress(ImportError, OSError):
-        import resource  # of Unix
+        import resource  # only on Unix
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         if limit != resource.RLIM_INFINITY and limit < LEAST:

@@ -46,17 +46,17 @@ CLAIM = jb.Statement(
 PAPER = jb.Paper(id="{name}", title="A claim", statements=(CLAIM,))
 '''
 FALSE = 1 + 1e-9
-"""Ratio of the sides from which on the claim counts as false. A larger number takes small
+"""Ratio of the sides above which the claim counts as false. A larger number mistakes small
 violations for rounding.
 """
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """Return the function that makes a paper's files from its name; it executes no saved code.
+    """Return the function that makes a paper's files from its name; no saved code runs.
 
     Raises:
-        Refused: if the file holds no saved claim, or the claim has no readable code, or a part of
-            the claim is more than names, numbers and sets of the library.
+        Refused: if the file holds no saved claim, or the claim has no readable code. Also if a part
+            of the claim is anything other than names, numbers and sets of the library.
     """
     try:
         saved = json.loads(file.read_text(encoding="utf8"))
@@ -140,10 +140,10 @@ class _Told:
 
 
 def _definitions(code: Any) -> str:
-    """Return the code of the sides, if it only imports and defines.
+    """Return the code of the sides, if each line of the code only imports or defines.
 
     Raises:
-        Refused: if the code is no Python, or a line neither imports nor defines.
+        Refused: if the code is not Python, or a line neither imports nor defines.
     """
     try:
         tree = ast.parse(code)
@@ -180,7 +180,7 @@ def _names(which: str, names: Any) -> list[str]:
     """Return names of entries and sizes, if all of them are identifiers.
 
     Raises:
-        Refused: if a name is no identifier.
+        Refused: if a name is not an identifier.
     """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
@@ -195,7 +195,7 @@ def _size(size: Mapping[str, Any]) -> dict[str, float]:
     """Return the sizes of an instance, if they are finite numbers by name.
 
     Raises:
-        Refused: if a size is no finite number, or a name no identifier.
+        Refused: if a size is not a finite number, or a name is not an identifier.
     """
     _names("a size", size)
     for name, value in size.items():

@@ -56,10 +56,10 @@ def new(
         folder: the path of a new folder, whose name becomes the paper's id.
         from_: a paper's .tex file, or its folder. Each numbered theorem, definition, assumption and
             labelled display becomes an item that no statement covers yet. The command executes no
-            code of the source. Or a file that `save` wrote for the result of `sharp_constant` or
-            `find_violation`. Its claim is then the paper's first statement, instead of the
-            example's. `new` prints the files before it writes them, because `verify` will run the
-            code of the claim.
+            code of the source. Or `--from` is a file that `save` wrote for the result of
+            `sharp_constant` or `find_violation`. Its claim is then the paper's first statement,
+            instead of the example's. `new` prints the files before it writes them, because `verify`
+            will run the code of the claim.
     """
     name = _paper_id(folder)
     if from_ is not None and (from_.is_dir() or from_.suffix == ".tex"):

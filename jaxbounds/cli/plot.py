@@ -42,9 +42,9 @@ def plot(
 
     Args:
         folder: the folder that `jaxbounds run` or `jaxbounds verify` wrote.
-        patterns: for a folder of `verify`: the ids of the statements to draw, as for `verify`; all
-            unless given.
-        verbose: for a folder of `run`: print the numbers of every claim.
+        patterns: the statements to draw from a folder of `verify`, by the patterns of `verify`; all
+            statements unless given.
+        verbose: print the numbers of every claim, for a folder of `run`.
         imports: modules or files that hold a PAPER or EXPERIMENTS of your own.
     """
     if (folder / "verdicts.json").is_file():

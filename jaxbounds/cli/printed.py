@@ -47,7 +47,7 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 def recall(arguments: Sequence[str], /) -> str | None:
     """Return the text that a command with these arguments printed before.
 
-    None if the text is unknown, or depends on more than the library.
+    The result is None if the text is unknown, or depends on more than the library.
     """
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None

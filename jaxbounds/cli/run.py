@@ -95,7 +95,8 @@ class Options:
         resume: continue the run that the folder holds, instead of starting a new run.
         shard: compute one share of the run's lanes (its independent training runs), as "3/16", on
             any machine; `jaxbounds merge` puts the shares together.
-        shards: cut the run into so many shares, compute them by `--engine`, and merge them.
+        shards: the number of shares into which to cut the run; `--engine` computes the shares, and
+            the command merges them.
         on: the engine that computes the shares.
         together: the options of several processes that share their devices.
         imports: modules or files of your own that define EXPERIMENTS, or register objects that an

@@ -17,7 +17,8 @@ SCHEMAS = {
     "constants": ("constants.result", "SharpConstant"),
     "answers": ("cli.answers", "answers_schema"),
 }
-"""The module of each schema, and in it a function or the dataclass of the listed objects."""
+"""The module of each schema, and the name there of a function or of the listed objects'
+dataclass."""
 
 
 def _schema(name: str) -> Schema:

@@ -22,17 +22,17 @@ from jaxbounds.runs.folder import Kept
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 SHOWN = 20
-"""Forms with changed values that the output names. A larger number prints more lines, which may
-push the summary off the screen."""
+"""The largest number of forms with changed values that the output names. A larger number prints
+more lines, which may push the summary off the screen."""
 FEW = 20
-"""Forms up to which a run prints all rows; a larger run prints only rows that are not as recorded.
-A larger number prints more rows.
+"""The largest number of forms of a run that prints all rows; a larger run prints only rows that are
+not as recorded. A larger number prints more rows.
 """
 
 
 LINES = 8
-"""Lines of progress of a run whose standard error is no terminal, besides a line for each statement
-with an unexpected verdict. A larger number reports progress more often.
+"""The number of lines of progress if standard error is not a terminal, besides a line for each
+statement with an unexpected verdict. A larger number reports progress more often.
 """
 
 
@@ -136,7 +136,7 @@ def show(
     Args:
         run: the verification to run.
         console: the console for the table.
-        every: print every row; a few rows are printed in any case.
+        every: print every row; a run of up to `FEW` forms prints every row in any case.
         verbose: also print notes that change no verdict: draws that were left out, ratios that
             moved.
         record: write ratios and values into the papers' records.
@@ -182,7 +182,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
                 screen.judged(verdicts, before=verdicts[0].id in run.kept)
     except KeyboardInterrupt:
         run.stopped = INTERRUPTED
-    except OSError:  # the verdicts cannot be stored, so they are printed at least
+    except OSError:  # the verdicts cannot be stored, so they are at least printed
         screen.rest()
         raise
     screen.rest()

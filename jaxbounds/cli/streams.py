@@ -30,7 +30,7 @@ def say(text: object, /, *, errors: bool = True) -> None:
 
 
 class Stream:
-    """A stream of text that silently drops text after its file takes no more.
+    """A stream of text that silently drops all text as soon as its file accepts no more text.
 
     If the reader of standard output is gone, a `BrokenPipeError` still ends the command.
     """
@@ -44,7 +44,7 @@ class Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str, /) -> int:
-        """Write a text, or drop it if the file takes no more."""
+        """Write a text, or drop it if the file accepts no more text."""
         if self.problem is None:
             try:
                 return int(self._stream.write(text))
@@ -53,7 +53,7 @@ class Stream:
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream, unless the file takes no more."""
+        """Flush the stream, unless the file accepts no more text."""
         if self.problem is None:
             try:
                 self._stream.flush()

@@ -46,7 +46,7 @@ def verify(
 
     The exit status is 0 when every verdict is as recorded, errata and values included. It is 1 when
     a verdict is not as recorded, or the run was interrupted. It is 2 on bad usage. It is 3 when the
-    command could not measure, write or print something, or a statement with a record is out of
+    command could not measure, write or print something, or a statement with a record ran out of
     time. It is 130 when the run was interrupted before the first verdict. A statement without a
     record must hold, and its false twin must fail; otherwise the exit status is 1.
 
@@ -59,13 +59,13 @@ def verify(
         record: write the worst ratios, and the values of all judged functions, into the papers'
             records/, for comparison with later runs; the output names the changes.
         accept: for each form that fails without a record, write its counterexample and an erratum
-            to fill in, as declarations, into accepted.py of the paper's records. They are for
-            review; the command never replaces an earlier file.
+            to fill in, as declarations, into accepted.py of the paper's records. The declarations
+            are for review; the command never replaces an earlier file.
         kind: judge only statements of this kind; may be repeated.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only statements that were not as recorded in the last run; all if there
-            are none.
-        durations: name so many statements that took longest.
+        last_failed: judge only the statements that were not as recorded in the last run, or all
+            statements if all were as recorded.
+        durations: the number of slowest statements to name.
         every: print every row; up to 20 forms are printed in any case.
         verbose: also print notes that change no verdict: draws that were left out, ratios that
             moved.

@@ -1,7 +1,8 @@
-"""Controls of a figure's claims: data sets on which a claim must say no.
+"""Controls of a figure's claims: data sets that must not reproduce a claim.
 
-A control maps a data set to another data set. A claim that says yes to the first data set must say
-no to the second. `Experiment.controls` names each control by words from the text of its claims.
+A control maps a data set to another data set. If the first data set reproduces a claim, the second
+data set must not reproduce it. `Experiment.controls` names each control by words from the text of
+its claims.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ class Controlled(NamedTuple):
     Attributes:
         finding: the claim on the data set.
         control: the name of its control; "" if the claim has no control.
-        after: the claim on the control's data set; None if that data set has no such claim.
+        after: the claim on the control's data set; None if no claim on that data set has this text.
     """
 
     finding: Finding
@@ -28,7 +29,7 @@ class Controlled(NamedTuple):
 
     @property
     def rejected(self) -> bool:
-        """Return whether the claim says no to its control."""
+        """Return whether the data set of the control does not reproduce the claim."""
         return self.after is not None and self.after.reproduced is False
 
 

@@ -18,7 +18,7 @@ class Finding(NamedTuple):
 
     Attributes:
         text: the paper's statement, with the threshold that decides it.
-        reproduced: whether the data set shows the statement; None if it cannot decide.
+        reproduced: whether the data set shows the statement; None if the data set cannot decide.
         number: the numbers behind the decision, in words.
     """
 
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 Control = Callable[["xr.Dataset"], "xr.Dataset"]
-"""A map from a data set to a data set on which a claim must say no."""
+"""A map from a data set to a data set that must not reproduce a claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +60,12 @@ class Experiment:
             `jaxbounds run`.
         presets: other configurations by name ("faithful").
         run: `run(config, key) -> xarray.Dataset`. A `resumable` run also takes `folder` and
-            `resume`. It keeps its progress in the folder, and `resume=True` continues from there.
+            `resume`. The run keeps its progress in the folder, and `resume=True` continues from
+            there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
-        controls: the control of each claim, by words from the claim's text. The longest words
-            that occur in the text count.
+        controls: the control of each claim, by words from the claim's text. If several keys occur
+            in a claim's text, the longest key counts.
         resumable: whether `run` takes `folder` and `resume`.
     """
 
@@ -84,7 +85,8 @@ def refuse_unless_increasing(config: Any, /, *names: str) -> None:
     """Refuse grids of a configuration that are empty, not positive, or not strictly increasing.
 
     Raises:
-        Refused: if a grid is so; the message names the first such field and its values.
+        Refused: if a grid is empty, not positive or not strictly increasing; the message names the
+            first field with this fault, and its values.
     """
     for name in names:
         values = list(getattr(config, name))

@@ -15,11 +15,12 @@ if TYPE_CHECKING:  # slow to import
 class Settings:
     """The settings at which a figure's claims are decided.
 
-    The path of a field in the configuration names it ("n", "protocol.d").
+    Each mapping names a field by its path in the configuration ("n", "protocol.d").
 
     Attributes:
-        exact: the value that each of these fields must have.
-        least: the least value of each of these fields; for a grid, the least largest value.
+        exact: the value that each field must have, by field.
+        least: the smallest allowed value of each field, by field; for a grid, of the grid's largest
+            value.
         others: the reason why all other fields may differ.
         whose: the origin of the settings, in words ("the paper's").
         decides: the options of a run that decides the claims ("--preset published").
@@ -66,7 +67,7 @@ class Settings:
 def default_settings(
     *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of an experiment outside of papers: its default decides the claims.
+    """Return the settings of an experiment outside of papers, whose default decides the claims.
 
     Args:
         others: see `Settings`.

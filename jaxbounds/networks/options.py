@@ -16,7 +16,7 @@ def refused(name: str, value: Any, wanted: str, example: str, /) -> Refused:
 
 
 def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
-    """Return an option that is an integer from `least` on; a traced value passes unchecked.
+    """Return an option that is an integer >= `least`; a traced value passes unchecked.
 
     Args:
         name: the name of the option.
@@ -24,7 +24,8 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
         least: the smallest valid value; None for any integer.
 
     Raises:
-        Refused: if the value is no integer from `least` on; a bool and a float are no integers.
+        Refused: if the value is not an integer >= `least`; a bool or a float does not count as an
+            integer.
     """
     if isinstance(value, jax.core.Tracer):
         return value
@@ -50,7 +51,7 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
         example: a valid value, for the message.
 
     Raises:
-        Refused: if the value is no real number above the bound.
+        Refused: if the value is not a real number above the bound.
     """
     try:
         if isinstance(value, str | bytes | bool | np.bool_):

@@ -17,7 +17,7 @@ class Reason(NamedTuple):
 
     Attributes:
         what: the obstacle, in a sentence.
-        paths: the paths of the parameters that it concerns, or the name of an argument.
+        paths: the paths of the parameters that the obstacle concerns, or the name of an argument.
         change: the change to make.
     """
 

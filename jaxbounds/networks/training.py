@@ -105,7 +105,7 @@ def train(
         The last state, and the measurements stacked along a leading axis.
 
     Raises:
-        Refused: if `steps` is no positive multiple of `every`.
+        Refused: if `steps` is not a positive multiple of `every`.
     """
     if every < 1 or steps < 1 or steps % every:
         raise Refused(
@@ -124,7 +124,7 @@ def train(
 def trajectory(
     loss: Loss, params: Params, rule: "optax.GradientTransformation", steps: int, /
 ) -> Params:
-    """Return all iterates of an optimiser from `params` on, stacked: leaves (steps + 1, ...)."""
+    """Return all iterates of an optimiser, `params` first, as stacked leaves (steps + 1, ...)."""
     step = lambda state, _: (train_step(loss, rule, state), state.params)
     last, earlier = jax.lax.scan(step, begin(params, rule), length=steps)
     join = lambda rows, row: jax.numpy.concatenate([rows, row[None]])

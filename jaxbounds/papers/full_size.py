@@ -15,11 +15,11 @@ from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.papers.loading import PAPERS
 
 Kind = Literal["full_size", "quick"]
-"""The file of a record: of a run at the paper's settings, or of a run that tries a figure out."""
+"""The file of a record: "full_size" for runs at the paper's settings, "quick" for trial runs."""
 PRESET = "published"
 """The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"
-"""The command that prints the numbers of these runs."""
+"""The command that prints the numbers of runs at full size."""
 EARLIER: Mapping[str, str] = {"qstr.fig1a": f"2026-11-21, version 0.1, seed 0: {WHERE}"}
 """Runs at full size that have no record, because they are older than records; the guide has their
 numbers."""
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRun:
-    """A run of a figure, as its record keeps it.
+    """A run of a figure, as its record describes it.
 
     Attributes:
         date: the day of the run ("2026-11-27").

@@ -76,7 +76,7 @@ def _import(where: str) -> ModuleType:
 
 
 def _by_name(name: str, where: str) -> ModuleType:
-    """Import a module by name; of a package without PAPER import its module `statements`."""
+    """Import a module by name; for a package without PAPER, its module `statements`."""
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
@@ -118,7 +118,7 @@ def load_module(where: str, /) -> ModuleType:
 
     Args:
         where: a module name ("mypackage.claims"), a Python file ("claims.py"), or a folder that is
-            a package. A package stands for its module `statements`, if it has one.
+            a package. If a package has a module `statements`, the function executes this module.
 
     Raises:
         Refused: if the module is missing, or cannot be executed.

@@ -21,8 +21,8 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
 
     Args:
         extra: modules or files of the user.
-        patterns: the patterns to look up. If each begins with a paper's name, the function loads
-            only these shipped papers.
+        patterns: the patterns to look up. If each pattern begins with the name of a shipped paper,
+            the function loads only these shipped papers.
 
     Raises:
         Refused: if two papers share an id, or a module in `extra` cannot be loaded.
@@ -147,7 +147,7 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:
-    """Return the ids of the statements about a paper's numbered item; else the name itself.
+    """Return the ids of the statements about a paper's numbered item; an id comes back itself.
 
     Args:
         name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
@@ -197,7 +197,7 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
     Args:
         name: the id of the experiment.
         imports: modules or files of the user, which are executed first. Their `EXPERIMENTS` are
-            found too. They may also register objects that experiments name, such as an
+            found too. The modules may also register objects that experiments name, such as an
             architecture.
 
     Raises:

@@ -14,13 +14,13 @@ from jaxbounds.papers.lookup import find_statement, load_papers, select
 
 Named = str | Path | Paper | Statement
 """The user's name for statements: an id, the beginning of ids or a shell pattern; a paper or a
-statement itself; or a file or folder that holds a PAPER. A file stands for its whole paper, unless
-ids of the paper are given, too.
+statement itself; or a file or folder that holds a PAPER. A file means its whole paper, unless ids
+of the paper are given, too.
 """
 
 
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
-    """Return the single statement that is named by itself, by its id, or by its file.
+    """Return the single statement that a name means: the statement itself, its id, or its file.
 
     A whole id names only its own statement, even if other ids begin with it.
 
@@ -153,7 +153,7 @@ def selected(
             of_files.add(patterns[-1])
         else:
             patterns.append(str(one))
-    # If ids of its paper are given, too, a file only says where to find them.
+    # If ids of its paper are given, too, a file only tells where to find their statements.
     within = lambda paper: any(p.startswith(f"{paper}.") for p in patterns)
     patterns = [p for p in patterns if not (p in of_files and within(p))]
     papers = [paper for paper in papers if paper.id not in PAPERS] + _at_hand(loose)

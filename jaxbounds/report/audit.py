@@ -72,7 +72,7 @@ class Audit(NamedTuple):
 
 
 def markdown(audit: Audit, /) -> str:
-    """Return the whole text: summary, errors, every claim, unchecked items, and how to repeat it.
+    """Return the text: summary, errors, every claim, unchecked items, and commands to repeat it.
 
     Args:
         audit: the material of the audit.
@@ -177,14 +177,14 @@ def _to(name: str) -> str:
 
 
 def _linked(words: str, audit: Audit) -> str:
-    """Return text in which ids of statements and errata are links to them."""
+    """Return the text with the ids of statements and errata as links."""
     known = {v.id for v in audit.verdicts} | {e.id for e in audit.paper.errata}
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     return re.sub(rf"(?<![\w.])({names})(?![\w-]|\.\w)", lambda m: _to(m[0]), text(words))
 
 
 def _shown(out: Path) -> str:
-    """Return a relative folder as the caller gave it; of an absolute one only the name."""
+    """Return a relative folder as the caller gave it, but only the name of an absolute folder."""
     return out.name if out.is_absolute() else out.as_posix()
 
 

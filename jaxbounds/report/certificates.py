@@ -39,7 +39,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
 
 def counted(certificates: Sequence[Any], /) -> str:
-    """Return the number of certificates by word, and a line for each one that gives a reason."""
+    """Return the number of certificates by word, and a line for each that gives a reason."""
     words = Counter(c.word for c in certificates)
     head = ", ".join(f"{count} {word}" for word, count in words.most_common()) or "nothing fails"
     total = sum(c.seconds for c in certificates)

@@ -48,7 +48,8 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
     Args:
         paper: the paper.
         verdicts: the verdicts on its statements.
-        settings: the settings of the run: "jaxbounds", the version, and "seed".
+        settings: the settings of the run, with the version of the library as "jaxbounds", and
+            "seed".
     """
     made = f"jaxbounds {settings.get('jaxbounds', '')}".strip()
     ours = [v for v in verdicts if v.paper == paper.id]

@@ -11,7 +11,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.describe import describe_erratum
 
 NAMED = 3
-"""Codes that one line names. A larger number names more and may exceed the screen's width."""
+"""The largest number of codes that one line names. A larger number may exceed the screen's
+width."""
 
 
 def explained(paper: Paper, /) -> dict[str, str]:
@@ -21,7 +22,7 @@ def explained(paper: Paper, /) -> dict[str, str]:
 
 
 def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
-    """Return the codes that stand in a text, each once, in the order of the text.
+    """Return the codes that occur in a text, each once, in the order of the text.
 
     Args:
         words: the text.
@@ -102,7 +103,7 @@ def describe_code(paper: Paper, code: str, /) -> Text:
 
 
 def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]]:
-    """Return the papers that explain a code, each with the code; empty if the name is no code.
+    """Return the papers that explain a code, each with the code; empty if the name is not a code.
 
     Args:
         name: "multihead.S6", "multihead S6", or "S6" for all papers that have the code.

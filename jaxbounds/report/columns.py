@@ -9,7 +9,8 @@ from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.falsification.found_equality import NEAR_ONE
 
 ROUNDED = 1e-9
-"""Difference of a ratio to one that rounding explains; a larger value calls more sides equal."""
+"""Difference between a ratio and 1 that rounding explains; a larger value calls more sides
+equal."""
 
 
 def number(value: float, /) -> str:
@@ -51,12 +52,12 @@ def closeness(verdict: Verdict, /) -> str:
 
 
 def _equal(ratio: float) -> str:
-    """Return the words of a worst ratio that is one, or one up to its last digits."""
+    """Return the words for a worst ratio that is 1, or 1 up to its last digits."""
     return "equal at worst" if ratio == 1 else f"equal to {abs(ratio - 1):.0e}"
 
 
 def _apart(verdict: Verdict, ratio: float) -> str:
-    """Return the factor between the sides; only a form that fails is over, or short."""
+    """Return the factor between the sides; only a failing form is "over" or "short"."""
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"
     if ratio > 1 and verdict.status != "fails":
@@ -76,7 +77,8 @@ class Column:
         text: a function that returns the text of a cell.
         width: the width in the terminal, in characters. 0 takes the rest of the screen, and None
             hides the column in the terminal.
-        screen: the screen's width, in characters, from which on the terminal shows the column.
+        screen: the least width of the screen, in characters, at which the terminal shows the
+            column.
         right: whether the terminal aligns the column to the right.
         brief: whether notebooks and audits, which are narrow, show the column.
         css: the class of the cells on the page; the head has the class `column-<last word>`.
@@ -118,7 +120,7 @@ COLUMNS = (
     ),
     Column(name="largest size", text=lambda v: v.largest_size, width=26, screen=152, css="largest"),
 )
-"""All columns in their order; `report.rows` draws the cells of the page that are no text."""
+"""All columns in their order; `report.rows` draws the cells of the page that are not text."""
 
 BRIEF = tuple(column for column in COLUMNS if column.brief)
 """The columns that notebooks and audits show."""

@@ -122,7 +122,7 @@ def constant_text(constant: SharpConstant, /) -> str:
 
 
 def constant_figure(constant: SharpConstant, /) -> Any:
-    """Draw C against the size on which it depends most, a line for each choice of other sizes.
+    """Draw C against the size on which C depends most, with a line for each choice of other sizes.
 
     Needs matplotlib.
 
@@ -155,10 +155,10 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""The word for a constant whose search found less than a verdict on its form."""
+"""The word for a constant whose search found a smaller ratio than a verdict on its form."""
 _LARGER = 1 + 1e-6
-"""Factor by which a verdict's ratio must exceed the constant to replace it, since records have
-eight digits. A larger factor hides larger differences.
+"""Factor by which a verdict's ratio must exceed a constant to be shown in the constant's place,
+since records have eight digits. A larger factor hides larger differences.
 """
 
 
@@ -167,8 +167,9 @@ def looseness_rows(
 ) -> list[tuple[str, ...]]:
     """Return (statement, form, C, looseness, place, closed form or dependence) of each constant.
 
-    The table never shows a constant below a known ratio. It shows the known ratio instead, without
-    the place of the supremum and without a dependence on sizes.
+    The table never shows a constant below a known ratio. For a constant below a known ratio, the
+    table shows the known ratio, without the place of the supremum and without a dependence on
+    sizes.
 
     Args:
         constants: constants of inequalities.

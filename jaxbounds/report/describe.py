@@ -64,7 +64,7 @@ def describe(statement: Statement, /) -> Text:
 
 
 LONGEST = 600
-"""Characters of an instance that are shown. A larger value shows larger instances whole."""
+"""The largest number of characters that are shown of an instance. A larger value shows more."""
 
 
 def _listed(value: object) -> object:
@@ -85,7 +85,7 @@ def instance_code(instance: object, file: Path, /) -> str:
 
     Args:
         instance: nested dicts of arrays.
-        file: the file that holds it.
+        file: the file that holds the instance.
     """
     words = str(_listed(instance))
     plain = len(words) < LONGEST and "inf" not in words and "nan" not in words

@@ -63,7 +63,7 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Typeset all symbols; `index` says that they stand in an index, an exponent or a limit."""
+    """Typeset all symbols; `index` means that they are in an index, an exponent or a limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):

@@ -50,7 +50,7 @@ def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> 
 
     Args:
         papers: papers whose errata all count.
-        ids: the ids of some statements; then only errata that concern them count.
+        ids: the ids of some statements; then only errata that concern these statements count.
     """
     papers = tuple(papers)
     of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
@@ -98,8 +98,8 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
     """Count the statements with a failing printed form, by the weight of the erratum.
 
-    A statement counts once, for its heaviest erratum. It counts as EARLY if only a form of an
-    earlier version fails, and as NO_ERRATUM if its form names no erratum.
+    A statement counts once, for its heaviest erratum. The statement counts as EARLY if only a form
+    of an earlier version fails, and as NO_ERRATUM if its form names no erratum.
 
     Args:
         paper: the paper.

@@ -17,8 +17,8 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
-"""Powers of ten that an axis shows at most, by relation: an identity's ratios are far below one. A
-larger number shows smaller ratios."""
+"""The largest number of powers of ten on an axis, by relation. An identity's ratios are far below
+one, so its axis is longer. A larger number shows smaller ratios."""
 
 
 class Axis(NamedTuple):
@@ -138,8 +138,8 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """Draw the distribution of one form, with the allowed region and the worst ratio marked.
 
-    For ratios outside the axis, the drawing shows the share of draws, or the worst ratio, at its
-    end.
+    For ratios outside the axis, the drawing shows the share of draws, or the worst ratio, at the
+    end of the axis.
 
     Args:
         verdict: the verdict whose quantiles are drawn.

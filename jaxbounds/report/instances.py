@@ -15,7 +15,8 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 _ENTRIES = 96
-"""Entries up to which an array is shown whole. A larger number makes the page longer."""
+"""The largest number of entries of an array that is shown whole. A larger number makes the page
+longer."""
 
 
 class Run(NamedTuple):

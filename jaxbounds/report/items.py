@@ -42,7 +42,8 @@ class Covered(NamedTuple):
     Attributes:
         item: the item of the source.
         ids: the ids of the judged statements about the item.
-        words: the verdicts on these, the reason why there is no verdict, or `NOT_COVERED`.
+        words: the verdicts on these statements, the reason why there is no verdict, or
+            `NOT_COVERED`.
     """
 
     item: Item
@@ -53,11 +54,11 @@ class Covered(NamedTuple):
 def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
     """Return each item of a paper's LaTeX source with its verdicts.
 
-    A display without a verdict of its own has the verdict of the theorem in which it stands.
+    A display without a verdict of its own has the verdict of the theorem that contains the display.
 
     Args:
         paper: a paper with `contents`.
-        verdicts: the verdicts on the paper's statements; others are ignored.
+        verdicts: the verdicts on the paper's statements; other verdicts are ignored.
     """
     found = list[Covered]()
     around: Covered | None = None
@@ -77,7 +78,7 @@ def _stands_in(display: Item, around: Item) -> bool:
 
 
 def _bare(item: Item) -> str:
-    """Return an item's text without spaces, and of a display the rows alone."""
+    """Return an item's text without spaces; for a display, only its rows."""
     text = item.tex
     if item.kind.startswith("Equation"):
         text = re.sub(r"^\s*\\begin\{[a-z]+\*?\}|\\end\{[a-z]+\*?\}\s*$", "", text)
@@ -96,7 +97,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return the number of items with a verdict, without, and excused, in a line."""
+    """Return a line with the numbers of items with a verdict, without a verdict, and excused."""
     judged = sum(bool(one.ids) and not one.words.endswith(DECLARED) for one in covered)
     left = sum(one.words == NOT_COVERED for one in covered)
     excused = sum(not one.ids and one.words != NOT_COVERED for one in covered)

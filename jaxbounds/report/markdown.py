@@ -32,7 +32,7 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Return a fenced block of lines; kind "math" is LaTeX, of which only web links stay."""
+    """Return a fenced block of lines; the kind "math" is LaTeX, which keeps only web links."""
     words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
@@ -59,7 +59,7 @@ def anchor(title: str, /) -> str:
 
 
 def link(words: str, target: str, /) -> str:
-    """Return a link to a heading, a nearby file or a web page; of other targets only the words."""
+    """Return a link to a heading, a nearby file or a web page; else only the words."""
     return f"[{text(words)}]({target})" if may_lead(target) else text(words)
 
 

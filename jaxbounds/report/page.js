@@ -55,7 +55,7 @@
   const compare = (a, b) =>
     typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : a - b;
 
-  // A statement stands where its first form in the chosen direction stands; without one, last.
+  // A statement is sorted by its first form in the chosen direction; without a form it comes last.
   function sort() {
     const { key, down } = sorting;
     const sign = down ? -1 : 1;
@@ -123,7 +123,7 @@
     button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
-    // Upwards, downwards, then the papers' order again.
+    // The clicks sort upwards, then downwards, then in the papers' order again.
     button.addEventListener("click", () => {
       if (sorting.key !== key) sorting = { key, down: false };
       else sorting = sorting.down ? { key: "", down: false } : { key, down: true };
@@ -161,7 +161,7 @@
     try {
       return localStorage;
     } catch {
-      return null; // some browsers refuse it to local files
+      return null; // some browsers refuse storage to local files
     }
   })();
   function dress(name) {

@@ -68,7 +68,7 @@ def document(title: str, body: Html, /, *styles: str) -> str:
 def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> Html:
     pairs = [(value, value) if isinstance(value, str) else value for value in values]
     options = (element("option", text, value=value) for value, text in pairs)
-    # The attribute must be present: without it the value of the option is its text.
+    # The attribute must be present: without the attribute, the option's value is its text.
     every = Html('<option value="">all</option>')
     return element("label", label, element("select", every, *options, name=name))
 

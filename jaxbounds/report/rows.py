@@ -85,7 +85,7 @@ def source_words(verdict: Verdict, /) -> str:
 
 
 def evidence_words(verdict: Verdict, /) -> str:
-    """Return the evidence in words, and how large an error of the form it would notice."""
+    """Return the evidence in words, and the size of an error that it would reveal."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
         parts.append(f"{verdict.accepted} steps of the search found a worse instance")

@@ -64,7 +64,7 @@ def object_schema(
 
     Args:
         kind: the dataclass.
-        besides: the types of further entries that are no fields, by name.
+        besides: the types of further entries that are not fields, by name.
         without: the name of a field that is left out.
     """
     said = _described(kind)

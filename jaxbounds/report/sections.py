@@ -126,7 +126,7 @@ def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -
 
 
 def remarks_section(papers: Sequence[Paper], /) -> Html | None:
-    """Return the remarks of the papers, which are no errata."""
+    """Return the remarks of the papers, which are not errata."""
     return _by_place("Remarks", "remarks", {paper.title: paper.remarks for paper in papers})
 
 

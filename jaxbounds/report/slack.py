@@ -17,7 +17,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """Return words on the draws left of the axis, and on a largest ratio right of the axis."""
+    """Return words on the draws left of the axis, and on a largest ratio to the right of it."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -30,7 +30,7 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 
 
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
-    """Draw the share of draws below each ratio, a curve for each form; loose forms lie left.
+    """Draw the share of draws below each ratio, a curve for each form; loose forms lie to the left.
 
     A triangle marks the worst instance of draws, cases and search, if a single instance decides the
     verdict. The legend names ratios outside the axis, with an arrow to their side. The function

@@ -100,7 +100,7 @@ def _text(file: str | Path) -> str:
 
 
 def _body(text: str) -> list[ast.stmt] | None:
-    """Return the Python statements in a text; None for a text that is no Python."""
+    """Return the Python statements in a text; None for a text that is not Python."""
     try:
         return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError):
@@ -229,7 +229,7 @@ def _room(statement: Statement) -> str:
 def behind(statement: Statement, /) -> list[Piece]:
     """Return the paper's code that judges a statement: the declaration first, then its parts.
 
-    The compared sides come before the instances.
+    The code of the compared sides comes before the code of the instances.
     """
     room = _room(statement)
     of_forms = [f for form in statement.forms for f in (form.hypotheses, form.counterexample)]
@@ -268,7 +268,7 @@ def own_files() -> dict[Path, str]:
 
 @functools.lru_cache
 def _code_outside(room: str) -> str:
-    """Return all code of `own_files` outside of a room; of the room only code without a name."""
+    """Return all code of `own_files` outside of a room, and the room's code without a name."""
     parts = []
     for file, module in sorted(own_files().items()):
         text = _text(file)

@@ -89,7 +89,7 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
     """Return the table of all verdicts.
 
     Args:
-        verdicts: the verdicts; those of a statement follow one another.
+        verdicts: the verdicts; the verdicts on one statement follow one another.
         width: the width of the screen, in columns.
     """
     return VerdictRows(width).table(grouped(verdicts).values())

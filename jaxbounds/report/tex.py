@@ -81,7 +81,7 @@ def plain(words: str, /) -> str:
 
 
 def _said(node: Element, index: bool = False) -> str:
-    """Return a MathML node as one line of text; `index` says that it stands in an index."""
+    """Return a MathML node as one line of text; `index` means that the node is in an index."""
     below = [_said(child, index) for child in node[:1]]
     below += [_said(child, index or node.tag.startswith(("msu", "mu"))) for child in node[1:]]
     match node.tag, below:

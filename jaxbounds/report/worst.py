@@ -12,7 +12,7 @@ Worst = Mapping[tuple[str, str], float]
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:
-    """Return for each form the larger one of its recorded worst ratio and its verdict's.
+    """Return, for each form, the larger of its worst ratios in the records and in the verdicts.
 
     Args:
         papers: the papers whose records are read.

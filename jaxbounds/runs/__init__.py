@@ -1,5 +1,5 @@
 """Run work and store results: the driver, engines, folders of results, shards and records.
 
 The public functions are in `verify_api`, `falsify`, `violation`, `certify`, `audit`, `constants`
-and `experiment`. They do from Python what the commands do.
+and `experiment`. These functions do from Python what the commands do.
 """

@@ -39,7 +39,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return the verification behind an audit. It does not judge statements judged in the folder.
+    """Return the verification behind an audit; it skips statements with verdicts in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.
@@ -93,8 +93,8 @@ def audit(
         timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
         certify: disprove failing forms in ball arithmetic; needs the extra `certify`.
         on: the engine, as for `verify`.
-        jobs: the number of processes: 0 means one for each core, 1 this process alone. Other
-            engines than "processes" ignore it.
+        jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
+            Engines other than "processes" ignore `jobs`.
 
     Raises:
         Refused: if no paper has this name, or the folder holds verdicts on another paper.

@@ -25,7 +25,7 @@ from jaxbounds.runs.digest import cache_folder, digest_of, folder_for_jax
 
 MONTH = 30 * 24 * 3600.0
 """Seconds after which a run removes unused compiled programs and folders of other versions. A
-larger number fills the disk more."""
+larger number keeps more files on the disk."""
 
 
 SETTINGS: dict[str, Any] = {
@@ -138,9 +138,9 @@ def restoring(function: Call, /) -> Call:
 def compile_quickly() -> None:
     """Let XLA compile fast, with few optimisations, since the programs of statements are small.
 
-    This acts on this process, if it uses no device yet, and on processes that it starts. XLA aborts
-    at a flag that it does not know, so the function sets the flags only for versions of JAX that
-    know them.
+    The flags act on this process, if it uses no device yet, and on processes that it starts. XLA
+    aborts at a flag that it does not know, so the function sets the flags only for versions of JAX
+    that know them.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):
@@ -158,7 +158,7 @@ def _processor() -> str:
 
 @functools.cache
 def _program_store() -> Programs:
-    """Return the folder for this source, these versions, this processor and these settings.
+    """Return the folder of programs for this source, these versions, processor and settings.
 
     No program is kept if another user could write into the folder.
     """

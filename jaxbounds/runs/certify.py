@@ -115,8 +115,8 @@ def _certified_somewhere(
 def worth_certifying(selection: Selection, /) -> Selection:
     """Return the part of a selection that is worth certifying.
 
-    If the user named statements, it is the whole selection. Otherwise it is the statements that
-    store a counterexample or name domains, and the user's own statements.
+    If the user named statements, this part is the whole selection. Otherwise it has the statements
+    that store a counterexample or name domains, and the user's own statements.
     """
     if selection.parts:
         return selection
@@ -127,7 +127,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
 
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
-    """Yield the results of `work` by statement; statements of this process are worked on here."""
+    """Yield the results of `work` by statement; papers that only this process knows stay here."""
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(
             f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
@@ -167,7 +167,7 @@ def known_slack(slack: str, /) -> str:
     """Return the text of a slack, such as "1e-9 relative", if `Domain.with_slack` can read it.
 
     Raises:
-        Refused: as `Domain.with_slack`.
+        Refused: in the cases that `Domain.with_slack` lists.
     """
     if slack:
         Domain(
@@ -287,15 +287,15 @@ def certify(
         seconds: seconds of processor time for a form, after which the form is undecided.
         rocq: the folder for files that the kernel of Rocq checks, one for each disproof and
             proof.
-        operations: scalar operations above which a form gets no file for Rocq.
+        operations: the largest number of scalar operations of a form that gets a file for Rocq.
         slack: the slack of all proofs, instead of the slack of each domain. A proof shows
-            lhs <= rhs + slack. It is absolute ("1e-9") or relative ("1e-9 relative").
+            lhs <= rhs + slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
         on: the engine, as for `verify`.
-        jobs: the number of processes: 0 means one for each core, 1 this process alone. Other
-            engines than "processes" ignore it.
+        jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
+            Engines other than "processes" ignore `jobs`.
 
     Raises:
-        Refused: as `verify`.
+        Refused: in the cases that `verify` lists.
     """
     imports = tuple(imports)
     selection = worth_certifying(selected(what, imports=imports))

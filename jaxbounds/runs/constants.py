@@ -33,10 +33,10 @@ class Search(NamedTuple):
 
     Attributes:
         axes: the values of each axis of sizes; the search takes all combinations. Without values
-            it takes the statement's own sizes.
+            the search takes the statement's own sizes.
         seed: the seed of the draws.
-        seconds: seconds of processor time for each size. A constant that is settled earlier ends
-            the search at its size.
+        seconds: seconds of processor time for each size. The search at a size ends earlier if
+            enough starts agree on the constant.
         grow: also search at the statement's first size with each axis doubled in turn.
         single: whether the user named one statement, whose errors are then raised.
     """
@@ -165,18 +165,18 @@ def constants_of(
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         sizes: the values of each axis of sizes, as {"d": (2, 4)}; the search takes all
-            combinations. Unless given it takes the statement's own sizes.
+            combinations. Unless sizes are given, the search takes the statement's own sizes.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of the draws.
-        seconds: seconds of processor time for each size. A constant that is settled earlier ends
-            the search at its size.
+        seconds: seconds of processor time for each size. The search at a size ends earlier if
+            enough starts agree on the constant.
         grow: also search at the statement's first size with each axis doubled in turn.
         on: the engine, as for `verify`.
-        jobs: the number of processes; 0 means one for each core. Other engines than "processes"
-            ignore it.
+        jobs: the number of processes; 0 means one for each core. Engines other than "processes"
+            ignore `jobs`.
 
     Raises:
-        Refused: as `verify`, and if an extra is missing.
+        Refused: in the cases that `verify` lists, and if an extra is missing.
     """
     selection = selected(what, imports=imports)
     forms = [(s.id, name) for s, name in with_constants(selection, form)]

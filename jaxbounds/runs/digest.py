@@ -11,7 +11,7 @@ from jaxbounds.ground.private import fault_of, private
 def _named_by_user() -> Path | None:
     """Return the folder of this machine that JAX_COMPILATION_CACHE_DIR names.
 
-    None if the variable is unset or names a remote address.
+    The result is None if the variable is unset or names a remote address.
     """
     named = os.environ.get("JAX_COMPILATION_CACHE_DIR", "")
     return Path(named).absolute() if named and "://" not in named else None
@@ -39,7 +39,7 @@ def _place() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of compiled programs, traces, worst instances and texts; None without it.
+    """Return the folder of compiled programs, traces, worst instances and texts; None if unusable.
 
     A run works without the cache if the user has no home, if the folder cannot be written, or if
     another user owns the folder or can write there.

@@ -1,8 +1,8 @@
 """One run on the devices of several processes, by `jax.distributed`.
 
 If a process of the run is lost, JAX aborts the other processes within seconds. So each command
-starts a child process that does the work. When JAX aborts the child, the command explains it in a
-sentence.
+starts a child process that does the work. When JAX aborts the child, the command explains the abort
+in a sentence.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ ANSWER = 10
 """Seconds within which the first process must answer at its address. A larger number lets the first
 process start later."""
 LEAVE = 2
-"""Seconds that the first process waits when all stop, because the others meet at its address. A
-larger number delays the end."""
+"""Seconds that the first process waits when all processes stop, because the other processes still
+need its address. A larger number delays the end."""
 GATHER = 300
 """Seconds that the first process waits for the others at the start. A larger number lets others
 start later."""
@@ -45,9 +45,9 @@ class Distributed:
     """The options of a run on several processes.
 
     Attributes:
-        distributed: be one of several processes that share the work. Under SLURM, Open MPI,
-            Kubernetes or on Cloud TPU the processes find each other. All processes see one `--out`,
-            and the first process alone writes there.
+        distributed: whether this process is one of several processes that share the work. Under
+            SLURM, Open MPI, Kubernetes or on Cloud TPU the processes find each other. All processes
+            get an equal `--out`, and the first process alone writes there.
         coordinator: HOST:PORT of the first process, if the processes do not find each other.
             Start the first process first.
         processes: the number of processes.

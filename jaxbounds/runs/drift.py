@@ -1,10 +1,10 @@
 """Records of the ratios of a paper's statements, and the differences of a run from the records.
 
-A changed formula or sampler may move the ratios of a form and leave its verdict. So
+A changed formula or sampler may move the ratios of a form without a change of its verdict. So
 `records/ratios.json` of a paper holds ratios of each form: the worst ratio, the worst ratio at each
 size, and a mean over the draws alone (`Verdict.drawn`). Any change of a formula moves the mean.
 `jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
-person reads the differences.
+person then reads the differences.
 """
 
 import math
@@ -24,7 +24,7 @@ OfStatements = Mapping[str, Mapping[str, Ratios]]
 
 
 def _is_recorded(verdict: Verdict) -> bool:
-    """Return whether to record a verdict's ratios: an identity that holds has rounding alone."""
+    """Return whether to record a verdict's ratios, which are mere rounding if an identity holds."""
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
 
@@ -43,7 +43,7 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
     Args:
         verdicts: the verdicts on all forms of some statements.
         papers: the papers of these statements.
-        others: keep the records of other statements.
+        others: whether to keep the records of other statements.
 
     Raises:
         Refused: if a paper is defined in no file.

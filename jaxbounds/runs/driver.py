@@ -28,10 +28,10 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 AHEAD = 1000
-"""Calls at most that wait in an executor. A larger number takes more memory and keeps more workers
-busy."""
+"""The largest number of calls that wait in an executor. A larger number takes more memory and keeps
+more workers busy."""
 LOOK = 0.5
-"""Seconds between two looks for an interruption. A larger number answers Ctrl-C later."""
+"""Seconds between two checks for an interruption. A larger number answers Ctrl-C later."""
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         return death
     except Exception as problem:
         unloaded = isinstance(problem, (ImportError, AttributeError, pickle.PickleError))
-        if unloaded or "deserializ" in str(problem):  # as Dask's scheduler says it
+        if unloaded or "deserializ" in str(problem):  # in the words of Dask's scheduler
             words = " ".join(str(problem).split())[:120]
             raise Refused(
                 f"a worker cannot load its piece ({words}). Try to install this version of "
@@ -105,10 +105,11 @@ def each(
     """Yield the result of `work(piece)` with each piece, as the results come.
 
     Args:
-        executor: any executor. If it has a number `jobs`, it gets the pieces in so many lots.
-        work: a function of a module. Each process calls it once at a time, with JAX prepared as
-            for the commands.
-        pieces: the arguments of the calls, which can be pickled.
+        executor: any executor. If it has an attribute `jobs`, the function deals the pieces into
+            that many lots.
+        work: a function of a module. Each process runs one call at a time, with JAX prepared as for
+            the commands.
+        pieces: the arguments of the calls, which must be picklable.
 
     Yields:
         A piece, and its result or `Died`.
@@ -159,7 +160,7 @@ def drive(
         pieces: the arguments of the calls, plain values.
         on: an engine, or any executor.
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
-        folder: a folder that all jobs of a queue see.
+        folder: a folder that all jobs of a queue can read and write.
         units: the number of items in all pieces, for example of statements; the number of pieces
             unless given. This process computes a single item itself.
         parts: cuts a piece whose worker died into smaller pieces, which are tried once more.
@@ -168,7 +169,7 @@ def drive(
         A piece, and its result; `Died` if its worker died twice.
 
     Raises:
-        Refused: as `each`.
+        Refused: in the cases that `each` lists.
         Exception: any exception that the work itself raised.
     """
     pieces = list(pieces)

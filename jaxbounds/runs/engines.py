@@ -78,8 +78,8 @@ def engine_of(on: Where | None, /) -> On:
     """Return the engine that `on=` names, or the executor itself; None means local processes.
 
     Raises:
-        Refused: if the engine is unknown, or the executor forks this process: a fork lacks the
-            threads of JAX.
+        Refused: if the engine is unknown, or the executor forks this process, because a fork lacks
+            the threads of JAX.
     """
     if on is None:
         return HERE
@@ -103,7 +103,7 @@ def engine_of(on: Where | None, /) -> On:
 def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
     """Return whether this process does all work: there is one piece, or the user gave jobs=1.
 
-    If memory allows one process alone, a child process does the work, so that its death ends no
+    If memory allows one process alone, a child process does the work, so its death does not end the
     run.
     """
     return on == HERE and (jobs == 1 or pieces == 1)
@@ -118,7 +118,7 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
     _needs("distributed", "dask")
     from distributed import Client
 
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our error says it
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # our error replaces its log
     host = address.removeprefix("dask://")
     try:
         client = closing.enter_context(
@@ -157,7 +157,7 @@ def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futur
     Args:
         on: the engine; an executor of the caller's own stays open.
         count: the number of processes of the engine "processes".
-        folder: a folder that the jobs of a queue see, too.
+        folder: a folder that the jobs of a queue can read and write, too.
 
     Raises:
         Refused: if the engine is unknown, a package is missing or no scheduler answers.

@@ -71,7 +71,7 @@ NAMES = ("result.nc", "figure.svg", "figure.png", ledger.LEDGER)
 
 
 def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool = False) -> Held:
-    """Lock a folder for a run, or a folder beside it if the first one holds another run.
+    """Lock a folder for a run; if the folder holds another run, lock a folder beside it.
 
     An address on an object store cannot be locked.
 
@@ -185,7 +185,7 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
 def merged(
     folders: Iterable[str | Place], out: Place, /, *, imports: Iterable[str] = ()
 ) -> Request:
-    """Put the shards of a run together in `out`; return the request whose resumed run uses them.
+    """Put the shards of a run together in `out`; return the request; resuming it uses the shards.
 
     Args:
         folders: the folders of the shards.
@@ -230,11 +230,13 @@ def run(
         experiment: the id of the experiment, as "multihead.fig2".
         preset: the named configuration to start from.
         seed: the seed of all draws.
-        precision: JAX's precision of matrix products, "highest", "high" or "default". Unless given
-            the experiment chooses it ("highest"), or else JAX's default counts.
+        precision: JAX's precision of matrix products, "highest", "high" or "default". Unless given,
+            the experiment chooses it ("highest"), or JAX's default applies if the experiment does
+            not choose.
         out: the folder for result.nc and the progress; nothing is kept unless given.
         resume: continue the run that the folder holds.
-        shards: cut the run into so many shards, which the engine `on` computes, and merge them.
+        shards: the number of shards. If positive, the engine `on` computes the shards, and `run`
+            merges them.
         on: the engine that computes the shards, as for `verify`.
         imports: modules or files of your own that define EXPERIMENTS.
         **fields: fields of the experiment's configuration, which replace the preset's fields.

@@ -24,7 +24,7 @@ from jaxbounds.runs.verdicts import Scratch, Verdicts
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Ask ball arithmetic about an instance, if the extra `certify` is installed."""
+    """Decide about an instance by ball arithmetic, if the extra `certify` is installed."""
     if importlib.util.find_spec("flint") is None:
         return no_referee(statement, form, instance, size)
     from jaxbounds.certification.referee import referee  # needs the extra
@@ -57,17 +57,17 @@ def falsify(
         budget: the budget of draws and searches; the statement's own budget unless given.
         timeout: seconds; a claim that is not refuted by then is inconclusive.
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, if a form fails,
-            `counterexamples/<id>.<form>.npz` (a shrunk instance). Unless given it is a temporary
+            `counterexamples/<id>.<form>.npz` (a shrunk instance). The default is a temporary
             folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
-        programs: the store of compiled programs. Its folder must belong to this state of the
-            statement's code. No program is kept unless given.
-        examples: the store of the worst instances of earlier runs. No instance is read or kept
-            unless given.
+        programs: the store of compiled programs. Its folder must belong to the present state of the
+            statement's code. Without a store no program is kept.
+        examples: the store of the worst instances of earlier runs. Without a store no instance is
+            read or kept.
 
     Raises:
         Refused: if the statement is unknown, or cannot be measured as it is declared. Also if the
-            timeout is no positive number, or the seed no integer from 0 to 2^32 - 1.
+            timeout is not a positive number, or the seed is not an integer from 0 to 2^32 - 1.
     """
     refuse_other_limits(timeout)
     refuse_other_seeds(seed)
@@ -95,7 +95,7 @@ def replay(
         stores for the form `stored.meta["form"]`.
 
     Raises:
-        Refused: if the file is no stored instance, lacks its id, form, size or ratio, or has
+        Refused: if the file is not a stored instance, lacks its id, form, size or ratio, or has
             arrays that do not fit the statement.
     """
     read = stored if isinstance(stored, StoredInstance) else load_instance(stored)

@@ -1,9 +1,9 @@
 """The folder of a verification, which loses no verdict and keeps no stale verdict.
 
 During a run the folder `unfinished/` holds the instances and a journal: a line with the settings of
-the run, and a line with the verdicts on each judged statement. `publish` moves them into place. If
-a run was interrupted, the next run with equal settings continues it, and uses each verdict whose
-dependencies have not changed. Files that no run wrote stay as they are.
+the run, then for each judged statement a line with its verdicts. `publish` moves the instances and
+the verdicts into place. If a run was interrupted, the next run with equal settings continues it,
+and uses each verdict whose dependencies have not changed. Files that no run wrote stay as they are.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ ById = dict[str, tuple[Verdict, ...]]
 
 
 class Kept(NamedTuple):
-    """The verdicts on a statement, with the time and their dependencies.
+    """The verdicts on a statement, with their time and their dependencies.
 
     Attributes:
         verdicts: the verdicts on each form of the statement.
@@ -69,7 +69,7 @@ def _verdict(stored: Any) -> Verdict:
     """Read one verdict, and check the types of its fields.
 
     Raises:
-        Refused: if a field has a wrong type; the message names the first such field.
+        Refused: if a field has a wrong type; the message names the first wrong field.
     """
     if not isinstance(stored, dict):
         raise Refused(f"verdict={stored!r:.40}, expected an object. Try to judge it again")
@@ -137,7 +137,7 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
     """Read a journal: the settings, the verdicts of each line, and a sentence on each damaged line.
 
     Raises:
-        Damaged: if the file is no journal.
+        Damaged: if the file is not a journal.
         OSError: if the file is missing.
     """
     settings, judged, wrong = None, list[Kept](), list[str]()
@@ -254,7 +254,7 @@ class Folder:
         self._written: set[str] = set()
 
     def published(self) -> dict[str, Kept] | None:
-        """Return the folder's verdicts by id if they have these settings, else {}.
+        """Return the folder's verdicts by id if they have this run's settings, else {}.
 
         None means that the folder holds verdicts of another run, or verdicts whose dependencies
         changed. The method renames files of verdicts that are damaged, or that were changed after a
@@ -272,7 +272,7 @@ class Folder:
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return the folder's verdicts, or the difference to the run that published them."""
+        """Return the folder's verdicts, or the difference from the run that published them."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
@@ -491,7 +491,7 @@ def folder_for(
         instances: the names of instance files that the run may write.
         look: a function that is called while another run has locked the folder.
     """
-    Folder(out, settings)  # an address is refused
+    Folder(out, settings)  # this refuses an address
     names = [*NAMES, *(name for one in instances for name in (one, f"unfinished/{one}"))]
     held = take(out, dict(settings), names, look=look)
     folder = Folder(held.path, settings, held)

@@ -1,9 +1,9 @@
 """Ctrl-C and SIGTERM end a command, and no signal is lost.
 
 SIGTERM comes with a deadline, because a preempted machine disappears soon. The handler asks work
-that keeps its progress to stop, and the work stops at its next look. Shortly before the deadline
-the process ends, with the progress that is on disk. Python answers a signal only between two of
-its own steps, and a compilation is one step. So a thread that the system wakes counts the time.
+that keeps its progress to stop, and the work stops at its next check. Shortly before the deadline
+the process ends, with the progress that is on disk. Python answers a signal only between two of its
+own steps, and a compilation is one step. So a thread that the system wakes counts the time.
 """
 
 import _thread
@@ -19,10 +19,11 @@ from typing import Any, NoReturn
 from jaxbounds.ground import stopping
 
 AGAIN = 0.05
-"""Seconds after which a dropped interruption is raised again. A larger number stops later."""
+"""Seconds after which a dropped interruption is raised again. A larger number reacts later."""
 DEADLINE = 10.0
-"""Seconds between SIGTERM and the deadline unless `grant` changes it: `docker stop` waits as long.
-A larger number gives more time for a checkpoint, and loses it if the machine goes earlier."""
+"""Seconds between SIGTERM and the deadline unless `grant` changes it: `docker stop` waits this
+long. A larger number gives more time for a checkpoint, which is lost if the machine stops
+earlier."""
 JOINED = 1.0
 """Seconds that the end of a command waits for the thread of `_Clock`, which needs far less on a
 free core. A larger number lets a stuck thread delay the end for longer."""
@@ -59,7 +60,8 @@ class _Clock:
     def _run(self, bell: int) -> None:
         try:
             while number := os.read(bell, 1):
-                # The thread asks too: work may look before Python calls the handler.
+                # The thread asks too, since work may check for requests before Python calls the
+                # handler.
                 if number[0] == signal.SIGTERM and (stopping.ask() or self.granted):
                     self._count()
         finally:
@@ -97,10 +99,10 @@ def _take(number: int, frame: FrameType | None) -> None:
 def interruptible() -> Iterator[None]:
     """Let both signals raise KeyboardInterrupt during a `with` block.
 
-    If work looks for requests to stop (`jaxbounds.ground.stopping`), SIGTERM raises it later,
-    within the deadline. Python drops exceptions that arise while it collects garbage; a dropped
-    interruption is raised again. Only the main thread receives signals; in another thread the block
-    changes nothing.
+    If work checks for requests to stop (`jaxbounds.ground.stopping`), SIGTERM raises the exception
+    later, within the deadline. Python drops exceptions that arise while it collects garbage; a
+    dropped interruption is raised again. Only the main thread receives signals; in another thread
+    the block changes nothing.
     """
     global _clock
     if threading.current_thread() is not threading.main_thread():
@@ -140,8 +142,8 @@ def came() -> bool:
 def leave(status: int, /) -> NoReturn:
     """End this process at once, after its output is printed.
 
-    A usual end of Python first waits for threads and destroys JAX's objects one by one. This takes
-    seconds, which may exceed the deadline.
+    A usual end of Python first waits for threads and destroys JAX's objects one by one. A usual end
+    takes seconds, which may exceed the deadline.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

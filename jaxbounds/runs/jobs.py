@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 POLL = 0.5
-"""Seconds between two looks at the jobs. The calls between two looks become one array of jobs, so a
-larger number makes larger arrays and answers later."""
+"""Seconds between two checks of the jobs. The calls between two checks become one array of jobs, so
+a larger number makes larger arrays and answers later."""
 
 QUEUE = 10.0
-"""Seconds between two questions to SLURM's queue. A larger number burdens the queue less and
-notices lost jobs later."""
+"""Seconds between two queries of SLURM's queue. A larger number burdens the queue less and notices
+lost jobs later."""
 
 
 class Jobs(concurrent.futures.Executor):
@@ -79,8 +79,8 @@ class Jobs(concurrent.futures.Executor):
     def _ended(self, jobs: list[Any]) -> set[str]:
         """Return the jobs that left a result, and the jobs that ended without one.
 
-        Submitit would ask `sacct`, which knows no job if the cluster has no data base of accounts.
-        A run would then wait for a killed job for ever.
+        Submitit would ask `sacct`, which knows no job if the cluster has no accounting database. A
+        run would then wait forever for a killed job.
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}
@@ -89,13 +89,13 @@ class Jobs(concurrent.futures.Executor):
             left = {path.name for path in self._folder.iterdir()} if jobs else set()
             finished = {job.job_id for job in jobs if job.paths.result_pickle.name in left}
             return finished | self._gone([job for job in jobs if job.job_id not in finished])
-        except (OSError, subprocess.SubprocessError):  # disk or queue do not answer: look again
+        except (OSError, subprocess.SubprocessError):  # disk or queue do not answer: check again
             return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
         """Return the jobs that are missing in two answers of the queue in a row.
 
-        An error comes up if the queue never answers.
+        The method raises the error of a queue that does not answer.
         """
         if not jobs or time.monotonic() - self._asked < QUEUE:
             return set()

@@ -1,8 +1,8 @@
 """The record of a run's dependencies: files and modules that the user's code reads.
 
-The record is in the folder of the run. It names each file that the user's code opens before the
-code goes on, so that a killed run leaves a complete record. It leaves out the environment, which
-differs between the jobs of a queue that continue one run.
+The record is in the folder of the run. The run adds a file to the record at once when the user's
+code opens the file, so a killed run leaves a complete record. The record leaves out the
+environment, which differs between the jobs of a queue that continue one run.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ def refuse_changes(folder: Place, /) -> None:
 def refuse_mixture(folders: Iterable[Place], /) -> None:
     """Refuse shards that depend on files with different contents.
 
-    The function compares a file that is not on this machine among the shards alone.
+    If a file is missing on this machine, the function compares only the shards with each other.
 
     Raises:
         Refused: if two shards saw different contents, or a file changed since; the message names
@@ -101,7 +101,7 @@ def recorded(folder: Place, /, *, resume: bool) -> Iterator[None]:
 
     Args:
         folder: the folder of the run.
-        resume: continue the record in the folder, instead of a new record.
+        resume: whether to continue the record in the folder, instead of a new record.
     """
     marked, local = Marked(folder), "://" not in str(folder)
     if local:

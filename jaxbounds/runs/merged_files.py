@@ -1,4 +1,4 @@
-"""JSON files of results by form, which keep the results of other forms when a run adds some."""
+"""JSON files of results by form, which keep the results of other forms when a run adds results."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -41,7 +41,7 @@ def _entries(stored: Any) -> list[Entry]:
     """Return the entries of a merged file.
 
     Raises:
-        Refused: if it holds something else.
+        Refused: if `stored` holds something else.
     """
     words = lambda one: (
         isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("id", "form"))
@@ -55,7 +55,7 @@ def _rests(stored: Any) -> dict[str, Rests]:
     """Return the dependencies of each entry, by `_name`.
 
     Raises:
-        Refused: if it holds something else.
+        Refused: if `stored` holds something else.
     """
     if not fits(stored, dict[str, dict]):
         raise Refused(f"it holds {stored!r:.40}, expected an object with an entry for each form")
@@ -83,18 +83,18 @@ def add_to(
     *,
     instead: Collection[str] = (),
 ) -> None:
-    """Write new entries into a JSON file, behind the entries of other forms in the file.
+    """Write new entries into a JSON file, after the entries of other forms in the file.
 
-    New entries never stand beside outdated ones: if a dependency of an earlier entry changed, the
-    function renames the earlier file. It also renames a damaged file. It tells the user the new
-    name.
+    The function never mixes new entries with outdated entries: if a dependency of an earlier entry
+    changed, the function renames the earlier file. The function also renames a damaged file, and
+    tells the user the new name.
 
     Args:
         folder: the folder that holds the file.
         name: the name of the file. A file with the ending `.rests.json` beside it has the
             dependencies of each entry.
         found: the new entries, each with its id and form, and with the files and modules that it
-            depends on. A shipped statement has no dependencies; None means unknown ones.
+            depends on. A shipped statement has no dependencies; None means unknown dependencies.
         instead: ids of statements whose earlier entries are dropped.
     """
     marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"

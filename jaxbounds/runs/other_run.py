@@ -11,7 +11,7 @@ HASHED = {
 }
 """The settings that a folder stores as digests, each with the words for its change."""
 LENGTH = 40
-"""Characters that `what_differs` shows of a value; a larger number makes longer messages."""
+"""Characters of a value that `what_differs` shows; a larger number makes longer messages."""
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:

@@ -146,7 +146,7 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
     """Return the request from the `Request.flags` of this process or its parent.
 
     Raises:
-        Refused: as `requested`.
+        Refused: in the cases that `requested` lists.
     """
     words, given, imports = _parsed(flags)
     return requested(experiment, words, **given, imports=imports)
@@ -164,8 +164,8 @@ def from_file(
         file: the path of the file, for messages.
 
     Raises:
-        Refused: if the flags name imports and the caller names no imports; if a flag is no field of
-            the configuration; or as `requested`.
+        Refused: if the flags name imports and the caller names no imports; if a flag is not a field
+            of the configuration; or in the cases that `requested` lists.
     """
     imports, flags = tuple(imports), tuple(flags)
     try:
@@ -188,7 +188,7 @@ def from_file(
 
 
 def _refuse_commands(words: Iterable[str]) -> None:
-    """Refuse options on which the parser prints help or writes completions."""
+    """Refuse options that make the parser print help or write completions."""
     for word in words:
         if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
             raise Refused(
@@ -229,7 +229,8 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
         **given: options of `requested`.
 
     Raises:
-        Refused: as `requested`, and if a field is unknown or a value has a wrong type.
+        Refused: in the cases that `requested` lists, and if a field is unknown or a value has a
+            wrong type.
     """
     config = find_experiment(experiment, imports=given.get("imports", ())).config
     known = [field.name for field in dataclasses.fields(config)]

@@ -62,13 +62,13 @@ class Shard:
                 raise Refused(f"{folder} holds shard={there.share}. Try another --out")
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:
-                return  # the file keeps its time, to which `_unfinished` compares checkpoints
+                return  # the file keeps its time, which `_unfinished` compares with checkpoints
         text = json.dumps(asdict(replace(self, done=done)), indent=1) + "\n"
         Marked(folder).write(NAME, text)
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
-    """Return the folder of a share inside of `out`, so that all shares may have one `--out`."""
+    """Return the folder of a share inside of `out`, so all shares can use one `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
 
 

@@ -47,7 +47,7 @@ THOROUGH = 10.0
 more violations."""
 TOGETHER = 3
 """The number of neighbouring statements that one process judges together, because neighbours share
-samplers, which it then compiles once. A larger number shows results later."""
+samplers, which the process then compiles once. A larger number shows results later."""
 INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 """The two reasons why a run leaves statements untried."""
 
@@ -102,7 +102,7 @@ class Options:
         A shipped statement reads no file and few environment variables. A user's statement may read
         any file, so the settings then cover more.
         """
-        unique = secrets.token_hex(16) if catalogue.own else ""  # such code is in no file
+        unique = secrets.token_hex(16) if catalogue.own else ""  # this code is in no file
         own = bool(catalogue.imports or catalogue.own)
         around = surroundings.for_users() if own else {
             "environment": surroundings.environment(whole=False)
@@ -226,7 +226,7 @@ def _failed_before(selection: Selection, out: Path) -> Selection:
 class Verification:
     """The verification of some statements; iterate over it to judge them.
 
-    It continues an interrupted run in the folder. It prints no verdicts.
+    The verification continues an interrupted run in the folder, and prints no verdicts.
 
     Args:
         selection: the statements.
@@ -236,8 +236,8 @@ class Verification:
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only statements that were not as recorded in the last run; all if there
-            are none.
+        last_failed: judge only the statements that were not as recorded in the last run, or all
+            statements if all were as recorded.
 
     Raises:
         Refused: if an option is out of its range, or another process would have to judge a paper
@@ -285,7 +285,7 @@ class Verification:
         self.beside: dict[str, Kept] = {}
         self.stopped = ""
         self.recorded: tuple[str, ...] = ()
-        usual = not options.seed and not options.thorough  # the values on record are of such runs
+        usual = not options.seed and not options.thorough  # as for the values on record
         self._expected = values.Expected(selection.papers if usual else ())
         self._changed: dict[str, tuple[str, ...]] = {}
         try_to_write(self.folder.path)
@@ -421,8 +421,8 @@ class Verification:
     def publish(self, *, record: bool = False) -> bool:
         """Publish the verdicts with their page; verdicts on other statements in the folder stay.
 
-        If some statements were not tried, and the folder holds the results of another run, these
-        stay and the new verdicts are not published.
+        If some statements were not tried, and the folder holds the results of another run, the
+        results of the other run stay and the new verdicts are not published.
 
         Args:
             record: write ratios and values into the papers' records, if all statements were judged.

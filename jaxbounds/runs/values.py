@@ -19,12 +19,13 @@ from jaxbounds.papers import PAPERS
 from jaxbounds.runs.cache import programs_for
 
 USUAL = 1e-12
-"""Relative amount by which a value without a bar may move. Most values are sums of terms of their
-own size, and 256 units of rounding are less. A larger amount overlooks more changes."""
+"""Relative amount by which a value without a bar may move. Most values are sums of terms of the
+value's own size, and move by less than 256 units of rounding, which are less than this amount. A
+larger amount overlooks more changes."""
 SIDES = ("lhs", "rhs")
 """The names of values that every run must measure. A judged function's value may be missing,
-because an earlier statement tabulated the function, or because a profiler hides its calls. So it is
-compared only if it was measured."""
+because an earlier statement tabulated the function, or because a profiler hides its calls. So a
+function's value is compared only if the run measured it."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form by instance and name, as in `Verdict.values`."""
 Texts = Mapping[str, Mapping[str, str]]
@@ -41,7 +42,7 @@ class Value(NamedTuple):
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Write numbers as text: "0.5, 12.25 +-3e-09". A number has a bar if it exceeds `USUAL`."""
+    """Write numbers as text, "0.5, 12.25 +-3e-09"; a relative bar of up to `USUAL` is left out."""
 
     def one(number: float, bar: float) -> str:
         usual = not math.isfinite(number) or bar <= USUAL * abs(number)
@@ -54,7 +55,7 @@ def read_back(text: str, /) -> tuple[Value, ...]:
     """Read the numbers and bars of a text by `written`.
 
     Raises:
-        Refused: if the text holds something else.
+        Refused: if the text has another form.
     """
 
     def one(part: str) -> Value:
@@ -109,7 +110,7 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
     """
     name = verdicts[0].id
     if any(verdict.status == "error" for verdict in verdicts):
-        return  # nothing was measured, which another line says
+        return  # another line says that nothing was measured
     if name not in recorded:
         yield f"{name}: no values are on record. Try jaxbounds verify {name} --record"
         return

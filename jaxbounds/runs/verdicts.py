@@ -14,7 +14,7 @@ from jaxbounds.ground.tables import Table, with_table
 
 
 class Scratch:
-    """A temporary folder that is removed when no object refers to this."""
+    """A temporary folder that is removed when no object refers to the `Scratch` any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="jaxbounds-"))
@@ -33,7 +33,7 @@ class Verdicts(tuple[Verdict, ...]):
 
     Attributes:
         folder: the folder that holds the instances.
-        settings: the settings that the verdicts depend on: versions, source, seed; empty if
+        settings: the versions, the source and the seed that the verdicts depend on; empty if
             unknown.
         moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
             changed formula moves ratios, even if no verdict changes.
@@ -119,7 +119,7 @@ class Verdicts(tuple[Verdict, ...]):
             shrunk: load the shrunk counterexample of a failing form instead of the worst instance.
 
         Raises:
-            Refused: if the run stored no such instance.
+            Refused: if the run stored no instance of this kind.
         """
         verdict = self.worst if verdict is None else verdict
         file = verdict.shrunk_file if shrunk else verdict.worst_file

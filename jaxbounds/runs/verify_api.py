@@ -35,8 +35,8 @@ def verify(
             given, all shipped statements.
         imports: further modules or files that hold a PAPER of your own.
         kinds: judge only statements of these kinds.
-        out: the folder for verdicts.json, report.html and the instances. Unless given it is a
-            temporary folder, which lives as long as the result.
+        out: the folder for verdicts.json, report.html and the instances. The default is a temporary
+            folder, which lives as long as the result.
         seed: the seed of all draws.
         timeout: seconds for each statement, checked between two batches of instances; a claim that
             is not refuted by then is inconclusive.
@@ -46,13 +46,13 @@ def verify(
         certify: disprove failing forms in ball arithmetic, and write witnesses beside the
             counterexamples; needs the extra `certify`.
         record: write ratios and values into `records/` beside the papers' statements (for a file
-            `claims.py` into `claims-records/`). Later runs compare with them, see `Verdicts.moved`
-            and `Verdicts.changed`.
+            `claims.py` into `claims-records/`). Later runs compare with these records; see
+            `Verdicts.moved` and `Verdicts.changed`.
         on: the engine: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
             `concurrent.futures.Executor`. An executor of processes needs the start method "spawn",
-            and a script must then call this behind `if __name__ == "__main__"`.
-        jobs: the number of processes: 0 means one for each core, 1 this process alone. Other
-            engines than "processes" ignore it.
+            and a script must then call `verify` under `if __name__ == "__main__":`.
+        jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
+            Engines other than "processes" ignore `jobs`.
 
     Raises:
         Refused: if a pattern matches no statement, a file holds no paper, or the engine is unknown.

@@ -29,9 +29,10 @@ class Violation:
 
     Attributes:
         found: whether an instance violates the claim, beyond rounding.
-        ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; above 1 the claim
-            is violated.
-        instance: the worst instance; if it violates the claim, a shrunk and more readable one.
+        ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; a ratio above 1
+            violates the claim.
+        instance: the worst instance; if it violates the claim, a smaller and more readable
+            violation.
         instance_ratio: the ratio at `instance`.
         size: the sizes of `instance`.
         instances: the number of measured instances.
@@ -89,18 +90,19 @@ def find_violation(
 
     Args:
         lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
-        rhs: a function or a number, as `lhs`.
+        rhs: a function or a number, like `lhs`.
         over: sets by the name of an argument, {"x": jb.Ball(1, "d")}.
         sizes: the values of each size, {"d": (2, 4)}; the search takes all combinations.
         relation: "<=" or ">=".
         error: the numerical error of lhs - rhs (of a Monte-Carlo side, of a Lanczos residual): a
-            number, or a function like a side. A violation must exceed it.
+            number, or a function with arguments like those of `lhs`. A violation must exceed this
+            error.
         seed: the seed of the draws.
         budget: the numbers of draws and searches; the default budget unless given.
         timeout: seconds, after which the search ends with its result so far.
 
     Raises:
-        Refused: if an argument is neither an entry nor a size, or a side is no number.
+        Refused: if an argument is neither an entry of `over` nor a size, or a side is not a number.
         TypeError: if a side is neither a function nor a number.
     """
     refuse_other_limits(timeout)

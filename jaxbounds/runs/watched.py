@@ -18,7 +18,7 @@ class Rests(NamedTuple):
 
     Attributes:
         settings: versions, the library's source, and the environment that the code can read.
-        depends: the files and modules that the user's code read, each with its state then.
+        depends: the files and modules that the user's code read, each with its state at that time.
     """
 
     settings: Depends
@@ -29,8 +29,8 @@ def settings_of(*, own: bool) -> Depends:
     """Return the settings that all results of this process depend on.
 
     Args:
-        own: whether the user's code has a part in the result. It may read anything, so the
-            settings then cover more.
+        own: whether the user's code has a part in the result. The user's code may read anything, so
+            the settings then cover more.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)

@@ -1,4 +1,4 @@
-"""An executor of processes: a process that dies loses one call, and no process outlives us."""
+"""An executor of processes: a dying process loses one call, and no process outlives this one."""
 
 import concurrent.futures
 import contextlib
@@ -24,11 +24,11 @@ class Died(Exception):
 
 
 WATCH = 0.5
-"""Seconds between a worker's looks at whether its parent still lives. A larger number leaves
-workers without a parent for longer."""
+"""Seconds between a worker's checks that its parent is still alive. A larger number leaves workers
+without a parent for longer."""
 STALLED = 120
-"""Looks in a row at a worker that uses no processor time, after which the worker ends: its program
-is deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
+"""Checks in a row in which a worker uses no processor time, after which the worker ends, because
+its program is deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
 MEMORY = 2**30
 """Bytes that a process may need; a run starts only processes that fit. A larger number starts fewer
 processes on a small machine."""
@@ -74,7 +74,7 @@ def available() -> int:
 
 
 def at_most(wanted: int, /) -> int:
-    """Return the number of processes to start: one for each core, or fewer if wanted or needed."""
+    """Return the number of processes that cores and memory allow, at most `wanted` if positive."""
     bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
 

@@ -1,4 +1,4 @@
-"""The claims of the paper, in its order; each `evaluate` stands right above its declaration."""
+"""The claims of the paper, in its order; each `evaluate` is right above its declaration."""
 
 import jax
 import jax.numpy as jnp
@@ -127,7 +127,7 @@ PAPER = jb.Paper(
             kind="false",  # or "gap", "reading", "typo", "undecidable"
             quote="|sum_t p_t v_t| <= (1/T) sum_t |v_t|",
             text="The mean bounds the output for equal scores only; the largest norm always does.",
-            consequence="Whatever uses Lemma 2 gets the largest norm for the mean.",
+            consequence="A result that uses Lemma 2 needs the largest norm in place of the mean.",
             main="survive",
             evidence="room.lemma2",
         ),

@@ -50,9 +50,9 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
 class Checkpoints:
     """The checkpoints of one sweep: the latest `state.npz`, and metrics in `chunk-<step>.npz`.
 
-    The sweep writes a chunk's metrics before the state that follows it. It writes each file under a
-    temporary name and then renames it. A process killed at any moment therefore leaves a folder
-    that can be resumed.
+    The sweep writes a chunk's metrics before the state that follows the chunk. It writes each file
+    under a temporary name and then renames it. A process killed at any moment therefore leaves a
+    folder that can be resumed.
 
     Args:
         folder: the folder; the first write makes it.
@@ -137,7 +137,7 @@ class Checkpoints:
         Args:
             step: the step of the state.
             state: the leaves of the state.
-            first: the step of the checkpoint before.
+            first: the step of the previous checkpoint.
             metrics: the metrics by name.
             ended: whether the sweep needs no more steps.
         """

@@ -4,10 +4,10 @@ import numpy as np
 
 
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
-    """Choose the lane for each position, so that the fewest groups have work left.
+    """Choose the lane for each position; the choice minimises the number of groups with work.
 
     A lane keeps its slot within a group, because the compiled program is certain to give equal bits
-    only in an equal slot. Groups with work come first, so that all devices get equally many.
+    only in an equal slot. Groups with work come first, so all devices get equally many of them.
 
     Args:
         over: (positions,) whether the lane at each position is finished. Positions lie in groups of

@@ -6,7 +6,7 @@ from typing import Any
 ON_CPU = 4
 """The default number of lanes in a group on a CPU, for sweeps of up to 32 lanes.
 
-A larger number steps more finished lanes in vain. A smaller number makes tiny lanes slow.
+A larger number wastes more steps on finished lanes. A smaller number makes tiny lanes slow.
 """
 PARTS = 8
 """The number of groups on a CPU if a sweep has more lanes; this many devices can share the sweep.
@@ -47,7 +47,7 @@ def needed(program: Any, /) -> int:
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
     """Return the default number of lanes in a group, for a sweep of `count` lanes.
 
-    The result does not depend on the number of devices, so the bits do not depend on it either.
+    The result does not depend on the number of devices, so neither do the bits.
 
     Args:
         count: the number of all lanes.

@@ -1,8 +1,8 @@
 """Lanes in groups of a fixed size, and the program that each device runs for one group at a time.
 
 The program does not depend on the numbers of groups, shares or processes, which only decide which
-process calls the program for which lanes. Each device runs the program alone. It is compiled once
-for all devices.
+process calls the program for which lanes. Each device runs the program alone. One compilation
+serves all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -90,7 +90,7 @@ class Groups:
         return lowered.compile()
 
     def share(self, tree: Any, /) -> Any:
-        """Copy host arrays that all groups share to the devices."""
+        """Copy to the devices the host arrays that all groups share."""
         sharding = NamedSharding(self._sharding.mesh, PartitionSpec()) if self.local else None
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 

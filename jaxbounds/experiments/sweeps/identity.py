@@ -1,7 +1,8 @@
 """The identity of a sweep: its program and its lanes. A folder belongs to one identity.
 
-The module traces and hashes programs, with the values of the arrays that they close over. It cannot
-trace a function that a program calls on the host: the user's `fingerprint` stands for it.
+The module traces and hashes programs, with the values of the arrays that they close over. The
+module cannot trace a function that a program calls on the host; the user's `fingerprint` must
+describe this function.
 """
 
 import hashlib
@@ -84,7 +85,7 @@ def identity_of(
         measure: the measurement of one lane, with metrics by name.
         lanes: the lanes of the whole sweep.
         shared: the data that all lanes share, in a tuple.
-        deciding: further functions by name: "finished" takes a state, "enough" takes a record.
+        deciding: further functions by name; "finished" takes a state, and "enough" takes a record.
         about: further settings of the sweep, by name.
         device: one of the devices that compute.
     """
@@ -122,7 +123,7 @@ def digest_of(identity: Identity, /) -> str:
 
 
 def write_identity(marked: Marked, identity: Identity, group: int, /) -> None:
-    """Write an identity into its folder."""
+    """Write an identity, and the number of lanes in a group, into the folder."""
     about = {"identity": identity, "group": group}
     marked.write(ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
 

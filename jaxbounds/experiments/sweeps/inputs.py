@@ -95,7 +95,8 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
         stored: whether the leaves go into files.
 
     Raises:
-        Refused: if a leaf has such a type; the message names the first such leaf.
+        Refused: if a leaf has an unsupported type; the message names the first leaf with an
+            unsupported type.
     """
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:
@@ -113,7 +114,7 @@ def refuse_numbers(**numbers: int | None) -> None:
     """Refuse counts that are not positive whole numbers.
 
     Raises:
-        Refused: if a count is so; the message names the first such count.
+        Refused: if a count is not a positive whole number; the message names the first wrong count.
     """
     for name, value in numbers.items():
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)

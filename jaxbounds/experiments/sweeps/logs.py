@@ -66,7 +66,7 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
     """Return the function that `on_record` names.
 
     Raises:
-        Refused: if it is neither a function nor the name of a CSV file.
+        Refused: if `on_record` is neither a function nor the name of a CSV file.
     """
     if on_record is None or callable(on_record):
         return on_record

@@ -1,8 +1,8 @@
 """The two programs of a sweep, for one group of lanes: the start, and the steps.
 
-The programs carry `(states, over)`, where `over` says whether each lane is finished. They decide it
-once after each step. `over` is () in a sweep whose lanes never finish. The data that all lanes
-share are a tuple of one value or of no value.
+The programs carry `(states, over)`, where `over` tells whether each lane is finished. The programs
+compute `over` once after each step. `over` is () in a sweep whose lanes never finish. The data that
+all lanes share are a tuple of one value or of no value.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from jaxbounds.ground.exceptions import Refused
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name of the entry of a record that says which lanes are finished; no metric may have it."""
+"""The name of the entry of a record that tells which lanes are finished; no metric may have it."""
 
 
 def starting(
@@ -48,12 +48,12 @@ def advancing(
     Args:
         step: the step of one lane.
         measure: the measurement of one lane.
-        finished: a function of one state that says whether the lane is finished; the program then
-            freezes the lane.
+        finished: a function of one state that decides whether the lane is finished; the program
+            then freezes the lane.
         every: the number of steps before each record.
         most: the largest number of records in one call; the second axis of the metrics has this
             length.
-        enough: a function of one record that says whether the record is good enough; the program
+        enough: a function of one record that decides whether the record is good enough; the program
             then freezes the lane.
     """
     freezes = finished is not None or enough is not None

@@ -57,7 +57,7 @@ class Pace:
 
     Args:
         total: the amount to do in this part.
-        begun: the amount that an earlier process did.
+        begun: the amount that an earlier process has done.
     """
 
     def __init__(self, total: float, begun: float = 0.0) -> None:
@@ -114,7 +114,7 @@ def progress(
     Args:
         total: the amount to do.
         unit: the unit of the amount, in the plural ("steps").
-        begun: the amount that an earlier process did, if a run is resumed.
+        begun: the amount that an earlier process has done, if a run is resumed.
         at_most: whether the work may end before the total is done.
         show: whether to print at all.
     """

@@ -82,7 +82,7 @@ def opened(
     Args:
         folder: the folder.
         identity: the identity of the sweep.
-        part: the lanes of the sweep, if it computes a share.
+        part: (first lane, end, number of all lanes) if the sweep computes a share.
         group: the number of lanes in a group.
         steps: the number of all steps of the sweep.
         resume: whether to continue an earlier sweep.

@@ -80,7 +80,7 @@ def own(count: int, /) -> range:
 
 
 def mine() -> bool:
-    """Tell whether this process computes the next piece of the run that is no lane of a sweep.
+    """Tell whether this process computes the next piece of the run that is not a lane of a sweep.
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.

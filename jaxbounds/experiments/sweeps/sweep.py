@@ -88,25 +88,26 @@ def sweep(
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
         steps: the number of all steps, a multiple of `every`.
         every: the number of steps between records.
-        chunk: the number of steps between checkpoints, and between checks for finished lanes. It is
-            rounded up to a multiple of `every`.
+        chunk: the number of steps between checkpoints, and between checks for finished lanes. The
+            sweep rounds the number up to a multiple of `every`.
         group: the number of lanes vmapped together. The default on a CPU is 4, or an eighth of the
             lanes if there are more than 32. Use four or more if a lane's matrices are tiny, because
             XLA's code for one lane at a time can be ten times slower. Use one if the matrices of a
             lane keep a core busy (`benchmarks/roberta_lanes.py` measures both). The default on an
             accelerator is as many as `memory_limit` allows, up to 256.
         finished: `finished(state)`, whether a state needs no more steps. The sweep freezes a
-            finished state, and ends when all lanes are finished. Between chunks it moves the
-            unfinished lanes together. It measures groups of finished lanes but does not step them.
+            finished state, and ends when all lanes are finished. Between chunks the sweep moves the
+            unfinished lanes together. It still measures groups of finished lanes, but does not step
+            them.
         enough: `enough(record)`, whether a record of a lane is good enough; the sweep freezes the
             lane from this record on.
         shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
             that these functions close over become part of the program instead, and slow its
             compilation.
-        folder: the folder of the checkpoints; None keeps no checkpoints. It belongs to one program
-            on one set of lanes, and may hold files of the user.
-        fingerprint: a text for dependencies of the numbers that no trace shows: functions on the
-            host.
+        folder: the folder of the checkpoints; None keeps no checkpoints. The folder belongs to one
+            program on one set of lanes, and may also hold files of the user.
+        fingerprint: a text that identifies dependencies of the numbers that no trace shows, such as
+            functions on the host.
         resume: continue from the folder's checkpoints.
         fresh: rename the folder's files of an earlier sweep, and begin again.
         memory_limit: the bytes that the program may need on one device. The default is 8 GiB on a
@@ -122,7 +123,7 @@ def sweep(
 
     Raises:
         Refused: if an argument is out of its range, or the program needs more memory than the
-            limit (nothing has been run then). The sweep refuses a folder with an unfinished sweep
+            limit (nothing runs in that case). The sweep refuses a folder with an unfinished sweep
             unless `resume` or `fresh` is given. It refuses a folder whose sweep is damaged, or has
             another program, other lanes, another kind of device or another version; the message
             names the difference.

@@ -26,8 +26,8 @@ class Swept(NamedTuple):
         metrics: for each name an array (lanes, records, ...).
         steps: the number of steps done at each record, (records,).
         diverged: for each lane the first recorded step with a metric that is not finite, or -1.
-        stopped: for each lane the first recorded step from which it was frozen, or -1; None if the
-            sweep never freezes lanes.
+        stopped: for each lane the first recorded step at which the lane was frozen, or -1; None if
+            the sweep never freezes lanes.
     """
 
     state: Any
@@ -94,8 +94,9 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         **grid: values by name, each (count,).
 
     Returns:
-        Lanes {"key", **names}, all of one length, in which the seed varies fastest, and the lengths
-        of the axes, slowest first. `array.reshape(*lengths.values(), ...)` undoes the flattening.
+        Lanes {"key", **names}, all of equal length, in which the seed varies fastest, and the
+        lengths of the axes, slowest first. `array.reshape(*lengths.values(), ...)` undoes the
+        flattening.
 
     Raises:
         Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its

@@ -47,8 +47,8 @@ class Work:
         group: the number of lanes in a group.
         devices: the devices of all processes.
         shared: the data that all lanes share, in a tuple.
-        mark: a mark that distinguishes these programs from others, so that they are compiled once;
-            None if no such mark is known.
+        mark: a mark that distinguishes these programs from others, so equal programs are compiled
+            once; None if no such mark is known.
     """
 
     def __init__(
@@ -91,7 +91,8 @@ class Work:
             The bytes that a device needs.
 
         Raises:
-            Refused: if these bytes, and all other data of the sweep on a device, exceed `limit`.
+            Refused: if these bytes, together with all other data of the sweep on a device, exceed
+                `limit`.
         """
         groups = self._groups
         if not groups.local:
@@ -106,7 +107,7 @@ class Work:
         self._first = kept(
             mark, "begin", lambda: groups.compiled(self._begin, (some,), self._shared)
         )
-        # The program donates the carries, so that the next carries reuse their memory.
+        # The program donates the carries, so the next carries reuse their memory.
         self._program = kept(
             mark, "advance",
             lambda: groups.compiled(go_on, (some, self._like, one), self._shared, donate=(1,)),

@@ -1,4 +1,4 @@
-"""Batches of data, given as a list or cut from one set of examples; their losses are averaged."""
+"""Batches of data, as a list or cut from one set of examples; the batches' losses are averaged."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,10 +13,10 @@ Batch = Any
 
 
 class Group(NamedTuple):
-    """Batches of one shape, stacked.
+    """Batches of equal shape, stacked.
 
     Attributes:
-        stacked: a pytree like one batch; the axis in front of each array counts the batches.
+        stacked: a pytree like one batch; the leading axis of each array runs over the batches.
         weight: the factor of each batch's loss in the mean over all batches.
     """
 
@@ -29,7 +29,7 @@ def _shapes(batch: Batch) -> Any:
 
 
 class Listed(tuple):
-    """A list of batches that came through the keyword `batches`: it cannot be one batch [x, y]."""
+    """A list from the keyword `batches`: it always holds batches, and is never one batch [x, y]."""
 
 
 def _refuse_bare(batches: list[Batch]) -> None:
@@ -47,8 +47,8 @@ def named(data: Any, batches: Any, /) -> Any:
     """Prepare data for `group`, from an argument that may be one batch and a keyword for batches.
 
     Raises:
-        Refused: if both are given; if `data` is a list [x, y] of arrays of one length, which
-            may be one batch or two.
+        Refused: if both are given; if `data` is a list [x, y] of arrays of equal length, which may
+            be one batch or two batches.
     """
     if batches is None:
         if isinstance(data, list):
@@ -60,7 +60,7 @@ def named(data: Any, batches: Any, /) -> Any:
 
 
 def _refuse_leaf(name: str, leaf: Any) -> None:
-    """Refuse a leaf that is no array of numbers, or an array that was donated."""
+    """Refuse a leaf that is not an array of numbers, or an array that was donated."""
     refuse_deleted(name, leaf)
     kind = getattr(leaf, "dtype", None)
     numbers = isinstance(leaf, bool | int | float | complex) or (
@@ -117,14 +117,14 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
     """Return the groups of batches that a loss is averaged over; None for a loss without batches.
 
     Args:
-        batches: None, one batch (any pytree that is no list), or a list of batches of one shape.
-            The batches of a list have equal weights.
+        batches: None, one batch (any pytree that is not a list), or a list of batches of equal
+            shape. The batches of a list have equal weights.
         batch_size: the number of examples in a batch, for one pytree of examples (n, ...). The last
-            batch may be shorter and then has a smaller weight, which is exact for a loss that is a
-            mean over examples.
+            batch may be shorter and then has a smaller weight. The mean over the batches is exact
+            for a loss that is a mean over examples.
 
     Raises:
-        Refused: if batches differ in shape, can be read only once, or hold nothing.
+        Refused: if batches differ in shape, can be read only once, or are empty.
     """
     if isinstance(batches, Iterator):
         raise Refused(
@@ -164,7 +164,7 @@ def count(groups: tuple[Group, ...] | None, /) -> int:
 
 
 def told(groups: tuple[Group, ...] | None, /) -> str:
-    """Say how many batches there are and which shapes they have."""
+    """Return the number of batches and their shapes, as text for a message."""
     if not groups:
         return "of a loss without batches"
     parts = []

@@ -19,17 +19,17 @@ _NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
 def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> "xarray.Dataset":
     """Return the least Hessian eigenvalue of the mean loss over the first 1, 2, 4, ... batches.
 
-    The last value is the least eigenvalue over all batches. The values show how far a minibatch is
-    from the data, and how many batches suffice.
+    The last value is the least eigenvalue over all batches. The values show the bias of few
+    batches, and the number of batches that suffices.
 
     Args:
         loss: `loss(params, batch)`.
         params: the parameters at which the Hessian is taken.
-        batches: all data, as a list of batches of one shape.
+        batches: all data, as a list of batches of equal shape.
         **options: the options of `Curvature.extremes`.
 
     Raises:
-        Refused: if fewer than two batches are given, and as `Curvature`.
+        Refused: if fewer than two batches are given, and in the cases that `Curvature` lists.
     """
     if not isinstance(batches, list) or len(batches) < 2:
         raise Refused("batches is no list of at least two batches. Try batches=[first, second]")

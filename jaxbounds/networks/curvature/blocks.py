@@ -26,11 +26,11 @@ from jaxbounds.networks.curvature.shared import Run
 from jaxbounds.networks.curvature.short import ShortRun, is_short
 
 LEAST = 8
-"""Products at least for a block. A larger number costs time and misses fewer eigenvalues."""
+"""Least number of products for a block. A larger number costs time and misses fewer eigenvalues."""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
-    """Return 1 for each parameter of the block, else 0; None if the whole lacks a parameter."""
+    """Return 1 for the block's parameters and 0 for others; None if `whole` lacks one of them."""
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
         return None
@@ -62,12 +62,12 @@ def block_at(
     """Return the extreme eigenpairs of a diagonal block, and the loss.
 
     A large block uses the product with the whole matrix, on vectors that are 0 outside the block.
-    A block with few parameters and a short program uses its own product, on its own vectors. The
-    function forms a small block as a matrix, column by column.
+    A block with few parameters and a short program uses a product of its own, on vectors of its own
+    parameters. The function forms a small block as a matrix, column by column.
 
     Args:
         point: the loss and all parameters.
-        at: a function that makes the point of a block.
+        at: a function that returns the `Point` of a block.
         chosen: the filter that selects the block's parameters.
         memory_limit: see `extremes_at`.
         dense_limit: see `extremes_at`.

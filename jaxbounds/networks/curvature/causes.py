@@ -1,4 +1,4 @@
-"""Why a loss cannot be used, in one sentence that names the cause and the user's line."""
+"""The reason why a loss cannot be used: one sentence with the cause and the user's line of code."""
 
 import linecache
 import sysconfig
@@ -17,7 +17,7 @@ from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
-"""Packages whose lines are not the user's: an explanation names no line of them."""
+"""Packages that are not the user's code: an explanation never names a line of these packages."""
 
 _OWN = str(Path(__file__).parents[2])
 
@@ -109,10 +109,10 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
 
     Args:
         params: the parameters that the loss received.
-        differentiated: whether the loss itself ran, so that only its derivative can fail.
+        differentiated: whether the loss itself has already run; then only its derivative can fail.
 
     Raises:
-        Refused: instead of any exception of the loss.
+        Refused: in place of any exception that the loss raises.
     """
     try:
         yield
@@ -148,7 +148,7 @@ def _odd(path: str, leaf: Any) -> str | None:
 
 
 def why_not_finite(params: Params, batches: Any, /) -> str | None:
-    """Return why a loss is not finite if parameters or batches show the cause, else None."""
+    """Return why a loss is not finite; None if neither parameters nor batches show the cause."""
     for path, leaf, _ in leaves_of(params):
         if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             found = _odd(f"the parameter {path!r}", leaf)

@@ -35,10 +35,12 @@ class WeakConvexity(NamedTuple):
         loss: L, the mean loss over the batches.
         heads: H, the number of heads.
         minimum: an upper estimate of lambda_min, the least eigenvalue of the Hessian.
-        residual: ||A v - minimum v|| of its unit vector v: an eigenvalue lies within this distance.
-        resolved: whether the residual and the rounding error are at most a tenth of `minimum`.
+        residual: ||A v - minimum v|| for the Hessian A and the unit vector v = `direction`; an
+            eigenvalue of A lies within this distance of `minimum`.
+        resolved: whether the residual and the rounding error are at most a tenth of |`minimum`|.
         ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
-        kappa_at_least: the ratio times sqrt(H): no smaller kappa holds at this point.
+        kappa_at_least: `ratio_at_least` times sqrt(H); for every smaller kappa, lambda_min >=
+            -kappa L / sqrt(H) fails at this point.
         kappa: the kappa that the caller asked about, or None.
         violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None without a kappa.
         verdict: `violated` in words.
@@ -93,7 +95,7 @@ def weak_convexity_at(
     """Return lower estimates of -lambda_min / L and of kappa; see `Curvature.weak_convexity`.
 
     Raises:
-        Refused: as `Curvature.weak_convexity`.
+        Refused: in the cases that `Curvature.weak_convexity` lists.
     """
     counted = isinstance(heads, int | np.integer) and heads >= 1
     if not (counted or isinstance(heads, Mapping | None)):
@@ -145,11 +147,13 @@ def weak_convexity_at(
 
 
 class ConvexityCertificate(NamedTuple):
-    """A bound B = sum_k |d outer / d z_k| ||Hess z_k||: lambda_min(Hess L) >= -B for convex outer.
+    """The bound lambda_min(Hess L) >= -B for convex outer.
+
+    B is the sum over the outputs z_k of |d outer / d z_k| ||Hess z_k||.
 
     Attributes:
-        bound: B, from norms that Lanczos estimates from below. B may be too small where a norm has
-            not converged; it is exact up to rounding if Lanczos found every norm.
+        bound: B, from norms that Lanczos estimates from below. B may be too small if a norm has not
+            converged. B is exact up to rounding if Lanczos found every norm.
         loss: L, the loss outer(z).
         ratio: B / L, the constant of self-boundedness.
         norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
@@ -206,20 +210,21 @@ def convexity_certificate(
     The loss is L = outer(z), where z are the outputs, J is their Jacobian, and outer is convex.
     Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
     negative eigenvalue. For the mean of logistic losses l the slopes are l'_i / n, and |l'| <= l
-    gives -lambda_min <= L max_i ||Hess f_i|| (`jaxbounds.multihead.self_bounded`). The function
-    takes `iterations` products with the whole batch for each output, so it suits tens of examples.
+    gives -lambda_min <= L max_i ||Hess f_i|| (`jaxbounds.multihead.self_bounded`). Here f_i is the
+    network's output for example i. The function takes `iterations` products with the whole batch
+    for each output, so it suits a few dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.
         params: the parameters at which the loss is taken.
         batch: one batch.
         key: draws the start vectors of Lanczos.
-        iterations: products for each output.
+        iterations: the number of products for each output.
         filter: selects the parameters; all unless given.
         memory_limit: bytes that a program may need.
 
     Raises:
-        Refused: if the loss is no `Composite`, or `batch` is a list of batches.
+        Refused: if the loss is not a `Composite`, or `batch` is a list of batches.
     """
     if isinstance(batch, list):
         raise Refused(

@@ -1,8 +1,9 @@
-"""The diagonal of a Hessian, and functions of it, from products alone.
+"""The diagonal of a Hessian, and functions of the Hessian, from products with vectors alone.
 
 The diagonal of A is the mean of z * (A z) over random signs z. Source: Bekas, Kokiopoulou and Saad,
 Applied Numerical Mathematics 57, 2007. After k steps of Lanczos from v, with the basis Q and the
-tridiagonal matrix T, f(A) v is ||v|| Q f(T) e_1. Source: Saad, SIAM J. Numer. Anal. 29, 1992.
+tridiagonal matrix T, f(A) v is approximately ||v|| Q f(T) e_1. Source: Saad, SIAM J. Numer. Anal.
+29, 1992.
 """
 
 from collections.abc import Callable
@@ -47,8 +48,9 @@ class Applied(NamedTuple):
     """A function of a matrix times a vector.
 
     Attributes:
-        value: f(A) v, a vector or a pytree, as v is.
-        error: an estimate of the norm of the error: the change over the last tenth of the steps.
+        value: f(A) v, in the form of v (a vector or a pytree).
+        error: an estimate of the norm of the error, from the change of f(A) v over the last tenth
+            of the steps.
         products: the number of products with the matrix.
     """
 
@@ -93,7 +95,7 @@ def diagonal_at(
     """Estimate the diagonal of the Hessian; see `Curvature.diagonal`.
 
     Raises:
-        Refused: as `Curvature.diagonal`.
+        Refused: in the cases that `Curvature.diagonal` lists.
     """
     if whole("products", products, least=None) < 2:
         raise Refused(f"products={products} gives no standard error. Try 2 or more")
@@ -124,7 +126,7 @@ def _krylov(
 
 
 def _checked(given: Callable) -> Callable:
-    """Wrap the user's function f: refuse it if it fails or returns another shape."""
+    """Wrap the user's function f, and refuse f if it fails or returns an array of another shape."""
     as_function("function", given, "eigenvalues (k,), in jax.numpy")
 
     def checked(values: Array) -> Array:
@@ -167,7 +169,7 @@ def applied_at(
     """Return f(A) v, its error, and the number of products; see `Curvature.apply`.
 
     Raises:
-        Refused: as `Curvature.apply`.
+        Refused: in the cases that `Curvature.apply` lists.
     """
     if whole("iterations", iterations, least=None) < 2:
         raise Refused(f"iterations={iterations} gives no error. Try 2 or more")

@@ -1,9 +1,9 @@
 """The product with the Hessian at a point, compiled once and driven from Python by every method.
 
 A network takes long to compile, and a step of Lanczos does not. So the product is a program by
-itself, and each method (extremes, trace, spectrum) is a Python loop around it. For one batch a
+itself, and each method (extremes, trace, spectrum) is a Python loop around it. For one batch, a
 first program linearises the gradient, and a second program, the linear map, takes the intermediate
-values and a vector. For several batches each product differentiates anew, in the memory of one
+values and a vector. For several batches, each product differentiates anew, in the memory of one
 batch.
 """
 
@@ -28,8 +28,9 @@ from jaxbounds.networks.curvature.traced import Part
 from jaxbounds.programs.traces import equations
 
 SHORT = 8
-"""The factor by which a block's program must have fewer equations than the whole program to be
-compiled by itself. A larger factor compiles fewer programs, and products with blocks are slower."""
+"""A block gets a compiled program of its own if the whole program has more than this many times the
+equations of the block's program. A larger factor compiles fewer programs, and makes products with
+blocks slower."""
 
 
 _masked = jax.jit(jnp.multiply)
@@ -127,7 +128,7 @@ class Linear:
 
         Args:
             mapped: the result of `at`.
-            taken: for each leaf of the parameters whether the block has it.
+            taken: for each leaf of the parameters, whether the block contains the leaf.
             block: the block's leaves, for a map on vectors of the block; None for a map on vectors
                 of all parameters.
         """
@@ -264,7 +265,7 @@ class Product:
         """Return the product with a diagonal block, on vectors of all parameters.
 
         Args:
-            taken: for each leaf of the parameters whether the block has it.
+            taken: for each leaf of the parameters, whether the block contains the leaf.
             mask: 1 for each parameter of the block, and 0 elsewhere.
         """
         if self._linear is not None:
@@ -275,10 +276,10 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product with a diagonal block on the block's vectors; None if it is long.
+        """Return the product with a block on the block's vectors; None if its program is long.
 
         Args:
-            taken: for each leaf of the parameters whether the block has it.
+            taken: for each leaf of the parameters, whether the block contains the leaf.
             block: the block's leaves.
         """
         if self._linear is None:
@@ -288,18 +289,18 @@ class Product:
 
 
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:
-    """Return the product at a point. The first call makes it, and later calls return it again.
+    """Return the product at a point, which the first call makes and later calls return again.
 
     Args:
-        point: the loss and the parameters; not inside of a transformation of JAX.
+        point: the loss and the parameters, which no transformation of JAX may trace.
         limit: bytes that the product and the caller's rows may need.
         rows: the number of vectors that the caller keeps beside the product.
         what: the name of the computed quantity, for messages.
         advice: the advice of the message if more memory is needed than the limit.
 
     Raises:
-        Refused: if more memory is needed than the limit. If the rows alone need more, nothing has
-            been compiled.
+        Refused: if more memory is needed than the limit. If the rows alone need more than the
+            limit, the function compiles nothing.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)
@@ -335,20 +336,20 @@ def run_hosted(
 
     Args:
         point: the loss and the parameters.
-        kernel: the method as one program, see `Point.run`. It runs inside of a transformation of
-            JAX, and if `hosted` is None.
+        kernel: the method as one program, see `Point.run`. The kernel runs if a transformation of
+            JAX traces the point, or if `hosted` is None.
         static: options that the program depends on.
         dynamic: options that are arguments of the program.
         limit: bytes that the method may need.
         what: the name of the computed quantity, for messages.
-        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. It returns what
-            the kernel returns.
+        hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
+            returns what the kernel returns.
         rows: the number of vectors that `hosted` keeps.
         advice: the advice of the message if more memory is needed than the limit.
-        head: the number of the head, if the point covers the parameters of one head.
+        head: the index of the head, if the point covers the parameters of one head.
 
     Raises:
-        Refused: if the method needs more memory than the limit; nothing has been run then.
+        Refused: if the method needs more memory than the limit; nothing runs in that case.
     """
     if hosted is None or point.is_transformed(head, dynamic):
         return point.run(kernel, static, dynamic, limit=limit, what=what, advice=advice, head=head)

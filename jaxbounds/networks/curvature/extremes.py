@@ -1,4 +1,4 @@
-"""The extreme eigenpairs of a loss's Hessian: of all parameters, of blocks, of each head."""
+"""The extreme eigenpairs of a loss's Hessian, for all parameters, for blocks, or for each head."""
 
 from typing import Any
 
@@ -26,7 +26,8 @@ from jaxbounds.networks.curvature.shared import Found, Run, pairs_of
 from jaxbounds.networks.options import number, whole
 
 DENSE_LIMIT = 1000
-"""Parameters up to which the matrix is formed. A larger number gives more exact, slower results."""
+"""The largest number of parameters for which the matrix is formed. A larger number gives more
+exact, slower results."""
 
 WHAT = "the extreme eigenvalues of the Hessian"
 _ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
@@ -95,7 +96,8 @@ def lanczos_options(
         raise Refused(f"iterations must be a positive integer, got {iterations!r}. Try 200")
     size, dtype = selection.size, selection.dtype
     if basis is None:
-        # The number of rows does not depend on small `iterations`, so that one program serves them.
+        # The number of rows does not depend on small `iterations`, so one program serves all of
+        # them.
         basis = default_basis(size, max(iterations, 64), dtype)
     elif whole("basis", basis, least=None) < min(8, size):
         raise Refused(f"basis={basis}, expected at least 8 rows to restart from. Try basis=8")
@@ -137,23 +139,23 @@ def extremes_at(
         point: the loss and the parameters.
         memory_limit: bytes that the computation may need.
         key: draws the start vector of Lanczos.
-        iterations: products at most.
+        iterations: the largest number of products.
         tolerance: the residual that counts as converged, relative to the spectral scale.
         basis: rows of the Krylov basis.
-        dense_limit: parameters up to which the matrix is formed.
-        head: the number of the head, if the point covers the parameters of one head. One program
+        dense_limit: the largest number of parameters for which the matrix is formed.
+        head: the index of the head, if the point covers the parameters of one head. One program
             serves all heads.
-        finite: whether to raise for a loss that is not finite.
+        finite: whether to raise `Refused` for a loss that is not finite.
 
     Raises:
-        Refused: see `Curvature.extremes`.
+        Refused: in the cases that `Curvature` lists.
     """
     selection = point.selection
-    # A product reads the whole stream, so that a dense matrix would take one pass for each column.
+    # A product reads the whole stream, so a dense matrix would take one pass for each column.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     if static["basis"]:
-        # Before compiling: the memory of the rows alone.
+        # The memory of the rows alone is checked before anything is compiled.
         least = static["basis"] * selection.size * selection.dtype.itemsize
         point.refuse(least, memory_limit, WHAT, _ADVICE)
     dynamic["unit"] = jnp.asarray(point.unit, selection.dtype)
@@ -166,7 +168,7 @@ def extremes_at(
     if finite:
         point.refuse_not_finite(loss, ends.minimum, ends.maximum)
     point.refuse_constant(ends.minimum, ends.maximum, head=head)
-    # Outside of the program: its results would not know that a Variable stands in two places.
+    # This is outside of the program, in whose results a shared Variable would be two Variables.
     low, high = (selection.tree(v, head) for v in (ends.vector_minimum, ends.vector_maximum))
     return ends._replace(vector_minimum=low, vector_maximum=high), loss
 
@@ -180,8 +182,8 @@ def pairs_in(
         run: see `pairs_of`.
         wanted: see `pairs_of`.
         dynamic: the dynamic options, which hold `tolerance` and `iterations`.
-        least: products at least.
-        space: the dimension of the vectors: no run needs more products than that.
+        least: the smallest number of products.
+        space: the dimension of the vectors; no run needs more products than this dimension.
         floor: see `pairs_of`.
     """
     limit = int(dynamic["iterations"])
@@ -202,7 +204,7 @@ def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Ex
         run: the Krylov run of the product.
         dynamic: see `lanczos_options`.
         space: the dimension of the vectors.
-        least: products at least.
+        least: the smallest number of products.
     """
     found = pairs_in(run, Wanted(1, 1), dynamic, least=least, space=space)
     (low, least_value, low_residual), (high, greatest, high_residual) = found.pairs

@@ -12,17 +12,18 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 Filter = str | type | Sequence[str] | Callable[[str], bool] | Any
-"""A filter selects parameters. It is a part of their path or a pattern ("attention",
+"""A filter selects parameters. A filter is a part of a path or a pattern ("attention",
 "block_*/kernel"), a sequence of these, a function of the path, a kind of `flax.nnx.Variable`, or a
-mask. A mask is a pytree of booleans like the parameters, or like the upper part of their tree."""
+mask. A mask is a pytree of booleans with the structure of the parameters, or of the upper part of
+their tree."""
 
 
 def is_mask(pattern: Filter, /) -> bool:
     """Return whether a filter is a mask, a pytree of booleans.
 
     Raises:
-        Refused: if the filter is a dictionary of other things than booleans, or has a boolean for
-            each number of an array.
+        Refused: if the filter is a dictionary that holds something other than booleans, or has a
+            boolean for each number of an array.
     """
     if pattern is None or isinstance(pattern, str | type):
         return False
@@ -45,10 +46,10 @@ def is_mask(pattern: Filter, /) -> bool:
 
 
 def masked(mask: Any, params: Params, /) -> list[bool]:
-    """Return for each leaf of the parameters whether a mask selects it.
+    """Return, for each leaf of the parameters, whether a mask selects the leaf.
 
     Raises:
-        Refused: if the mask's tree is not like the tree of the parameters.
+        Refused: if the mask's tree does not match the tree of the parameters.
     """
     spread = lambda taken, part: [bool(taken)] * len(jax.tree.leaves(part))
     try:
@@ -71,7 +72,7 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
     """Return whether a filter selects the leaf at `path`.
 
     Raises:
-        Refused: if the filter names no parameter.
+        Refused: if the filter is empty or has a type that cannot name parameters.
     """
     if isinstance(pattern, type):
         return isinstance(variable, pattern)
@@ -91,7 +92,7 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
 
 
 def said(pattern: Any, /) -> str:
-    """Return a filter as a message shows it."""
+    """Return a filter as text for a message."""
     return getattr(pattern, "__name__", repr(pattern))
 
 

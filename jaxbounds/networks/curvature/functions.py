@@ -52,7 +52,7 @@ def hessian_extremes(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -93,7 +93,7 @@ def spectrum(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -132,7 +132,7 @@ def trace(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -179,7 +179,7 @@ def weak_convexity(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -234,7 +234,7 @@ def block_extremes(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -279,7 +279,7 @@ def dense_hessian(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,
@@ -316,7 +316,7 @@ def extremes_memory(
         memory_limit: see `Curvature`.
 
     Raises:
-        Refused: see `Curvature`, and its method.
+        Refused: in the cases that `Curvature` or its method lists.
     """
     made = Curvature(
         loss, params, data, batches=batches, batch_size=batch_size, filter=filter, of=of,

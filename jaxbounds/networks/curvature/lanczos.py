@@ -3,15 +3,16 @@
 Lanczos started from one vector stops being a three-term recurrence when the Krylov space is
 exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
 are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessians of small data
-sets are rank-deficient, so this is the normal case. This module orthogonalises every new vector
-against the whole basis. If the rest of the vector is no larger than rounding noise, the iteration
-continues with the rest plus a random direction of the orthogonal complement, in equal parts. The
-random part also finds repeated eigenvalues. The rest may point to an eigenvalue close to the
-others.
+sets are rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises
+every new vector against the whole basis. If the remainder of the vector is no larger than rounding
+noise, the iteration continues with the remainder plus a random direction of the orthogonal
+complement, in equal parts. The random part also finds repeated eigenvalues. The remainder may point
+to an eigenvector whose eigenvalue is close to the others.
 
-The basis has a fixed number of rows. When it is full, the iteration keeps Ritz vectors of both
-ends, drops the rest and goes on. So neither memory nor the cost of a step grows with the
-iterations. This is the thick restart of Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 2000.
+The basis has a fixed number of rows. When the basis is full, the iteration keeps Ritz vectors of
+both ends, drops the other vectors and continues. So neither memory nor the cost of a step grows
+with the iterations. This method is the thick restart of Wu and Simon, SIAM J. Matrix Anal. Appl.
+22, 2000.
 """
 
 import math
@@ -33,12 +34,12 @@ LEAST_BASIS = 32
 more memory."""
 
 BASIS_BYTES = 8 * 2**20
-"""Bytes of the default basis for short vectors. A larger number restarts less often, and leaves the
-caches of the processor."""
+"""Bytes of the default basis for short vectors. A larger number restarts less often, and may exceed
+the caches of the processor."""
 
 _STRETCH = 10
-"""Products between two looks at the residuals. A larger number looks less and finds convergence
-later."""
+"""Products between two checks of the residuals. A larger number checks less often and notices
+convergence later."""
 
 
 @with_table
@@ -46,22 +47,27 @@ class Extremes(NamedTuple):
     """Both ends of a spectrum.
 
     Attributes:
-        minimum: the Rayleigh quotient of `vector_minimum`: never below the least eigenvalue, up to
-            rounding.
-        maximum: the Rayleigh quotient of `vector_maximum`: never above the greatest eigenvalue.
-        residual_minimum: ||A v - minimum v|| of the unit vector, measured by one more product: an
-            eigenvalue of A lies within this distance. Only a dense computation shows that it is
-            the least.
+        minimum: the Rayleigh quotient of `vector_minimum`, which is never below the least
+            eigenvalue, up to rounding.
+        maximum: the Rayleigh quotient of `vector_maximum`, which is never above the greatest
+            eigenvalue, up to rounding.
+        residual_minimum: ||A v - minimum v|| for v = `vector_minimum`, measured by one more
+            product. An eigenvalue of A lies within this distance of `minimum`. Only a dense
+            computation shows that this eigenvalue is the least.
         residual_maximum: the residual of `maximum`, measured like `residual_minimum`.
-        iterations: products used, without the two that measure residuals; 0 for a dense matrix.
-        converged_minimum: `residual_minimum` is at most the tolerance times the spectral scale.
-        converged_maximum: `residual_maximum` is at most the tolerance times the spectral scale.
-        vector_minimum: the eigenvector of `minimum`, of norm one: a vector, or a pytree like the
-            parameters with None in the place of leaves that were held fixed.
+        iterations: the number of products, without the two that measure residuals; 0 for a dense
+            matrix.
+        converged_minimum: whether `residual_minimum` is at most the tolerance times the spectral
+            scale.
+        converged_maximum: whether `residual_maximum` is at most the tolerance times the spectral
+            scale.
+        vector_minimum: the eigenvector of `minimum`, of norm one, as a vector or as a pytree like
+            the parameters. The pytree has None in place of leaves that were held fixed.
         vector_maximum: the eigenvector of `maximum`, in the form of `vector_minimum`.
-        noise: an estimate of the rounding error of both values: the unit of rounding of the
-            coarsest operation of the operator, if known, times the spectral scale. If the unit is
-            above the tolerance, no end counts as converged, however small the residuals are.
+        noise: an estimate of the rounding error of both values. The estimate is the unit of
+            rounding of the coarsest operation of the operator, if known, times the spectral scale.
+            If the unit is above the tolerance, no end counts as converged, however small the
+            residuals are.
     """
 
     minimum: Float[Array, ""]
@@ -96,7 +102,8 @@ class Extremes(NamedTuple):
 def default_tolerance(size: int, dtype: Any, /) -> float:
     """Return the residual that rounding of `size` numbers allows, relative to the spectral scale.
 
-    It is max(1e-8, eps max(32, sqrt(size))): in float32 3.8e-6 up to 1024 numbers, 1.2e-4 at 10^6.
+    The residual is max(1e-8, eps max(32, sqrt(size))). In float32 it is 3.8e-6 for up to 1024
+    numbers, and 1.2e-4 for 10^6.
     """
     return max(1e-8, float(jnp.finfo(dtype).eps) * max(32.0, math.sqrt(size)))
 
@@ -168,7 +175,7 @@ class _Krylov(NamedTuple):
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
     vector: Any  # the next basis vector, of norm one
-    coupling: Any  # the norm of the last image's rest outside of the basis; 0 after a restart
+    coupling: Any  # the norm of the last image's part outside of the basis; 0 after a restart
     filled: Any  # the number of filled rows
     used: Any  # the number of products so far
     scale: Any  # the largest norm of an image so far
@@ -209,7 +216,8 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     cancelled = jnp.linalg.norm(rest) < 0.7 * before
     rest, column = jax.lax.cond(cancelled, again, lambda pair: pair, (rest, column))
     coupling = jnp.linalg.norm(rest)
-    # Well below the least default tolerance, since the dropped part stays in the residuals.
+    # The threshold is well below the least default tolerance, since the dropped part stays in the
+    # residuals.
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest):
@@ -219,7 +227,8 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
         left = rest / jnp.where(coupling > 0, coupling, 1)
         for _ in range(2):
             noise = _unit(_orthogonal(basis, k + 1, noise)[0])
-        # The two get one sign, so that they do not cancel if the complement has one dimension.
+        # The noise and the rest point to one side, so they cannot cancel in a complement of one
+        # dimension.
         vector = noise + jnp.where(_dot(noise, left) < 0, -left, left)
         for _ in range(2):
             vector = _unit(_orthogonal(basis, k + 1, vector)[0])
@@ -248,7 +257,7 @@ def steps(
     Args:
         operator: a linear map.
         key: draws a random direction when the Krylov space is exhausted.
-        state: the factorisation before; if `hosted`, its arrays are donated.
+        state: the factorisation before the steps; if `hosted`, its arrays are donated.
         count: the number of products.
         hosted: whether the loop runs in Python, around an operator that is a compiled program.
         mask: 1 where vectors may have entries, and 0 elsewhere.
@@ -308,7 +317,7 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
 
 
 class Wanted(NamedTuple):
-    """How many eigenpairs of each end an iteration waits for; static.
+    """The numbers of eigenpairs at each end for which an iteration waits; static values.
 
     Attributes:
         low: the number of least eigenvalues.
@@ -321,7 +330,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Return for each end whether its residuals are small, or its values stay below the floor."""
+    """Return, for each end, whether its residuals are small or its values stay below the floor."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -374,7 +383,7 @@ def ritz_pairs(
         size: the length of vectors.
         key: draws the start vector.
         wanted: the number of pairs of each end.
-        iterations: products at most.
+        iterations: the largest number of products.
         tolerance: see `lanczos_extremes`.
         basis: rows of the basis.
         dtype: the dtype of the vectors.
@@ -418,19 +427,20 @@ def lanczos_extremes(
     basis: int | None = None,
     dtype: Any = None,
 ) -> Extremes:
-    """Both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
+    """Return both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
 
-    The iteration stops when both residuals were small at two looks in a row, or after `iterations`
-    products. It stores about 1.5 * basis vectors. Neither `iterations` nor `tolerance` needs to be
-    static. The values are Rayleigh quotients: up to rounding, `minimum` is never below the least
-    eigenvalue and `maximum` never above the greatest. If `basis` and `iterations` are at least
-    `size`, the basis spans the whole space and the result is exact.
+    The iteration stops when both residuals were small at two checks in a row, or after `iterations`
+    products. The iteration stores about 1.5 * basis vectors. Neither `iterations` nor `tolerance`
+    needs to be static. The values are Rayleigh quotients: up to rounding, `minimum` is never below
+    the least eigenvalue and `maximum` never above the greatest. If `basis` and `iterations` are at
+    least `size`, the basis spans the whole space and the result is exact.
 
     Args:
         operator: a linear map, `v -> A v`.
         size: the dimension.
         key: draws the start vector.
-        iterations: products with `operator` at most; two more measure the residuals.
+        iterations: the largest number of products with `operator`; two more products measure the
+            residuals.
         tolerance: the residual that counts as small, relative to the spectral scale;
             `default_tolerance` unless given. The value 0 runs all iterations.
         basis: vectors that the iteration keeps before it restarts, at least 8 (or `size`);

@@ -2,7 +2,7 @@
 
 Works on plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox modules.
 Integers, booleans, keys, functions and all other leaves without real numbers are held fixed.
-A `flax.nnx.Variable` that stands in several places of a pytree is one parameter.
+A `flax.nnx.Variable` that appears in several places of a pytree is one parameter.
 """
 
 import math
@@ -38,7 +38,7 @@ from jaxbounds.networks.options import whole
 
 
 class Held:
-    """A leaf that is no array. All `Held` are equal: the trace of the loss shows their effect."""
+    """A leaf that is not an array. All `Held` are equal: the loss's trace shows their effect."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -52,15 +52,15 @@ class Held:
 
 @dataclass(frozen=True)
 class Selection:
-    """How a pytree becomes a vector of parameters; hashable, as a key of compiled programs.
+    """The map from a pytree to its vector of parameters; a hashable key of compiled programs.
 
     Attributes:
         structure: the structure of the pytree.
-        chosen: for each leaf (path, shape, dtype of the computation, head axis or None), or None
-            for a leaf that is held fixed.
-        static: for each leaf the leaf itself if it is no array, else None.
+        chosen: for each leaf the tuple (path, shape, dtype of the computation, head axis or None),
+            or None for a leaf that is held fixed.
+        static: for each leaf the leaf itself if it is not an array, else None.
         heads: the number of heads if the vector holds the parameters of one head, else None.
-        sharing: the Variables that stand in several places; each counts once in `chosen` and
+        sharing: the Variables that appear in several places; each counts once in `chosen` and
             `static`. None if no Variable is shared.
         places: all paths of each leaf.
     """
@@ -175,10 +175,10 @@ class Selection:
     def vector_of(self, tree: Params, /) -> Float[Array, " n"]:
         """Return the vector of a pytree like the parameters; entries at fixed leaves are ignored.
 
-        The function finds leaves by path, so that the state of a module may stand for the module.
+        The function finds leaves by path, so the state of a module may replace the module.
 
         Raises:
-            Refused: if a parameter is missing, has another shape, or is no array of real
+            Refused: if a parameter is missing, has another shape, or is not an array of real
                 numbers; if the pytree has a leaf that the parameters lack.
         """
         given: dict[str, Any] = {}
@@ -237,13 +237,13 @@ def _refuse_modules(params: Params) -> None:
 
 
 def _linen_state(params: Params) -> tuple[str, ...]:
-    """Return the collections of linen variables that no optimiser trains: all beside "params"."""
+    """Return the collections of linen variables that no optimiser trains: all except "params"."""
     beside = isinstance(params, Mapping) and "params" in params
     return ("batch_stats", "cache", "intermediates", "perturbations") if beside else ()
 
 
 def _optimizer_leaves(params: Params) -> frozenset[str]:
-    """Return the paths of an optax state: moments and counts are no parameters."""
+    """Return the paths of an optax state: moments and counts are not parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
     found = set[str]()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:
@@ -274,10 +274,10 @@ def select(
     Args:
         params: any pytree.
         filter: selects among the leaves of real numbers; all unless given. A filter selects only
-            the `nnx.Param` among `flax.nnx` variables, unless it is a kind of variable itself. It
-            never selects linen collections beside "params" (batch_stats, cache, intermediates,
-            perturbations), nor the optax state of a `TrainState`. A filter that selects one place
-            of a shared Variable selects the Variable.
+            the `nnx.Param` among `flax.nnx` variables, unless the filter is a kind of variable
+            itself. A filter never selects linen collections other than "params" (batch_stats,
+            cache, intermediates, perturbations), nor the optax state of a `TrainState`. A filter
+            that selects one place of a shared Variable selects the Variable.
         heads: the axis of the heads for each pattern of a path. The vector then holds the
             parameters of one head, and leaves that no pattern selects are held fixed.
 
@@ -345,7 +345,7 @@ def select(
 
 
 def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
-    """Return for each leaf, a shared leaf once, the indices and paths of all its places."""
+    """Return the indices and paths of all places of each leaf; a shared leaf comes once."""
     paths = [path for path, _, _ in found]
     if sharing is None:
         return [{i: path} for i, path in enumerate(paths)]
@@ -387,6 +387,7 @@ def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
                 f"{path} of shape {leaf.shape} has no axis {axis} for its heads. Try axis=0"
             )
         axis %= leaf.ndim
-    # bfloat16 and float16 are computed in float32: their curvature is rounding noise.
+    # bfloat16 and float16 leaves are computed in float32, since their own precision gives only
+    # noise.
     wide = dtype if dtype.itemsize >= 4 else jnp.dtype(jnp.float32)
     return path, tuple(leaf.shape), wide, axis

@@ -1,4 +1,4 @@
-"""The measures that a monitor records beside the extremes, and the file of the records."""
+"""The measures that a monitor records besides the extremes, and the file of the records."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def measured(
     """Return the numbers of one measure at a point, by name.
 
     Args:
-        measure: the measure; "extremes" gives no number here, since they are always recorded.
+        measure: the measure; "extremes" gives no number here, since every record has the extremes.
         point: the loss and the parameters.
         operator: makes the `Curvature` for a measure that is a function.
         memory_limit: bytes that the measure may need.
@@ -80,7 +80,7 @@ def check_logger(logger: Any, /) -> None:
     """Refuse a logger that takes no records.
 
     Raises:
-        Refused: if it is neither a function nor an object with `log`, `log_metrics`,
+        Refused: if the logger is neither a function nor an object with `log`, `log_metrics`,
             `add_scalar` or `info`.
     """
     ways = ("log_metrics", "add_scalar", "info", "log")
@@ -95,7 +95,7 @@ def rate_at(learning_rate: Any, step: int, /) -> float:
     """Return the learning rate at a step, from a number or a schedule.
 
     Raises:
-        Refused: if the rate is no positive number, or the schedule fails at a step.
+        Refused: if the rate is not a positive number, or the schedule fails at a step.
     """
     if callable(learning_rate):
         try:
@@ -131,7 +131,7 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
     """Return the records of a file, one for each line; an empty list if there is no file.
 
     Raises:
-        Refused: if a line is no record.
+        Refused: if a line is not a record.
     """
     if not isinstance(path, str | Path) or Path(path).is_dir():
         kind = "a folder" if isinstance(path, str | Path) else f"a {type(path).__name__}"

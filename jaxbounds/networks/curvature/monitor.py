@@ -70,9 +70,9 @@ class CurvatureMonitor:
     ```
 
     The monitor traces `loss` at each record, and compiles it once. The extremes of a minibatch are
-    biased: its least eigenvalue is below the least eigenvalue over the data (1.4 to 8.5 times in 17
-    of 18 measured cases). So a record gives the number of batches that it covers. Give a list of
-    batches, or `data`, to correct the bias.
+    biased: its least eigenvalue is below the least eigenvalue over the data (by a factor of 1.4 to
+    8.5 in 17 of 18 measured cases). So a record gives the number of batches that it covers. Give a
+    list of batches, or `data`, to correct the bias.
     """
 
     def __init__(
@@ -102,8 +102,9 @@ class CurvatureMonitor:
 
         Args:
             loss: `loss(params)`, or `loss(params, batch)`.
-            every: steps between records.
-            blocks: further blocks of parameters by name, each a filter of `hessian_extremes`.
+            every: the number of steps between records.
+            blocks: further blocks of parameters. Each is a filter, as for `hessian_extremes`, by
+                the name of the block.
             heads: the axis of the heads for each pattern of a path. The monitor then records the
                 block of each head, and the share of each head in the eigenvector of the least
                 eigenvalue.
@@ -111,18 +112,18 @@ class CurvatureMonitor:
                 pytree with batch_size.
             batches: the monitor's own batches, if `data` would be mistaken for one batch.
             batch_size: the number of examples in a batch that the monitor cuts from `data`.
-            iterations: products at most, for each block.
-            key: draws the start vector of Lanczos, the same at each record.
+            iterations: the largest number of products, for each block.
+            key: draws the start vector of Lanczos, which all records share.
             of: the matrix, "hessian" or "ggn" (generalised Gauss-Newton).
             memory_limit: bytes that the measurement of a block may need.
-            on_record: called with `last` after each record.
-            measure: the measures beside the extremes of all parameters: "trace", "top5",
+            on_record: a function that receives `last` after each record.
+            measure: the measures besides the extremes of all parameters: "trace", "top5",
                 "gradient_norm", or functions of the `Curvature` that return a number.
             learning_rate: the rate of gradient descent, a number or a schedule of the step. Records
                 and the plot then show 2 / learning_rate: if the greatest eigenvalue is larger,
                 gradient descent is unstable.
-            file: the path of a file for the records, one for each line. A monitor made with a file
-                that exists continues its records.
+            file: the path of a file for the records, one for each line. If the file exists already,
+                the monitor continues the file's records.
             logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. It
                 receives `last` after each record.
             tolerance: see `Curvature.extremes`.
@@ -131,7 +132,7 @@ class CurvatureMonitor:
 
         Raises:
             Refused: if `every` is below 1, a block has the name "all parameters", a measure is
-                unknown, or the file holds other things than records.
+                unknown, or the file holds something other than records.
         """
         function("loss", loss, "the parameters, and the batch")
         if whole("every", every, least=None) < 1:
@@ -166,7 +167,7 @@ class CurvatureMonitor:
     def __call__(
         self, step: int, params: Params, data: Any = None, /, *, batches: Any = None
     ) -> bool:
-        """Record at a multiple of `every`; return whether the monitor recorded.
+        """Record if `step` is a multiple of `every`; return whether the monitor recorded.
 
         Args:
             step: the step of the loop.
@@ -175,7 +176,8 @@ class CurvatureMonitor:
             batches: the batches, if `data` would be mistaken for one batch.
 
         Raises:
-            Refused: as `hessian_extremes`; but a loss that is not finite is recorded.
+            Refused: in the cases that `hessian_extremes` lists, except for a loss that is not
+                finite, which the monitor records.
         """
         step = whole("step", step, least=0)
         if step % self._every:
@@ -221,7 +223,8 @@ class CurvatureMonitor:
         if self._heads:
             record["head_share"] = np.asarray(head_shares(ends.vector_minimum, self._heads))
         record["more"] = self._more(int(step), everything, params, batches, size)
-        # A record replaces an earlier record of its step; the records stay in the order of steps.
+        # A record replaces an earlier record of an equal step; the records stay in the order of
+        # steps.
         others = [one for one in self._records if one["step"] != record["step"]]
         self._records = sorted([*others, record], key=lambda one: one["step"])
         self._latest = record
@@ -234,7 +237,7 @@ class CurvatureMonitor:
         return True
 
     def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
-        """Measure the numbers that the monitor records beside the extremes."""
+        """Measure the numbers that the monitor records besides the extremes."""
         more: dict[str, float] = {}
         operator = lambda: Curvature(
             self._loss, params, None if isinstance(batches, Listed) else batches,
@@ -253,10 +256,10 @@ class CurvatureMonitor:
     def last(self) -> dict[str, float]:
         """The latest record as floats, for a logger; empty before the first.
 
-        Its keys are "step", "loss" and "batches" (their number: extremes of one minibatch are
-        biased). For all parameters they are "minimum", "maximum", "noise" (the rounding error of
-        both), "ratio_at_least" and "converged" (1 if both ends converged). For a further block they
-        end in its name, as "minimum/<block>".
+        The keys are "step", "loss" and "batches" (the number of batches, since extremes of one
+        minibatch are biased). The keys for all parameters are "minimum", "maximum", "noise" (the
+        rounding error of both), "ratio_at_least" and "converged" (1 if both ends converged). The
+        keys for a further block end in the block's name, as "minimum/<block>".
         """
         if not self._records:
             return {}

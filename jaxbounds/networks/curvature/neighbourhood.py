@@ -29,11 +29,12 @@ class Sharpness(NamedTuple):
     """The rise of a loss L in a ball around the parameters w.
 
     Attributes:
-        rise: the largest L(w + e) - L(w) that the ascents found: a lower bound of the sharpness.
-        spread: the rise of the best ascent minus the median rise. A large value says that the
-            ball has several local maxima, and that `rise` may be far below the sharpness.
-        last_gain: the rise that the last step of the best ascent added. A large value asks for
-            more steps.
+        rise: the largest L(w + e) - L(w) that the ascents found, which is a lower bound of the
+            sharpness.
+        spread: the rise of the best ascent minus the median rise. A large value means that the ball
+            has several local maxima, and that `rise` may be far below the sharpness.
+        last_gain: the rise that the last step of the best ascent added. A large value means that
+            more steps may find a higher rise.
         one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
         radius: the radius of the ball.
         direction: the best e, a pytree like the parameters.
@@ -107,7 +108,7 @@ def sharpness(
     """Search the largest rise of the loss in a ball around the parameters, by four ascents.
 
     Args:
-        loss: `loss(params)`, or `loss(params, batch)` where data are given.
+        loss: `loss(params)`, or `loss(params, batch)` if data are given.
         params: as for `Curvature`.
         data: as for `Curvature`.
         radius: the radius of the ball, in units of the parameters; SAM's default is 0.05.

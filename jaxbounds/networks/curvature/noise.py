@@ -3,7 +3,8 @@
 The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
 gradient and G is the mean gradient. Below this size, doubling the batch nearly halves the steps of
 training; above it, doubling saves few steps (McCandlish, Kaplan, Amodei et al., arXiv 1812.06162,
-eq. (2.9)). Both come from the gradients of batches of b examples, whose covariance is S / b.
+eq. (2.9)). Estimates of both numbers come from the gradients of batches of b examples. The
+covariance of a batch's gradient is S / b.
 """
 
 from typing import Any, NamedTuple
@@ -99,7 +100,7 @@ def gradient_noise(
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch.
         params: as for `Curvature`.
-        data: a list of batches of one shape, or one pytree of examples (n, ...).
+        data: a list of batches of equal shape, or one pytree of examples (n, ...).
         batches: the batches, if `data` would be mistaken for one batch.
         batch_size: the number of examples in a batch that is cut from one pytree; 1 compares
             single examples.

@@ -43,26 +43,29 @@ class Curvature:
     ```
 
     The constructor traces the loss once, so later changes of the loss do not change H. All
-    operators with an equal trace share compiled programs, for any parameters and batches of equal
-    shapes. A `Curvature` may also be made inside of `jit` and `vmap`. Checks that need the values
-    of arrays, such as a loss that is not finite, do not run there.
+    operators whose losses have equal traces share compiled programs, for any parameters and batches
+    of equal shapes. A `Curvature` may also be made inside of `jit` and `vmap`. Checks that need the
+    values of arrays, such as the check that the loss is finite, do not run inside of `jit` and
+    `vmap`.
 
     Args:
-        loss: `loss(params)`, or `loss(params, batch)` if batches are given: one real number.
+        loss: a function that returns one real number, `loss(params)`, or `loss(params, batch)` if
+            batches are given.
         params: any pytree, linen variables, an nnx module or state, an Equinox module. Arrays of
             real numbers are differentiated. All other leaves are held fixed, and so are statistics
             (linen's batch_stats, nnx variables other than `nnx.Param`) and the state of an optax
-            optimiser. bfloat16 parameters compute in float32. A loss that rounds to fewer digits
-            than its parameters have (mixed precision) never converges: see `Extremes.noise`.
-        data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of one
+            optimiser. bfloat16 parameters compute in float32. If a loss rounds to fewer digits than
+            its parameters have (mixed precision), no end counts as converged; see `Extremes.noise`.
+        data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of equal
             shape, [(x1, y1), (x2, y2)]. The losses of a list are averaged in the memory of one
-            batch. A list [x, y] of arrays of one length is refused, since it may be one batch or
+            batch. A list [x, y] of arrays of equal length is refused, since it may be one batch or
             two. A re-iterable of batches (a Dataset, a DataLoader), or a function that makes an
             iterator of batches, is read again at each product, one batch at a time. The least
-            eigenvalue of one minibatch is as a rule several times too negative for the data.
+            eigenvalue over one minibatch is usually several times more negative than the least
+            eigenvalue over all data.
         batches: the batches, if they would be mistaken for one batch: batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
-        filter: selects parameters and holds the others fixed. It is a part of their path, a
+        filter: selects parameters and holds the others fixed. The filter is a part of their path, a
             pattern ("block_*/kernel"), several of these, a function of the path, a kind of
             `nnx.Variable`, or a pytree of booleans. The matrix is then the diagonal block of the
             selected parameters.
@@ -74,10 +77,10 @@ class Curvature:
         size: the number of selected parameters; the matrix has shape (size, size).
 
     Raises:
-        Refused: if the loss is no real number, or draws random numbers from a state that it
-            holds; if no parameter is left; if batches differ in shape. A method raises it if the
-            loss is not finite or changes from call to call. A method also raises it if it needs
-            more memory than the limit (nothing has been run then).
+        Refused: if the loss is not a real number, or draws random numbers from a state that it
+            holds; if no parameter is left; if batches differ in shape. A method raises `Refused` if
+            the loss is not finite or changes from call to call. A method also raises it if the
+            method needs more memory than the limit; nothing runs in that case.
     """
 
     def __init__(
@@ -128,7 +131,7 @@ class Curvature:
 
     @staticmethod
     def _real(v: Any) -> Array:
-        """Refuse a vector of complex numbers; return others as an array."""
+        """Refuse a vector of complex numbers; return any other vector as an array."""
         vector = jnp.asarray(v)
         if jnp.issubdtype(vector.dtype, jnp.complexfloating):
             raise Refused(f"v.dtype={vector.dtype} is complex. Try its real and imaginary parts")
@@ -147,7 +150,7 @@ class Curvature:
     def matvec(self, v: Any, /) -> np.ndarray:
         """Return the product with a vector (size,) or (size, 1), in NumPy.
 
-        `scipy.sparse.linalg.aslinearoperator(H)` calls it.
+        `scipy.sparse.linalg.aslinearoperator(H)` calls this method.
 
         Raises:
             Refused: if `v` holds no numbers, or has another size.
@@ -173,7 +176,7 @@ class Curvature:
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            products: the number of random vectors n; the error falls as 1 / sqrt(n).
+            products: the number n of random vectors; the error falls as 1 / sqrt(n).
 
         Raises:
             Refused: if there are fewer than 2 products.
@@ -197,7 +200,7 @@ class Curvature:
 
         Raises:
             Refused: if the function is not finite at the eigenvalues that are found, there are
-                fewer than 2 iterations, or v is not like the parameters.
+                fewer than 2 iterations, or v does not match the parameters.
         """
         selection, flat = self._point.selection, getattr(v, "shape", None) == (self.size,)
         vector = self._real(v) if flat else selection.vector_of(v)
@@ -223,14 +226,15 @@ class Curvature:
 
         Args:
             key: draws the start vector of Lanczos; `jax.random.key(0)` unless given.
-            iterations: products at most (two more measure the residuals). Lanczos stops when both
-                ends have converged.
+            iterations: the largest number of products (two more measure the residuals). Lanczos
+                stops when both ends have converged.
             tolerance: the residual that counts as converged, relative to the spectral scale;
-                max(1e-8, eps max(32, sqrt(size))) unless given. 0 does all iterations.
-            basis: rows of the Krylov basis, each as long as the parameters. Unless given it is 32,
-                or the number of rows that 8 MiB hold if that is larger. More rows need fewer
+                max(1e-8, eps max(32, sqrt(size))) unless given. The tolerance 0 does all
                 iterations.
-            dense_limit: parameters up to which the matrix is formed.
+            basis: the number of rows of the Krylov basis, each a vector (size,). The default is 32,
+                or the number of rows that 8 MiB hold if that number is larger. More rows need fewer
+                iterations.
+            dense_limit: the largest number of parameters for which the matrix is formed.
         """
         return self.extremes_and_loss(
             key=key, iterations=iterations, tolerance=tolerance, basis=basis,
@@ -300,18 +304,18 @@ class Curvature:
     ) -> Trace:
         """Estimate the trace, with its standard error.
 
-        From 15 products on, "auto" is "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl. 44,
-        2023). Four fifths of the products span the Krylov space of `extremes`, where the trace is
-        exact; a call of `extremes` with an equal key shares these products. The other products are
-        random probes of the rest of the matrix. "krylov" pays if few eigenvalues hold most of the
-        Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products on a
-        sketch, a third on the exact trace in the sketch and a third on probes of the rest (Meyer,
-        Musco, Musco, Woodruff, SOSA 2021). "auto" is "hutch++" inside of `jit`. Below 15 products,
-        or if a sketch exceeds 256 MiB, "auto" is "hutchinson".
+        For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
+        44, 2023). Four fifths of the products span the Krylov space of `extremes`, where the trace
+        is exact; a call of `extremes` with an equal key shares these products. The other products
+        are random probes of the rest of the matrix. "krylov" pays off if few eigenvalues hold most
+        of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products
+        on a sketch, and a third on the exact trace in the sketch. The last third are probes of the
+        rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`.
+        Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            products: the number of all products.
+            products: the total number of products.
             method: "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:
@@ -336,11 +340,11 @@ class Curvature:
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.
-            probes: the number of random vectors n; the error falls as 1 / sqrt(n). Unless given it
-                is 4, or 1 from 100,000 parameters on, where one vector gives a small error.
-            iterations: nodes of each probe; 60 unless given, or the rows of the basis of `extremes`
-                if that has fewer (32 for many parameters). More nodes resolve the density more
-                finely.
+            probes: the number n of random vectors; the error falls as 1 / sqrt(n). The default is
+                4, or 1 for 100,000 parameters or more, for which one vector gives a small error.
+            iterations: the number of nodes of each probe. The default is 60, or the number of rows
+                of the basis of `extremes` if that number is smaller (32 for many parameters). More
+                nodes resolve the density more finely.
 
         Raises:
             Refused: if probes or iterations is below 1.
@@ -366,9 +370,9 @@ class Curvature:
             heads: the number H of heads, 1 unless given. A mapping gives the axis of the heads for
                 each pattern of a path, and adds `by_head` to the result; `head_axes(params)` finds
                 the axes of Flax's attention.
-            kappa: the constant of the condition to test, lambda_min >= -kappa L / sqrt(H).
+            kappa: the constant kappa of the tested condition lambda_min >= -kappa L / sqrt(H).
             key: see `extremes`.
-            iterations: products at most.
+            iterations: the largest number of products.
             tolerance: the residual that counts as converged, relative to the spectral scale; 8 eps
                 unless given, because lambda_min is much smaller than lambda_max late in training.
             basis: see `extremes`.
@@ -397,9 +401,9 @@ class Curvature:
 
         Args:
             blocks: a filter of parameters for each block's name, as {"first": "block_0"}.
-            heads: the axis of the heads for each pattern of a path. It adds a block for each head,
-                with the names "head 0", "head 1", ... `head_axes(params)` finds the axes of Flax's
-                attention.
+            heads: the axis of the heads for each pattern of a path. The mapping adds a block for
+                each head, with the names "head 0", "head 1", ... `head_axes(params)` finds the axes
+                of Flax's attention.
             key: see `extremes`.
             iterations: see `extremes`.
             tolerance: see `extremes`.
@@ -434,15 +438,15 @@ class Curvature:
     def dense(self, *, limit_bytes: float = 2**30, columns: int = 64) -> Float[Array, "P P"]:
         """Return the matrix over the ravelled parameters, leaf by leaf in the pytree's order.
 
-        The method computes `columns` columns at a time, so that the peak of memory is the matrix
-        plus that many gradients. It symmetrises the result. Fixed leaves have no rows.
+        The method computes `columns` columns at a time, so the peak of memory is the matrix plus
+        `columns` gradients. It symmetrises the result. Fixed leaves have no rows.
 
         Args:
             limit_bytes: bytes that the matrix may need.
             columns: the number of columns at a time.
 
         Raises:
-            Refused: if the matrix needs more than `limit_bytes`; nothing was allocated then.
+            Refused: if the matrix needs more than `limit_bytes`; nothing is allocated in that case.
         """
         return dense_at(self._point, limit_bytes=limit_bytes, columns=columns)
 

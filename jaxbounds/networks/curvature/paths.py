@@ -1,4 +1,4 @@
-"""The leaves of a pytree by path. A `flax.nnx.Variable` that stands in two places is one leaf."""
+"""The leaves of a pytree by path. A `flax.nnx.Variable` that appears in two places is one leaf."""
 
 import sys
 from dataclasses import dataclass
@@ -52,12 +52,12 @@ def refuse_deleted(name: str, leaf: Any, /) -> None:
 
 @dataclass(frozen=True)
 class Sharing:
-    """A pytree in which one Variable stands in several places, as tied weights do.
+    """A pytree in which one Variable appears in several places, as tied weights do.
 
     Attributes:
         outer: the structure of the pytree in which each Variable is a leaf.
-        nodes: for each leaf of `outer` its structure, and the index of the first leaf that is
-            this object.
+        nodes: for each leaf of `outer` its structure, and the index of the first leaf that is the
+            same object.
     """
 
     outer: Any
@@ -85,7 +85,7 @@ class Sharing:
 
 
 def sharing_of(params: Params, /) -> Sharing | None:
-    """Return how a pytree shares Variables; None if each Variable stands in one place."""
+    """Return how a pytree shares Variables; None if each Variable appears once."""
     nodes, outer = jax.tree.flatten(params, is_leaf=_is_variable)
     first: dict[int, int] = {}
     same = [first.setdefault(id(n), i) if _is_variable(n) else i for i, n in enumerate(nodes)]

@@ -15,7 +15,8 @@ from jaxbounds.networks.curvature.leaves import Selection, select
 from jaxbounds.networks.curvature.paths import Params
 
 Loss = Callable[..., Float[Array, ""]]
-"""`loss(params)`, or `loss(params, batch)` if batches are given: a real number."""
+"""A function `loss(params)`, or `loss(params, batch)` if batches are given, that returns a real
+number."""
 Of = Literal["hessian", "ggn"]
 
 
@@ -25,7 +26,7 @@ class Composite:
 
     Attributes:
         outputs: the network, `outputs(params)` or `outputs(params, batch)`: any pytree.
-        outer: the scalar loss, `outer(outputs)` or `outer(outputs, batch)`, convex as a rule.
+        outer: the scalar loss, `outer(outputs)` or `outer(outputs, batch)`, usually convex.
     """
 
     outputs: Callable[..., Any]
@@ -40,7 +41,7 @@ def real(loss: Any, /) -> Array:
     """Return a loss as an array, if it is one real number.
 
     Raises:
-        Refused: if the loss is anything else than one real number.
+        Refused: if the loss is anything other than one real number.
     """
     if loss is None or isinstance(loss, tuple | list | dict):
         raise Refused(
@@ -69,8 +70,8 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
     """Return the derivative of a gradient at a point, as a linear map.
 
     A rule of custom_vjp that calls its own function has no forward derivative. Linearisation drops
-    the call if the gradient does not use its result. If the gradient uses it, the function takes
-    the reverse derivative, which is equal because a Hessian is symmetric.
+    the call if the gradient does not use its result. If the gradient uses the result, the function
+    takes the reverse derivative, which is equal because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
@@ -124,7 +125,7 @@ class Problem(NamedTuple):
         own: the parameters.
         fixed: the arrays that are held fixed.
         groups: the batches, or None.
-        head: the number of the head, if the selection covers the parameters of one head.
+        head: the index of the head, if the selection covers the parameters of one head.
         ruled: whether the loss may have a custom_vjp, so that a product must be tried first.
     """
 
@@ -143,7 +144,7 @@ class Problem(NamedTuple):
         return self.selection.vector(self.own, self.head)
 
     def params(self, vector: Float[Array, " n"]) -> Params:
-        """Return the pytree of the parameters whose values are a vector's."""
+        """Return the pytree of the parameters, with the numbers of a vector as values."""
         return self.selection.params(vector, self.own, self.fixed, self.head)
 
     def value(self, at: Array | None = None) -> Array:
@@ -230,7 +231,7 @@ def check_matrix(loss: Loss, of: str, /) -> None:
     """Refuse a name of a matrix that does not fit the loss.
 
     Raises:
-        Refused: if `of` is unknown, or "ggn" with a loss that is no `Composite`.
+        Refused: if `of` is unknown, or "ggn" with a loss that is not a `Composite`.
     """
     if of not in get_args(Of):
         raise Refused(f"of must be one of {', '.join(get_args(Of))}, got {of!r}. Try 'hessian'")
@@ -272,6 +273,6 @@ def ggn_vector_product(
     The Hessian is this generalised Gauss-Newton matrix plus the curvature of the network itself.
 
     Raises:
-        Refused: if the loss is no `Composite`.
+        Refused: if the loss is not a `Composite`.
     """
     return _product_of("ggn", loss, params, batches, filter)

@@ -1,7 +1,8 @@
-"""One compiled program for many calls, whose memory is known before it runs.
+"""Compiled programs, each for many calls, whose memory need is known before they run.
 
-A program is compiled for the trace of a loss, a selection of parameters and the static options. Its
-arguments are parameters, batches, keys, iterations, tolerances, and the arrays that the loss holds.
+A program is compiled for the trace of a loss, a selection of parameters and the static options. The
+arguments of the program are parameters, batches, keys, iterations, tolerances, and the arrays that
+the loss holds.
 """
 
 import functools
@@ -27,14 +28,15 @@ from jaxbounds.networks.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.programs.traces import coarseness
 
 Kernel = Callable[..., Any]
-"""A method as a traceable `kernel(problem, static options, dynamic options)` -> arrays."""
+"""A method as a traceable function `kernel(problem, static options, dynamic options)` that returns
+arrays."""
 
 
 def as_key(key: Any, /) -> jax.Array:
-    """Return the user's key of JAX, or `jax.random.key(0)` unless given.
+    """Return the user's key of JAX, or `jax.random.key(0)` if the user gave no key.
 
     Raises:
-        Refused: if `key` is no key, or several keys.
+        Refused: if `key` is not one key of JAX.
     """
     if key is None:
         return jax.random.key(0)
@@ -105,11 +107,11 @@ def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
 
 
 KEPT = 32
-"""Programs that are kept; the least recently used one goes first. A larger number takes more
-memory and compiles less."""
+"""The number of programs that are kept; the least recently used program is dropped first. A larger
+number takes more memory and compiles less often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""Keys of losses that two traces found equal, so that no third trace is needed."""
+"""Keys of losses whose first two traces were equal, so no third trace is needed."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -131,7 +133,7 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
 class Point:
     """A loss at a point, on batches. A kernel runs at a `Point`.
 
-    The constructor traces the loss, so that later changes in place have no effect.
+    The constructor traces the loss, so later in-place changes of the loss's objects have no effect.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` if batches are given.
@@ -143,8 +145,8 @@ class Point:
         heads: the axis of the heads for each pattern of a path, for kernels on one head.
 
     Raises:
-        Refused: if the loss is no function of these arguments or no real number, draws random
-            numbers, or no parameter is left.
+        Refused: if the loss does not take these arguments, or returns anything other than a real
+            number; if the loss draws random numbers; if no parameter is left.
     """
 
     def __init__(
@@ -308,7 +310,7 @@ class Point:
         )
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
-        """Return the bytes that the program needs; it is compiled, not run."""
+        """Return the bytes that the program needs; the program is compiled, not run."""
         arguments = self.program_arguments(dynamic, head)
         return self.made(kernel, static).compiled(arguments)[1]
 
@@ -341,10 +343,10 @@ class Point:
             limit: bytes that the program may need.
             what: the name of the computed quantity, for messages.
             advice: the advice of the message if more memory is needed than the limit.
-            head: the number of the head, if the point covers the parameters of one head.
+            head: the index of the head, if the point covers the parameters of one head.
 
         Raises:
-            Refused: if the program needs more memory than the limit; nothing has been run then.
+            Refused: if the program needs more memory than the limit; nothing runs in that case.
         """
         if self.is_transformed(head, dynamic):
             with explained(None, differentiated=True):

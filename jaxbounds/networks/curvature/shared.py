@@ -3,7 +3,7 @@
 The extremes, the top, the density and the trace of one matrix need the products with one sequence
 of orthonormal vectors. A `Run` holds this sequence. Each method reads the leading rows that it
 needs, and extends the run if rows are missing, so that a result does not depend on the methods
-called before. NumPy diagonalises the small matrix, so that no look at it compiles a program. A
+called before. NumPy diagonalises the small matrix, so no diagonalisation compiles a program. A
 method that needs more products than the basis has rows restarts the run, and later methods make a
 new run.
 """
@@ -26,15 +26,15 @@ from jaxbounds.networks.curvature.lanczos import (
 )
 
 STEP = 4
-"""Products between two looks at a run. A larger number looks less and finds convergence later."""
+"""Products between two checks of a run. A larger number notices convergence later."""
 
 CONFIRM = 2
-"""Products after which a small residual must still be small. More of them are safer and cost more
-time."""
+"""Products after which a small residual must still be small. A larger number is safer and costs
+more time."""
 
 FRESH = 10
-"""Products in random directions after a run has exhausted its Krylov space. More of them find more
-of the eigenvalues that the exhausted space has missed."""
+"""Products in random directions after a run has exhausted its Krylov space. A larger number finds
+more of the eigenvalues that the exhausted space has missed."""
 
 _masked_unit = jax.jit(lambda vector, mask: _unit(vector * mask))
 _combined = jax.jit(lambda coefficients, basis: _unit(_dot(coefficients, basis)))
@@ -68,7 +68,7 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Return for each end whether its residuals are small, or its values below the floor."""
+        """Return, for each end, whether its residuals are small or its values below the floor."""
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False
@@ -78,7 +78,7 @@ class Look(NamedTuple):
 
 
 class Run:
-    """A partial Lanczos factorisation from a random start, which grows to its number of rows."""
+    """A partial Lanczos factorisation from a random start, which grows up to `rows` rows."""
 
     def __init__(
         self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, mask: Array
@@ -131,7 +131,7 @@ class Run:
         return Look(values, vectors, np.abs(beyond @ vectors))
 
     def exhausted_at(self) -> int:
-        """Return after how many rows the Krylov space was first exhausted; 2^62 if never."""
+        """Return the number of rows that first exhausted the Krylov space; 2^62 if none did."""
         upper, coupling = self._projected()
         eps = float(jnp.finfo(self._state.vector.dtype).eps)
         beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))
@@ -144,7 +144,7 @@ class Run:
         The first call for a pair costs one product.
 
         Args:
-            look: a look at the first k rows, as they are now.
+            look: a `Look` at the first k rows in their present state.
             index: the index of the Ritz value.
         """
         k = look.values.size
@@ -161,14 +161,14 @@ class Run:
 
     @property
     def basis(self) -> Array:
-        """The rows of the basis, (rows, n); zero from `filled` on."""
+        """The rows of the basis, (rows, n); zero after the filled rows."""
         return self._state.basis
 
     def restart(self, look: Look, low: int, kept: int) -> None:
         """Keep some Ritz vectors of a full basis, and drop the rest of the basis.
 
         Args:
-            look: a look at all rows.
+            look: a `Look` at all rows.
             low: the number of kept vectors with the least values.
             kept: the number of all kept vectors.
         """
@@ -223,8 +223,8 @@ def pairs_of(
         wanted: the number of pairs of each end.
         tolerance: the residual that counts as small, relative to the spectral scale; 0 does all
             products.
-        limit: products at most.
-        least: products at least, if the limit allows them.
+        limit: the largest number of products.
+        least: the smallest number of products, if the limit allows them.
         floor: the upper end need not converge if its values stay below this number.
     """
     m = run.rows

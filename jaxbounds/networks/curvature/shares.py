@@ -50,7 +50,7 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
 
 
 def _once(tree: Params) -> list[tuple[str, Any]]:
-    """Return the leaves by path; a leaf that stands in several places has its first path."""
+    """Return the leaves by path; a leaf that appears in several places has its first path."""
     found, sharing = [(path, leaf) for path, leaf, _ in leaves_of(tree)], sharing_of(tree)
     return found if sharing is None else sharing.once(found)
 

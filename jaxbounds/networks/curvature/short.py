@@ -1,8 +1,9 @@
 """A Krylov run on short vectors in NumPy, which compiles no program for its steps.
 
-The steps of `Run` are programs for vectors of one length. A block of a few thousand parameters has
-vectors of another length, for which the programs would take longer to compile than to run. Short
-vectors also leave memory for as many rows as there are products, so that no run restarts.
+The steps of `Run` are programs that are compiled for a fixed length of vectors. A block of a few
+thousand parameters has shorter vectors, and the programs for this length would take longer to
+compile than to run. Short vectors also leave memory for as many rows as there are products, so no
+run restarts.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from jaxbounds.networks.curvature.shared import Look, Run
 
 
 def is_short(size: int, rows: int, /) -> bool:
-    """Return whether `rows` vectors of length `size` stay in the processor's caches in float64."""
+    """Return whether `rows` vectors of length `size` in float64 fit into the processor's caches."""
     return size * rows * 8 <= BASIS_BYTES
 
 
@@ -85,7 +86,7 @@ class ShortRun(Run):
         return np.triu(self._small), self._coupling
 
     def exhausted_at(self) -> int:
-        """Return after how many rows the Krylov space was first exhausted; 2^62 if never."""
+        """Return the number of rows that first exhausted the Krylov space; 2^62 if none did."""
         beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
         eps = float(np.finfo(self._dtype).eps)
         gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())
@@ -109,5 +110,5 @@ class ShortRun(Run):
 
     @property
     def basis(self) -> Array:
-        """The rows of the basis, (rows, n); zero from `filled` on."""
+        """The rows of the basis, (rows, n); zero after the filled rows."""
         return jnp.asarray(self._rows, self._dtype)

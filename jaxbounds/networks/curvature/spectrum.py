@@ -25,16 +25,16 @@ from jaxbounds.networks.options import number as as_number
 from jaxbounds.networks.options import shown, whole
 
 PROBES = 4
-"""Random vectors that `spectrum` draws unless given. A larger number n costs more products, and the
-error falls as 1 / sqrt(n)."""
+"""The number n of random vectors that `spectrum` draws by default. A larger number costs more
+products, and the error falls as 1 / sqrt(n)."""
 
 MANY = 100_000
-"""Parameters from which on `spectrum` draws one random vector. A larger number draws more vectors
-for networks for which one vector already gives a small error."""
+"""The number of parameters at or above which `spectrum` draws one random vector by default. A
+larger number draws more vectors for networks for which one vector already gives a small error."""
 
 ITERATIONS = 60
-"""Nodes at most that `spectrum` takes for a random vector unless given. A larger number resolves
-the density more finely and costs more products."""
+"""The largest number of nodes that `spectrum` takes for a random vector by default. A larger number
+resolves the density more finely and costs more products."""
 
 STORED_BYTES = 256 * 2**20
 """Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises against it. A larger
@@ -49,9 +49,9 @@ class Spectrum(NamedTuple):
         nodes: (probes, k), the Ritz values.
         weights: (probes, k), the weight of each node.
         size: the number of parameters, which is the number of eigenvalues.
-        residuals: (probes, k), ||A u - node u|| for the unit Ritz vector u of each node. It is the
-            spread of the eigenvalues that the node stands for. None means 0: each node is an
-            eigenvalue.
+        residuals: (probes, k), ||A u - node u|| for the unit Ritz vector u of each node. The
+            residual is the spread of the eigenvalues that the node represents. None means that all
+            residuals are 0 and each node is an eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]
@@ -62,14 +62,14 @@ class Spectrum(NamedTuple):
     def share_below(self, x: float) -> tuple[float, float]:
         """Return the share of eigenvalues below `x`, and its error.
 
-        A node stands for several eigenvalues near it, with the variance r^2, where r is the
-        residual of the node. If the node lies at the distance d from `x`, at most the part
-        r^2 / (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts
-        half of this part on each side of `x`. The error combines this half with the standard error
+        A node represents several eigenvalues near the node, with the variance r^2, where r is the
+        residual of the node. If the node lies at the distance d from `x`, at most the fraction r^2
+        / (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts half
+        of this fraction on each side of `x`. The error combines this half with the standard error
         over the probes, or with the standard error of one probe.
 
         Raises:
-            Refused: if `x` is no real number.
+            Refused: if `x` is not a real number.
         """
         x = as_number("x", x, example="0.0")
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
@@ -96,7 +96,7 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Return the mean over the eigenvalues of values at the nodes, and its standard error."""
+        """Return a function's mean over the eigenvalues, from values at nodes, and its error."""
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:
@@ -117,9 +117,9 @@ class Spectrum(NamedTuple):
     def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
         """Return the trace of f(A), and its standard error over the probes.
 
-        For f = `np.log` it is the log-determinant of a positive definite matrix. The quadrature
-        with k nodes is exact for polynomials up to the degree 2k - 1 (Ubaru, Chen and Saad, SIAM J.
-        Matrix Anal. Appl. 38, 2017).
+        For f = `np.log` the trace is the log-determinant of a positive definite matrix. The
+        quadrature with k nodes is exact for polynomials up to the degree 2k - 1 (Ubaru, Chen and
+        Saad, SIAM J. Matrix Anal. Appl. 38, 2017).
 
         Args:
             function: f, a function of the array of nodes, in NumPy.
@@ -151,14 +151,15 @@ class Spectrum(NamedTuple):
         return np.where(weights > 0, values, 0.0)
 
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
-        """Return the density on a grid, each node smeared to a normal.
+        """Return the density on a grid, each node smeared to a normal distribution.
 
         Args:
             grid: eigenvalues (points,).
-            width: the standard deviation of each normal; 1% of the range of the nodes by default.
+            width: the standard deviation of each normal distribution; 1% of the range of the nodes
+                by default.
 
         Raises:
-            Refused: if the grid is no array of numbers, or the width is not positive.
+            Refused: if the grid is not an array of numbers, or the width is not positive.
         """
         if width is not None:
             as_number("width", width, above=0, example="0.1")
@@ -294,7 +295,7 @@ def spectrum_at(
     """Estimate the density of the Hessian's eigenvalues; see `Curvature.spectrum`.
 
     Raises:
-        Refused: as `Curvature.spectrum`.
+        Refused: in the cases that `Curvature.spectrum` lists.
     """
     size, dtype = point.selection.size, point.selection.dtype
     rows = default_basis(size, 200, dtype)

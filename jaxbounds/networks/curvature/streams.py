@@ -75,11 +75,12 @@ def shape_of(batch: Any, /) -> Any:
 
 
 Part = Callable[[Any, Any], tuple[Any, Any]]
-"""A function `part(batch, vector)`: the product of one batch's matrix, and the loss."""
+"""A function `part(batch, vector)` that returns the product of one batch's matrix with the vector,
+and the loss."""
 
 
 class StreamedProduct:
-    """The product with the mean matrix over a stream; a batch weighs as its number of examples.
+    """The product with the mean matrix over a stream; a batch's weight is its number of examples.
 
     Attributes:
         value: the mean loss of the first pass.

@@ -1,7 +1,7 @@
 """Certified extreme eigenvalues of "block-diagonal plus rank n" matrices, linear in the blocks.
 
-Let M = D + Z Z^T with D = diag(lambda) and n columns of Z. Sylvester's law of inertia, applied to
-[[D - s, Z], [Z^T, -I]], gives
+Let M = D + Z Z^T with D = diag(lambda), where Z has n columns. Sylvester's law of inertia, applied
+to [[D - s, Z], [Z^T, -I]], gives
 
     #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z},
 
@@ -28,10 +28,13 @@ class CertifiedExtremes(NamedTuple):
     Attributes:
         minimum: the least eigenvalue.
         maximum: the greatest eigenvalue.
-        bracket_minimum: (low, high) with no eigenvalue below `low` and one below `high`.
-        bracket_maximum: (low, high) with one eigenvalue above `low` and none above `high`.
-        certified: both brackets are proved (up to rounding in the counts) and no wider than asked.
-        bisections: counts spent on bisection; 0 when Lanczos candidates were certified at once.
+        bracket_minimum: (low, high) with no eigenvalue below `low` and at least one below `high`.
+        bracket_maximum: (low, high) with at least one eigenvalue above `low` and no eigenvalue
+            above `high`.
+        certified: whether both brackets are proved (up to rounding in the counts) and no wider than
+            asked.
+        bisections: the number of counts of the bisection; 0 if Lanczos candidates were certified at
+            once.
     """
 
     minimum: Float[Array, ""]
@@ -93,7 +96,7 @@ class _Search(NamedTuple):
 def _bracket(passed, outer, inner, candidate, width, steps=100):
     """Bracket one end of the spectrum: `passed` is false at outer and true at inner.
 
-    `passed(s)` says whether at least one eigenvalue lies between s and `outer`. The search first
+    `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
     counts on both sides of the candidate; if the candidate is off, either count still moves one end
     of the bracket. It then counts at the middle, and last at an end that no count has confirmed.
     `passed` is called at one place, in one loop, since each place takes seconds to compile.
@@ -140,8 +143,8 @@ def structured_extremes(
     """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
     The function solves H eigenproblems of size p, then takes `2 * iterations` products of H p n
-    operations and a dozen n x n eigenproblems. It needs memory for about `4 * iterations * H * p`
-    numbers. Time and memory are linear in H.
+    operations and a dozen n x n eigenproblems. The function needs memory for about
+    `4 * iterations * H * p` numbers. Time and memory are linear in H.
 
     Args:
         blocks: the symmetric diagonal blocks.

@@ -33,8 +33,8 @@ End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
 
 LEAST = 20
-"""Products at least of the first run, and of the run that looks for copies. A larger number costs
-more and misses fewer eigenvalues."""
+"""The smallest number of products of the first run, and of the run that looks for copies. A larger
+number costs more and misses fewer eigenvalues."""
 
 
 @with_table
@@ -43,8 +43,8 @@ class Top(NamedTuple):
 
     Attributes:
         values: (k,), the Rayleigh quotients.
-        residuals: (k,), ||A v - value v||: an eigenvalue lies within this distance. Only a dense
-            computation shows that no eigenvalue was missed.
+        residuals: (k,), ||A v - value v||; an eigenvalue of A lies within this distance of the
+            value. Only a dense computation shows that no eigenvalue was missed.
         converged: (k,), whether the residual is small relative to the spectral scale.
         vectors: k pytrees like the parameters, of norm one and orthogonal up to rounding.
     """
@@ -139,7 +139,7 @@ def _found(
 def _hosted(
     product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    """Do as `_found`, from the run that all methods share; a second run looks for missed pairs."""
+    """Return what `_found` returns, from the shared run; a second run looks for missed pairs."""
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])
     wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)
@@ -207,7 +207,7 @@ def top_at(
     """Return several eigenpairs from one end of the spectrum; see `Curvature.top`.
 
     Raises:
-        Refused: as `Curvature.top`.
+        Refused: in the cases that `Curvature` lists.
     """
     selection = point.selection
     if end not in get_args(End):
@@ -218,7 +218,7 @@ def top_at(
         raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for. Try k=1")
     if not isinstance(copies, bool):
         raise Refused(f"copies={copies!r} is neither True nor False. Try copies=True")
-    # A product reads the whole stream, so a dense matrix would take one pass for each column.
+    # A product reads the whole stream, so a dense matrix would take a pass for each column.
     limit = 0 if point.stream is not None else dense_limit
     static, dynamic = lanczos_options(selection, key, iterations, tolerance, basis, limit)
     static |= {"k": k, "sign": 1 if end == "greatest" else -1}

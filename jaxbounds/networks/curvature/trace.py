@@ -155,7 +155,7 @@ def trace_at(
     """Estimate the trace of the Hessian; see `Curvature.trace`.
 
     Raises:
-        Refused: as `Curvature.trace`.
+        Refused: in the cases that `Curvature.trace` lists.
     """
     if method not in get_args(Method):
         raise Refused(

@@ -73,7 +73,7 @@ class TracedLoss:
     """The traces of a loss, one for each shape of its batches.
 
     Attributes:
-        key: equal for losses that differ only in their constants, on batches of one structure.
+        key: equal for losses that differ only in their constants, on batches of equal structure.
         constants: the arrays that the loss refers to, for each trace.
         narrow: the operations that round more coarsely than the dtype of the parameters.
     """

@@ -1,4 +1,4 @@
-"""Losses whose Hessian or Gauss-Newton matrix is the Fisher or a preconditioned matrix.
+"""Losses whose Hessian or Gauss-Newton matrix is the Fisher matrix or a preconditioned Hessian.
 
 So all methods of `Curvature` serve these matrices too, with residuals and standard errors.
 """
@@ -14,8 +14,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""Factor of the outer loss: the Hessian of half a mean of n squares is 1 / n. A larger factor gives
-a multiple of the Fisher matrix."""
+"""Factor of the outer loss: the Hessian of half a mean of n squares is the identity times 1 / n. A
+larger factor gives a multiple of the Fisher matrix."""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
@@ -28,9 +28,10 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
     ```
 
-    The Fisher matrix itself needs no function. It is the matrix of `of="ggn"` if the outer loss of
-    a `Composite` is a negative log-likelihood in its natural parameters: softmax with cross
-    entropy, logistic loss, or half the squared error (Martens, JMLR 2020, Section 9.2).
+    The Fisher matrix itself needs no function. The Fisher matrix is the matrix of `of="ggn"` if the
+    outer loss of a `Composite` is a negative log-likelihood in its natural parameters. Examples are
+    softmax with cross entropy, logistic loss, or half the squared error (Martens, JMLR 2020,
+    Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
@@ -73,8 +74,8 @@ def preconditioned(
         params: the pytree of arrays with which the optimiser was initialised.
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
-        decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of moments
-            after few steps more. A moment without a count of steps (rmsprop) is not corrected.
+        decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of early
+            moments more strongly. A moment without a count of steps (rmsprop) is not corrected.
         epsilon: epsilon of the optimiser, in units of the gradient. A larger value lowers the
             sharpness.
 

@@ -7,7 +7,7 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""The depth of nested counters that are printed. A larger number follows a circular nesting
+"""The largest depth of nested counters that are printed. A larger number follows a circular nesting
 longer."""
 
 
@@ -57,7 +57,7 @@ class Counters:
         self.declare("equation", "chapter" if chapters else "")
 
     def name(self, counter: str, /) -> str:
-        """Return the counter that a name stands for, as several names may share one."""
+        """Return the counter that a name means; several names may share one counter."""
         for _ in range(DEPTH):
             if counter not in self._same:
                 break
@@ -67,7 +67,8 @@ class Counters:
     def declare(self, counter: str, within: str = "", /) -> None:
         """Declare a new counter.
 
-        If `within` is given, that counter resets it and is printed before it.
+        If `within` is given, that counter resets the new counter, and its number is printed before
+        the new counter's number.
         """
         self._same.pop(counter, None)
         self.values.setdefault(counter, 0)
@@ -76,7 +77,7 @@ class Counters:
             self.within(counter, within)
 
     def share(self, counter: str, other: str, /) -> None:
-        """Make a name stand for another counter, as LaTeX's shared counters do."""
+        """Make a name mean another counter, as LaTeX's shared counters do."""
         if self.name(other) != counter:
             self._same[counter] = other
 
@@ -93,7 +94,7 @@ class Counters:
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """Return the template that prints a counter, or None; `restore` takes it."""
+        """Return the template that prints a counter, or None; `restore` takes the template."""
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
@@ -123,7 +124,7 @@ class Counters:
                 self._reset(counter, depth + 1)
 
     def appendix(self, top: str, /) -> None:
-        """Give sections (or chapters) letters from here on."""
+        """Number all later sections (or chapters) by letters."""
         self.put(top, 0)
         self._reset(top, 0)
         self.print_as(top, f"\\Alph{{{top}}}")

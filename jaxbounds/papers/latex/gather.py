@@ -80,7 +80,7 @@ class _Gathering:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
 
     def resolved(self, name: str, place: str, suffix: str) -> Path | None:
-        """Return the file that a command names; None if there is none.
+        """Return the file that a command names; None if it does not exist.
 
         Raises:
             Refused: if the file is outside the folder.
@@ -220,8 +220,8 @@ class _Branch(NamedTuple):
 
     Attributes:
         truth: whether the branch is taken; None if only TeX can decide.
-        begins: the place where its command begins.
-        body: the place where its text begins.
+        begins: the place where the command of the conditional begins.
+        body: the place where the text of the branch begins.
     """
 
     truth: bool | None

@@ -78,7 +78,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def argument(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the next mandatory argument from a place on, and the place behind it."""
+    """Return the next mandatory argument at or after a place, and the place behind the argument."""
     at = _skip(text, at)
     if text[at : at + 1] == "{":
         end = group_end(text, at)
@@ -88,7 +88,7 @@ def argument(text: str, at: int, /) -> tuple[str, int] | None:
 
 
 def optional(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the next argument in square brackets from a place on, and the place behind it."""
+    """Return the next argument in square brackets at or after a place, and the place behind it."""
     at = _skip(text, at)
     end = group_end(text, at, "[]")
     return (text[at + 1 : end - 1], end) if end > 0 else None

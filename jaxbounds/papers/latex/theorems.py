@@ -19,7 +19,8 @@ _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",
     "colt2024": "theorem", "sn-jnl": "",
 }  # fmt: skip
-"""The theorem whose counter all theorems share, for each class that declares theorems itself."""
+"""The environment whose counter all theorems share, for each class that declares theorems
+itself."""
 _DECLARES = re.compile(
     r"\\(?P<how>newtheorem|spnewtheorem|newmdtheoremenv|declaretheorem|newaliascnt"
     r"|numberwithin|counterwithin|counterwithout)(?![A-Za-z])(?P<star>\*?)"
