@@ -10,9 +10,9 @@ from jaxbounds.cli.first import GUIDE
 from jaxbounds.ground.exceptions import Refused
 
 TOPICS = (
-    "start", "questions", "say", "limits", "verdicts", "codes", "source", "papers", "certify", "kernel",
-    "constants", "curvature", "figures", "results", "sweeps", "engines", "evidence", "files",
-    "programs", "changes",
+    "start", "questions", "say", "limits", "verdicts", "codes", "source", "papers", "certify",
+    "kernel", "constants", "curvature", "figures", "results", "sweeps", "engines", "evidence",
+    "files", "programs", "changes",
 )  # fmt: skip
 """The pages in reading order; each is `jaxbounds/guide/<topic>.md`, which begins with "# topic:
 ...".
