@@ -152,7 +152,8 @@ def test_what_has_no_translation_is_named():
 
     certificate = jb.disprove(statement(sides), "printed", INSTANCE, SIZE)
     assert certificate.word == "disproved"
-    with pytest.raises(ValueError, match=r"no file for a kernel: .*'erf'"):
+    says = r"no file for a kernel of form='printed' in mine.claim: .*'erf'"
+    with pytest.raises(ValueError, match=says):
         certificate.rocq()
 
 

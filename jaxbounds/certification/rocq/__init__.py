@@ -63,7 +63,7 @@ def disproof_file(
         file = file_of(about, citation=citation, margin=margin)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"{name} has no file for a kernel: {problem}. Try its witness, "
+            f"no file for a kernel of form={form!r} in {statement.id}: {problem}. Try its witness, "
             "which `jaxbounds certify` writes"
         ) from problem
     return _of_size(file, name, operations)
@@ -100,7 +100,8 @@ def proof_file(
         file = box_file(statement, form, domain, **options)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"{name} has no file for a kernel: {problem}. Try a smaller formula"
+            f"no file for a kernel of form={form.name!r} in {statement.id}: {problem}. "
+            "Try a smaller formula"
         ) from problem
     return _of_size(file, name, operations)
 
