@@ -41,7 +41,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Describe the least of the values over starts and seeds, its place, and how many are below."""
+    """Describe the least value over starts and seeds, its place, and the count below the limit."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"

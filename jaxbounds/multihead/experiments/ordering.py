@@ -100,7 +100,7 @@ def why_not(
 
 
 def combine(decisions: Sequence[bool | None], /) -> bool | None:
-    """Return False if any decision is False, else None if any is None or none exists, else True."""
+    """Return False if any decision is False, True if all are True (at least one), else None."""
     if any(d is False for d in decisions):
         return False
     return True if decisions and all(decisions) else None

@@ -109,7 +109,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """Decide the order of the losses among the trials that find W* at each H, if some do not."""
+    """Decide the order of losses among the trials that find W* at each H, if others do not."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None

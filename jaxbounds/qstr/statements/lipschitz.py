@@ -17,7 +17,7 @@ _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS
 
 
 def predict(params, z, size):
-    """Return the predictions of a Transformer of that size on encoded prompts."""
+    """Return the predictions of a Transformer of these sizes on encoded prompts."""
     return SparseTransformer(heads=size["H"], width=size["m"]).apply({"params": params}, z)
 
 
@@ -112,7 +112,7 @@ _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECU
 
 
 def _readouts_apart(size):
-    """Return long equal tokens, zero transitions, and readouts that differ in a and V.
+    """Return equal tokens of large norm, zero transitions, and readouts that differ in a and V.
 
     One small unit is aligned with the tokens.
     """

@@ -148,7 +148,7 @@ def _norm(i: Instance, size: Size) -> Sides:
     compiled, hidden = _recorded(size["T"])
     own, machine = hidden[i["word"]], compiled.machine
     nonzero = (own > 0.5).sum(axis=-1)
-    # The paper prints the states of these layers, in (C.8) and (C.11).
+    # The paper prints the states after these layers in (C.8) and (C.11).
     printed = [layer.name.startswith(("C.4", "C.5")) for layer in compiled.layers]
     count = nonzero[:, printed].max()
     bits = compiled.layout.bits

@@ -1,4 +1,4 @@
-"""Shared parts of statements: all combinations, small corrected circuits, and an attack on them."""
+"""Shared parts of statements: all combinations, small corrected circuits, attacks on them."""
 
 import functools
 import itertools
@@ -30,7 +30,7 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""The forms of the bound of Theorem D.6."""
+"""The functions that evaluate Theorem D.6's bound, by the name of the form."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more cases.
 
@@ -54,7 +54,7 @@ def every(**ranges: Iterable[Any]) -> dict[str, Any]:
 
 
 def times(tree: Any, c: Any) -> Any:
-    """Multiply each leaf by a number, or by one number for each entry of its first axis."""
+    """Multiply each leaf by a number, or by one number for each entry of the leaf's first axis."""
     along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
     return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
 

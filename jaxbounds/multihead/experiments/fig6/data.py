@@ -75,7 +75,7 @@ def _tokenizer(config: Figure6, texts: Sequence[str]) -> Tokenizer:
 
 
 def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
-    """Draw (steps, batch) rows of the training set; an epoch is a permutation without its rest."""
+    """Draw (steps, batch) training rows: for each epoch, the full batches of a permutation."""
     rows = [np.asarray(jax.random.permutation(k, n)) for k in jax.random.split(key, config.epochs)]
     return np.stack(rows)[:, : batches * config.batch].reshape(-1, config.batch).astype(np.int32)
 
