@@ -147,7 +147,7 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     """Return the hypothesis that S11 exceeds rounding.
 
-    S11 is rounding noise beside the scale S5 of the Hessian if the covariances vanish.
+    If the covariances vanish, S11 is mere rounding noise of the Hessian, whose scale is S5.
     """
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
     scores = bounds.summed_scores(instance["U"], instance["X"])

@@ -15,7 +15,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _longest(size: Size) -> Instance:
-    """Return maximisers of both sides: v selects the longest column of P; u is this column."""
+    """Return maximisers of both sides: v selects the longest column of P; u is that column."""
     P = np.random.default_rng(0).normal(size=(8, size["d"], size["T"]))
     at = np.linalg.norm(P, axis=1).argmax(axis=1)
     columns = P[np.arange(8), :, at]

@@ -141,7 +141,7 @@ LEMMA_C2 = in_c2(
 )
 
 LONGEST = 5
-"""The number of symbols of the longest input in the look-up; a larger number tries more inputs."""
+"""The length, in symbols, of the look-up's longest input; a larger number tries more inputs."""
 
 
 def _look_ups(size: Size) -> Instance:

@@ -226,7 +226,7 @@ def _description(machine: TuringMachine) -> dict[str, Any]:
 
 
 def _read_back(i: Instance, size: Size) -> Sides:
-    """Count the states, heads and symbols that differ between the machine and its readings."""
+    """Count states, heads and symbols that differ between the machine and its re-read copies."""
     example = EXAMPLES[i["machine"]]
     machine, text = example.machine, json.dumps(_description(example.machine))
     compact = "1RB1LB_1LA1RH" if machine.name == "busy_beaver" else None

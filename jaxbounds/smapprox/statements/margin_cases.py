@@ -43,7 +43,7 @@ run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
 
 
 def certified_margin(params: Any, inputs: int) -> float:
-    """Compute the certified margin of a circuit as a network, from its states on all inputs."""
+    """Compute the certified margin of a circuit's network, from its states on all inputs."""
     states = run_on_all(params, np.asarray(circuits.all_inputs(inputs), float))[1]
     return circuit_margin_lower(params, np.asarray(states), THIRDS)
 

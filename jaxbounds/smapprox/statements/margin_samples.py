@@ -58,7 +58,7 @@ def law(size: Size) -> np.ndarray:
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw points to the right, the rare ones farther up or down, and the count of each point."""
+    """Draw points with x > 0, the rare points farther up or down, and the count of each point."""
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread

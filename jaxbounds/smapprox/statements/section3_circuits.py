@@ -42,7 +42,7 @@ def gate_arrays(size: Size) -> Instance:
 
 
 def circuit_of(i: Instance, size: Size) -> Circuit:
-    """Build the circuit of these arrays: operations modulo 4, parents modulo the width below."""
+    """Build the circuit of these arrays: operations modulo 4, parents modulo the lower width."""
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):
         gates = []
