@@ -32,7 +32,7 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 
 
 def glorot_limit(shape: tuple[int, ...], /) -> float:
-    """Compute sqrt(6 / (fan_in + fan_out)); both fans include all axes but the last two."""
+    """Compute sqrt(6 / (fan_in + fan_out)); each fan is its last axis times all leading axes."""
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
 
