@@ -29,7 +29,7 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """Return the least of the bounds at 101 scales up to `largest`; the bound at each is valid."""
+    """Return the least of the bounds at 101 scales up to `largest`; each of the bounds is valid."""
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
 

@@ -1,4 +1,4 @@
-"""ReLU networks as explicit weights: evaluate and modify them, build exact or piecewise pieces."""
+"""ReLU networks as explicit weights: evaluation, changes of the output, and building blocks."""
 
 from typing import NamedTuple
 

@@ -26,7 +26,7 @@ from jaxbounds.smapprox.structure import Structure, read
 from jaxbounds.smapprox.transformer import Segment
 
 START = "<pre>"
-"""The name of the extra state in which the network starts at timestep 0."""
+"""The name of the compiler's extra state, in which the network starts at timestep 0."""
 
 ADDERS: dict[str, Callable[[Layout], list[Layer]]] = {
     "ripple": ripple_adder,
@@ -83,7 +83,7 @@ class Compiled:
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that the decoder values of some layers can change."""
+        """Return the coordinates that decoder values of layers start, ..., stop - 1 can change."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())

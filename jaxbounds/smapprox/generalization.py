@@ -143,7 +143,7 @@ def chained_sample_complexity(
 
 
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
-    """Return the largest risk P > q that n samples leave: n kl(q, P) = log_size + log(1/delta).
+    """Bound a risk by the P > q with n kl(q, P) = log_size + log(1/delta), q = `fraction`.
 
     Consider exp(log_size) events. W.p. 1 - delta, no event that contains at most a `fraction` q of
     the samples has a larger probability. Chernoff's bound gives Pr(at most q n) <= exp(-n kl(q, P))

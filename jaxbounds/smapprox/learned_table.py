@@ -85,7 +85,7 @@ def outputs(
 def outputs_by_look_up(
     problem: Task, params: Any, structure: Structure | None, /
 ) -> Float[Array, "n"]:
-    """Compute `outputs` by look-ups, for weights that differ from the compiled ones in products.
+    """Compute `outputs` by look-ups; weights may differ from the compiled weights in products.
 
     An entry of the transition table is an entry of a product. The values equal those of `outputs`.
     In uncorrected networks the derivatives are equal too (see `look_up.run`).

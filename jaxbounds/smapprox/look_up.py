@@ -78,7 +78,7 @@ def matches(
 def input_table(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, /
 ) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
-    """Return the embedded symbols by their cell, and which cells hold one; cell 0 is empty."""
+    """Return embedded symbols by cell, and a mask of the cells that hold one; cell 0 is empty."""
     at = structure.layout.groups["sym1"]
     embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)
     return jnp.pad(embedded, ((1, 0), (0, 0), (0, 0))), jnp.pad(present.T, ((1, 0), (0, 0)))

@@ -1,4 +1,4 @@
-"""Readable views of a compiled network: the purpose of each layer and the source of its symbols."""
+"""Readable views of a compiled network: each layer's purpose, and each read symbol's source."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

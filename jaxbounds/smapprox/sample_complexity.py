@@ -62,13 +62,14 @@ def sample_complexity(
 
 
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
-    """Compute (1 - difference)^n / 2, the least probability that n samples miss some target.
+    """Compute (1 - difference)^n / 2, which bounds a rule's failure on one of two targets below.
 
     Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
     sample falls on such a point, the labelled data are equal for both targets. Any rule then
     returns one answer for both targets, and this answer is wrong for one of them. For one of the
-    targets, the rule is therefore wrong with at least this probability. (Definition 2.2 allows any
-    surrogate loss, so an argument about one loss would not refute the claim.)
+    targets, the rule is therefore wrong with probability at least (1 - difference)^n / 2.
+    (Definition 2.2 allows any surrogate loss, so an argument about one loss would not refute the
+    claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].

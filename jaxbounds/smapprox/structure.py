@@ -17,7 +17,7 @@ from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.layout import Layout
 
 ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
-"""The groups that are not zero before the first layer, and those after the last layer."""
+"""The groups that are nonzero before the first layer, and the groups after the last layer."""
 
 
 class LookUp(NamedTuple):
@@ -150,7 +150,7 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """Read one layer: return it and the groups that are not zero after it, from those before it."""
+    """Read one layer; return it and the groups nonzero after it, given the groups `live` before."""
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
         for kind in ("dec", "enc")
@@ -205,7 +205,7 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """Return the group whose leading coordinates are these, in order; "" if there are none."""
+    """Return the group whose leading coordinates are `places`, in order; "" for no places."""
     if not places:
         return ""
     for group, at in layout.groups.items():

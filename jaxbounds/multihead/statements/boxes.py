@@ -45,7 +45,7 @@ def signs(outcomes: int, /, *, slack: float) -> Domain:
 
 
 def heads(point: jax.Array, size: Size) -> Instance:
-    """Return an instance of Proposition 7 at B_Phi = g_0 = 1 and epsilon = .01; B_2 and R vary."""
+    """Return Proposition 7's instance at B_2, R = `point`, B_Phi = g_0 = 1 and epsilon = .01."""
     one = jnp.ones(())
     return {"B": point[0], "b": one, "R": point[1], "g": one, "eps": 0.01 * one}
 

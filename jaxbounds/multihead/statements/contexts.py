@@ -59,7 +59,7 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on the rounding error of a margin, in proportion to its cancelling terms."""
+        """A bound on a margin's rounding error, in proportion to the margin's cancelling terms."""
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:

@@ -57,7 +57,7 @@ def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
-    """Return the forms of a bound on a gradient: as printed, and with orthogonal blocks."""
+    """Return two forms of a bound on a gradient: printed, and sharpened by orthogonal blocks."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
     return Form(name="printed", cites=cites, equality=NO_U), sharp
 

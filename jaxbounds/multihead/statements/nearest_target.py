@@ -51,7 +51,7 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """Return one of H heads whose U together are `length` times x / ||x||; W = 0."""
+        """Return one of H equal heads with W = 0, whose U together have norm `length` along x."""
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}

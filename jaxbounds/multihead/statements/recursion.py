@@ -216,7 +216,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 
 
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
-    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K and i."""
+    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K, i."""
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
     return Sides.pairs({name: worst_step(lhs, side[:, :-1], before) for name, side in rhs.items()})

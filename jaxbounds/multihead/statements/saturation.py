@@ -183,7 +183,7 @@ LEMMA_18 = Statement(
 
 
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
-    """Return Proposition 3's Gamma: printed, its positive part, and with the gap A - B (S14)."""
+    """Return Proposition 3's Gamma: printed, its positive part, and by the gap A - B (S14)."""
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)
     eighth = replace(c, Z_mu=c.S**2 / 8, Z_nu=c.S**2 / 8)

@@ -27,7 +27,7 @@ def length(tree):
 
 
 def _aligned_pair(size):
-    """Return equal tokens and one unit aligned with them; the readout moves far or hardly."""
+    """Return equal tokens and one unit aligned with them; the readout moves much or little."""
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
     case["b"][:, 0] = 1.0
