@@ -23,7 +23,7 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
 SQUARED_NORM = 2.0
-"""||theta*||^2 in Definition 1 (P3), a pure number; margins grow like the root of this number."""
+"""||theta*||^2 in Definition 1 (P3), a factor in margins; a larger factor gives larger margins."""
 
 
 class NTKMargin(NamedTuple):

@@ -1,10 +1,10 @@
 """The architectures that the experiments compare, by name, and the function that adds one.
 
-An architecture is a factory: a function that takes the prompt's length N and the token dimension d,
-and returns a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The module
-is deterministic (no dropout) and holds parameters only (no batch statistics). `LinearStateSpace` is
-an example that the paper lacks. The command `jaxbounds run qstr.fig1a --import FILE` uses an
-architecture that FILE registers.
+An architecture is a factory, a function of the prompt's length N and the token dimension d. A
+factory returns a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The
+module is deterministic (no dropout) and holds parameters only (no batch statistics).
+`LinearStateSpace` is an example that the paper lacks. The command `jaxbounds run qstr.fig1a
+--import FILE` uses an architecture that FILE registers.
 """
 
 import difflib

@@ -165,7 +165,7 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
     The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k. Each number holds b N/k bits, so
     two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart. McShane's formula extends the
     readout. Up to a constant, the width is the least width that Proposition 8's bound on d_h
-    allows, because log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
+    allows. The reason is that log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
 
     Args:
         N: number of tokens in a prompt.

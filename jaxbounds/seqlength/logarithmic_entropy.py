@@ -6,7 +6,8 @@ Lemma 3.4 with constants (`linear_bounds.lemma_3_4_explicit`) is at most
     s(epsilon) = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1
 
 for epsilon <= kappa, and ln N(epsilon) = 0 for larger epsilon. Here kappa = B_w B_x, A = 2 kappa^2
-and letters = 2 d k. In t = ln(1 / epsilon) the function s is linear. With Dawson's function D,
+and letters = 2 d k. In t = ln(1 / epsilon) the function s is linear. If D is Dawson's function,
+then
 
     int sqrt(ln s) ds = G(s) = s (sqrt(ln s) - D(sqrt(ln s))),
 

@@ -4,9 +4,9 @@ The public code's network is multi-head attention with all biases, a ReLU and a 
 linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.
 
 Only the CLS row is used, and its query is equal for all sequences. One vector u for each head
-therefore gives the scores base @ u + bits (difference . u). With the attention weights a, the mixed
-token is a @ base + (a . bits) difference. The short form needs no (n, T, d) array, and hundreds of
-times fewer operations at T = 200.
+therefore gives the scores base @ u + bits (difference . u). If a are the attention weights, the
+mixed token is a @ base + (a . bits) difference. The short form needs no (n, T, d) array, and
+hundreds of times fewer operations at T = 200.
 """
 
 import math

@@ -6,8 +6,8 @@ dense layer whose columns have l_1 norm at most B turns U into
     U' = B L_sigma U + max|bias| / sqrt m.
 
 The first term doubles unless sigma is odd. Attention gives U = sum_h B_{V,h} E_h + max|offset| /
-sqrt m over the heads h, with the largest column l_1 norm B_{V,h} of the values and the complexity
-E_h of the attention.
+sqrt m over the heads h. Here B_{V,h} is the largest l_1 norm of a column of the values, and E_h is
+the complexity of the attention.
 """
 
 import math

@@ -51,7 +51,7 @@ def vc_sample_complexity_explicit(
     """Return the n at which a network without training error has risk <= epsilon w.p. 1 - delta.
 
     The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
-    1989, Theorem A2.1), where Pi(m) is the largest number of sign patterns on m inputs.
+    1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.
     `sign_patterns_log_bound` bounds log Pi. All constants are explicit.
     """
 

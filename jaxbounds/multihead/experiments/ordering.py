@@ -14,7 +14,7 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""The largest number of trials that a message names as enough; above it, the message names none."""
+"""The most trials that a message names as enough; a larger number lets it name more trials."""
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:

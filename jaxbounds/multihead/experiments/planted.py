@@ -1,8 +1,7 @@
 """Figures 4 and 5: a planted single-head teacher (DM2) at the settings of Appendix G.
 
 The paper fixes "some" W* and U*. Here every trial draws its own standard normal teacher, unless
-`shared_teacher` is set. With a teacher for each trial, the findings do not rest on one lucky
-teacher.
+`shared_teacher` is set. The findings therefore do not rest on one lucky teacher.
 """
 
 from dataclasses import dataclass, replace

@@ -14,12 +14,12 @@ from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 FOUND = 0.9
 """The alignment of W with W* above which a run has found the teacher's attention.
 
-The alignment is a cosine. With a larger number, fewer runs count as runs that found the teacher.
+The alignment is a cosine. A larger number lets fewer runs count as runs that found the teacher.
 """
 SETTLED = 0.02
 """The change of the alignment over the second half of the steps below which a run has settled.
 
-The alignment is a cosine. With a larger number, more runs count as settled.
+The alignment is a cosine. A larger number lets more runs count as settled.
 """
 
 SETTINGS = Settings(
@@ -30,7 +30,7 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G on DM2.
 
-With a fifth of the paper's samples, a head of 75 parameters overfits and misses W*.
+A head of 75 parameters overfits a fifth of the paper's samples, and misses W*.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")

@@ -36,8 +36,8 @@ from jaxbounds.multihead.tied import tied_risk
 GRID = 5
 """The number of points on a segment at which the loss is evaluated for its maximum.
 
-A larger number gives a better lower estimate of the maximum. With a lower estimate on the right
-side, the test is stricter than Lemma 8.
+A larger number gives a better lower estimate of the maximum. A lower estimate on the right side
+makes the test stricter than Lemma 8.
 """
 
 MEASURABLE = 1e5

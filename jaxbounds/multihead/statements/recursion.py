@@ -47,8 +47,8 @@ from jaxbounds.multihead.tied import tied_norm
 GRID = 5
 """The number of points on a segment at which a function is evaluated for its maximum.
 
-A larger number gives a better lower estimate of the maximum. With lower estimates on their right
-sides, the tests are stricter than (19) and (20).
+A larger number gives a better lower estimate of the maximum. Lower estimates on the right sides
+make the tests stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)

@@ -19,7 +19,7 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""The risk c_3 of Theorem 9; a larger value is easier to learn."""
+"""The risk c_3 of Theorem 9, in label variances; a larger value asks for less learning."""
 
 
 @functools.partial(jax.jit, static_argnums=1)

@@ -57,9 +57,9 @@ def judge(
 ) -> tuple[bool | None, str]:
     """Decide whether a quantity rises (falls) with H, and describe the numbers.
 
-    The decision is True if the whole 95% interval of the slope in log2 H has the claimed sign, and
-    the mean change from the fewest to the most heads is at least `least`. The decision is False if
-    the whole interval has the other sign, and None otherwise.
+    The decision is True under two conditions. The whole 95% interval of the slope in log2 H has the
+    claimed sign. The mean change from the fewest to the most heads is at least `least`. The
+    decision is False if the whole interval has the other sign, and None otherwise.
 
     Args:
         heads: (count,) increasing.
