@@ -58,10 +58,9 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
 
     Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
     For some choice of these pointers, the risk averaged over the values k != j of t_j is at most r'
-    = r N/(N
-    - 1). At this choice, the predictions are L-Lipschitz in V = U h_j. A net of {U h} of fineness
-    s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its point
-    nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on average. The
+    = r N/(N - 1). At this choice, the predictions are L-Lipschitz in V = U h_j. A net of {U h} of
+    fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its
+    point nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on average. The
     rate-distortion function of a normal then needs log size >= (N - 1) log 1/(sqrt(r') + s). The
     best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3
     e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a network that outputs x_j if
