@@ -20,7 +20,8 @@ from jaxbounds.numerics.arrays import array_module
 C_STAR = 4 / (3 * math.sqrt(3))
 """The least c with |kappa_3(A, B, B)| <= c max|A| max|B|^2 (sharpening S3).
 
-It is a pure number. The sharpened Hessian bounds read it; a larger value loosens these bounds.
+The constant is a pure number. The sharpened Hessian bounds read it; a larger value loosens these
+bounds.
 """
 
 
@@ -66,8 +67,8 @@ def readout_inner_gradient(
 ) -> ArrayLike:
     """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (S1).
 
-    For a full U this is half of eq. (46). For U = 1_T u^T or e_T u^T it is `inner_gradient_sharp`
-    with ||X u||_infinity <= R ||u||.
+    For a full U, the result is half of eq. (46). For U = 1_T u^T or e_T u^T, the result is
+    `inner_gradient_sharp` with ||X u||_infinity <= R ||u||.
     """
     return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
 
@@ -130,7 +131,7 @@ def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
 
 
 def hessian_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Bound ||Hess Phi|| through its blocks: S4 bounds the block in W, S5 the mixed block."""
+    """Bound ||Hess Phi|| by bounds on its blocks: S4 for the block in W, S5 for the mixed block."""
     return two_block_norm(inner_hessian_sharp(radius, scores), mixed_hessian_sharp(radius, T=T))
 
 
@@ -174,7 +175,7 @@ def beta2_sharp(
 def self_bounded_smoothness(
     size: ArrayLike, squares: ArrayLike, radius: ArrayLike, *, T: int, H: ArrayLike
 ) -> ArrayLike:
-    """Return beta_3# / sqrt(H) + beta_1#^2, which times the loss L bounds ||Hess L|| (S6).
+    """Return beta_3# / sqrt(H) + beta_1#^2; the product with the loss L bounds ||Hess L|| (S6).
 
     The bound uses l'' <= |l'| <= l for the logistic loss l.
     """

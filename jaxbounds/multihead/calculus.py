@@ -21,9 +21,9 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
 AT_ONCE = 64
-"""Number of heads whose blocks `loss_hessian_parts` makes at once.
+"""The number of heads whose blocks `loss_hessian_parts` computes at once.
 
-A larger number takes more memory: n numbers more for each entry of a head's block.
+Each further head takes n more numbers of memory for each entry of the head's block.
 """
 
 
@@ -140,7 +140,7 @@ def loss_hessian_parts(
 
     def of_head(projection, weights):
         per_sample = jax.vmap(head_hessian_blocks, in_axes=(None, None, 0))
-        # The sum over the samples comes first, so that the matrix with its zero block is made once.
+        # The sum over the samples comes first, so the matrix with the zero block is made only once.
         summed = [jnp.tensordot(slope, b, 1) for b in per_sample(projection, weights, tokens)]
         outer, inner = jax.vmap(head_gradient, in_axes=(None, None, 0))(projection, weights, tokens)
         gradient = jnp.concatenate([outer.reshape(n, -1), inner.reshape(n, -1)], axis=1)

@@ -1,10 +1,10 @@
 """Certify a training run from data alone: good initialisation, heads, step size and loss bound.
 
 The first phase gives theta^(1) with equally many alpha_h = +1 and alpha_h = -1. This module
-computes the best NTK margin at theta^(1) and its direction theta*; it assumes neither. Corollary 5
-(as printed and corrected) and Theorem 3 with sharpened constants then give the number of heads and
-the step size that certify a loss. All constants are explicit. Heads with equal parameters are
-stored once with their number of copies, so a certified H of any size can be run.
+computes the best NTK margin at theta^(1) and the direction theta* of this margin; it assumes
+neither. Corollary 5 (as printed and corrected) and Theorem 3 with sharpened constants then give the
+number of heads and the step size that certify a loss. All constants are explicit. Heads with equal
+parameters are stored once with their number of copies, so a certified H of any size can be run.
 """
 
 import math
@@ -50,7 +50,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Scale a direction of each group of equal heads by 1 / sqrt(copies) to one head's share."""
+    """Scale each group's direction by 1 / sqrt(copies), to the share of one of its equal heads."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 
@@ -106,7 +106,8 @@ def realizing_heads(
 ) -> ArrayLike:
     """Return the number of heads H of Proposition 7, eq. (98).
 
-    The constant 5 of eq. (98) is large enough to be right without the factor sqrt(2) of erratum E5.
+    The constant 5 of eq. (98) is so large that eq. (98) is true without the factor sqrt(2) of
+    erratum E5.
     """
     G = target_scale(good, tolerance)
     shape = 5 / 2 * beta3(1.0, radius, T=T, d=d)
@@ -117,7 +118,7 @@ def realizing_heads(
 def realizing_heads_sharp(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int
 ) -> ArrayLike:
-    """Return the least H with half ||Hess Phi|| ||theta - theta_0||^2 <= B_Phi (sharpening S6).
+    """Return the least H with ||Hess Phi|| ||theta - theta_0||^2 / 2 <= B_Phi (sharpening S6).
 
     The bound on ||Hess Phi|| along the segment is beta_3# / sqrt(H).
     """
@@ -151,8 +152,8 @@ def corollary5(
 ) -> DescentCertificate:
     """Return the certificate of Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (E5).
 
-    The certificate is Corollary 3 at g_0(1/K) and g(1/K). It asks for B_2 times the sqrt(H) of eq.
-    (84). `corollary4_gap(g_0, eta, n)` gives its bound on the generalization gap.
+    The certificate is Corollary 3 at g_0(1/K) and g(1/K). Corollary 5 needs B_2 times the sqrt(H)
+    of eq. (84). `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on the generalization gap.
 
     Args:
         good: the constants of Definition 1.
@@ -209,7 +210,7 @@ _width = jax.jit(head_norm)
 
 
 def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
-    """Certify K gradient steps on `second`, starting from theta^(1), the one step on `first`.
+    """Certify K gradient steps on `second` from theta^(1), the result of one step on `first`.
 
     Args:
         first: samples of the first phase.
@@ -246,7 +247,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
             name: corollary5(good, radius, K, T=T, d=d, corrected=name == "corrected")
             for name in ("printed", "corrected")
         }
-        # In H heads, theta* is the theta* of two heads divided by sqrt(H / 2), spread evenly.
+        # In H heads, each head's theta* is the theta* of two heads divided by sqrt(H / 2).
         spread = math.sqrt(2) * number(scale) * width
         sharper = descent_certificate(
             T=T,
@@ -301,7 +302,8 @@ def _observed(
 def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
     """Run K steps with the heads and the step size that `pipeline.certificates[name]` certifies.
 
-    The run raises an odd number of heads by one: a certificate also holds for more heads.
+    The run adds one head to an odd number of heads, because a certificate also holds for more
+    heads.
     """
     certificate = pipeline.certificates[name]
     with enable_x64(True):

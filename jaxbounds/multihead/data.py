@@ -55,12 +55,12 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SparseContext:
-    """DM1: `relevant` tokens carry the class pattern mu_y, the others a distractor plus noise.
+    """DM1: `relevant` tokens are the class pattern mu_y; other tokens are a distractor plus noise.
 
     The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...). A sampler may
-    rotate them. The noise along mu is at most noise_mu / S, so |<z, mu>| <= noise_mu. The noise
-    along nu is at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. Coordinates outside the span
-    of the patterns have the bound of the coordinates along nu.
+    rotate the patterns. The noise along mu is at most noise_mu / S, so |<z, mu>| <= noise_mu. The
+    noise along nu is at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. Noise coordinates
+    outside the span of the patterns have the bound of the coordinates along nu.
 
     Attributes:
         tokens: T, number of tokens.
@@ -70,8 +70,8 @@ class SparseContext:
         signal: S, norm of each pattern.
         noise_mu: Z_mu, bound on |<z, mu>|.
         noise_nu: Z_nu; |<z, nu>| is at most Z_nu / M.
-        noise: how coordinates fill their bounds: "uniform", "extreme" (each at plus or minus its
-            bound, the adversarial case) or "none".
+        noise: the law of the noise coordinates within their bounds: "uniform", "extreme" (each
+            coordinate at plus or minus its bound, the adversarial case) or "none".
 
     Raises:
         Refused: if the sizes contradict each other or the kind of noise is unknown.
@@ -112,7 +112,7 @@ class SparseContext:
 
     @property
     def noise_norm(self) -> float:
-        """Z, the largest norm of the noise that its bounds allow."""
+        """Z, the largest norm of the noise that the coordinates' bounds allow."""
         if self.noise == "none":
             return 0.0
         other = self.noise_nu / max(self.distractors, 1)
@@ -121,7 +121,7 @@ class SparseContext:
 
     @property
     def radius(self) -> float:
-        """R = sqrt(S^2 + Z^2 + 2 Z_nu / M), the bound on the token norms in Assumption 3."""
+        """R = sqrt(S^2 + Z^2 + 2 Z_nu / M), Assumption 3's bound on the token norms."""
         cross = 0.0 if self.noise == "none" else 2 * self.noise_nu / max(self.distractors, 1)
         return math.sqrt(self.signal**2 + self.noise_norm**2 + cross)
 
@@ -134,7 +134,7 @@ class SparseContext:
         return self.sample_marked(key, n)[0]
 
     def sample_marked(self, key: jax.Array, n: int, /) -> tuple[Data, Bool[Array, "n T"]]:
-        """Draw sequences like `sample`, and return the mask of their relevant tokens R too."""
+        """Draw sequences like `sample`, and also return the mask of their relevant tokens (R)."""
         label_key, place_key, distractor_key, noise_key = jax.random.split(key, 4)
         patterns = self.patterns()
         labels = jax.random.rademacher(label_key, (n,), dtype=int)
@@ -164,7 +164,7 @@ class PlantedAttention:
     Attributes:
         tokens: T, number of tokens.
         dimension: d, dimension of a token.
-        threshold: least absolute teacher output of a sequence that is kept; 0.2 in the paper.
+        threshold: the absolute teacher output that a kept sequence exceeds; 0.2 in the paper.
     """
 
     tokens: int

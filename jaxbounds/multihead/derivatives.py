@@ -1,6 +1,6 @@
 """Derivatives of the Flax module's output and of its loss, by automatic differentiation.
 
-Statements measure every derivative that a claim speaks of with these functions. A closed form of
+Statements measure, with these functions, every derivative that a claim is about. A closed form of
 `calculus` serves as a form of an identity, and never as the left side of a bound.
 """
 
@@ -61,7 +61,7 @@ def risk_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
 def risk_hessian_product(
     params: Params, data: Data, vector: Float[Array, " P"], /
 ) -> Float[Array, " P"]:
-    """Return the Hessian of the training loss times a vector, in the memory of a gradient."""
+    """Return the Hessian of the training loss times a vector, with as much memory as a gradient."""
     slope = jax.grad(lambda point: network_risk(unflatten(point, params), data))
     return jax.jvp(slope, (flatten(params),), (vector,))[1]
 

@@ -2,7 +2,7 @@
 
 All constants are explicit. One computation gives both the printed and the sharpened constants. Let
 kappa = 1/2 bound beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times the factor of
-quasi-convexity. If gradient descent descends and q < 2, then
+quasi-convexity. If every step lowers the loss as in (68) and q < 2, then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -34,13 +34,13 @@ from jaxbounds.numerics.arrays import array_module, traced
 PRINTED_WEIGHT = 2 / 3
 """The paper's factor q: kappa = 1/2 times the factor 4/3 of Proposition 4.
 
-`Constants.weight` and `averaged_loss` read it. A larger value gives a larger loss bound.
+`Constants.weight` and `averaged_loss` read this factor. A larger value gives a larger loss bound.
 """
 
 TRAINING, STABILITY = 36.0, 256.0
 """The factors of the printed head counts: 36 in (74) and (81), 256 in (84) and (95).
 
-`root_heads` reads them. A larger factor asks for more heads.
+`root_heads` reads the factors. A larger factor needs more heads.
 """
 
 
@@ -84,23 +84,23 @@ class Setting(NamedTuple):
         loss_target: ArrayLike = math.nan,
         loss_start: ArrayLike = math.nan,
     ) -> "Setting":
-        """Make a setting for a target of which only ||theta||_{2,infinity} <= size is known."""
+        """Make a setting for a target if only ||theta||_{2,infinity} <= size is known about it."""
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """Replace the target by one of which only ||theta||_{2,infinity} <= size is known."""
+        """Replace the target by a target with known ||theta||_{2,infinity} <= size and no more."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """A choice of constants: the paper's, or sharpened ones (S6, S7, S9, S10).
+    """A choice of constants: the paper's constants, or sharpened constants (S6, S7, S9, S10).
 
     Attributes:
-        printed: use Theorem 3, Lemma 11 and Theorem 4 as printed.
-        mean_square: use beta_1# with the root mean square over heads (S2) instead of the largest
-            head.
-        sturm: use the factor sec(sqrt(kappa) / 2) = 1.0659 (S8) instead of 4/3.
+        printed: whether to use Theorem 3, Lemma 11 and Theorem 4 as printed.
+        mean_square: whether to use beta_1# with the root mean square over heads (S2) instead of the
+            largest head.
+        sturm: whether to use the factor sec(sqrt(kappa) / 2) = 1.0659 (S8) instead of 4/3.
     """
 
     printed: bool = False
@@ -151,8 +151,8 @@ def root_heads(
 ) -> ArrayLike:
     """Return the least sqrt(H) of eq. (74), or with `stability` of eq. (84).
 
-    The sharpened condition is beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k. Stability
-    compares two runs, which are up to twice as far apart.
+    The sharpened condition is beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k. For
+    stability, two runs are compared, whose distance is up to twice as large.
     """
     far = _weight_and_reach(constants, s)[1] * s.distance
     if constants.printed:
@@ -163,7 +163,7 @@ def root_heads(
 
 
 def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /):
-    """Return the least root x with x >= threshold(spread / x), for an affine threshold.
+    """Return the least x = sqrt(H) with x >= threshold(spread / x), for an affine threshold.
 
     A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)
     then holds for all x = sqrt(H) with x^2 >= a x + b spread.
@@ -177,7 +177,7 @@ def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, 
 def alpha(s: Setting, /) -> ArrayLike:
     """Return alpha = 3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3.
 
-    At D = g_0(1/K) and size = g(1/K) it is the alpha(K) of Corollaries 3 and 5.
+    At D = g_0(1/K) and size = g(1/K), the result is the alpha(K) of Corollaries 3 and 5.
     """
     inner = 3 * math.sqrt(s.T) * s.radius**3 * (3 * s.distance + s.size)
     return 3 * math.sqrt(s.d) * s.radius**2 * (inner + 2 * math.sqrt(s.T) * s.radius)
@@ -188,10 +188,11 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
     Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound (S10) uses
     eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R).
-    So beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. There a head
-    differs from the target's head by at most B. The root mean square of ||U_h||_F over the heads
-    differs by at most B / sqrt(H). The variant with the largest head adds B itself to the largest
-    head norm. Its bound therefore grows with D for any number of heads.
+    Therefore beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. Within this
+    distance, a head differs from the target's head by at most B. The root mean square of ||U_h||_F
+    over the heads differs by at most B / sqrt(H). The variant with the largest head adds B itself
+    to the largest head norm. The bound of this variant therefore grows with D for any number of
+    heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -226,7 +227,7 @@ def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
 def regret(s: Setting, step: ArrayLike, K: ArrayLike, penalties: ArrayLike = 0.0, /) -> ArrayLike:
     """Return L(theta) + D^2 / (2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2, Lemma 8.
 
-    `penalties` is the sum over k.
+    `penalties` is the sum over k of tau_k ||theta - theta_k||^2.
     """
     return s.loss_target + s.distance**2 / (2 * step * K) + penalties / (2 * K)
 
@@ -262,7 +263,7 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """Return beta~_1 and beta~_3 / sqrt(H) of (87) and (90).
 
-    They hold on the ball of radius reach D around theta.
+    The two constants are valid on the ball of radius reach D around theta.
     """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)
@@ -284,7 +285,7 @@ def stability(
 
     The sharpened bound (S2, S6, S9) is exp(sum_k alpha_k) eta beta_1# / n (K averaged_loss +
     L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
-    `averaged_loss`. This sum is at most 1/4 at the least certified H, where the paper has log 2.
+    `averaged_loss`. At the least certified H, this sum is at most 1/4; the paper has log 2.
     """
     gradient, weak = ball_constants(s, constants)
     if constants.printed:
@@ -318,6 +319,6 @@ def generalization_gap(
 def corollary4_gap(distance: ArrayLike, step: ArrayLike, n: ArrayLike, /) -> ArrayLike:
     """Return the gap bound 17 g_0(1/K)^2 / (eta n) of eq. (96).
 
-    At g_0 = sqrt(2) G it is the bound of Corollary 5.
+    At g_0 = sqrt(2) G, the result is the bound of Corollary 5.
     """
     return 17 * distance**2 / (step * n)

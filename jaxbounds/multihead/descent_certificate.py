@@ -14,7 +14,7 @@ CONSTANTS = {
     "sharpened": descent.LARGEST_HEAD,
     "sharpened S8": descent.SHARPEST,
 }
-"""The constants of `descent_certificate`, by the name of their set."""
+"""The sets of constants of `descent_certificate`, by name."""
 
 
 class DescentCertificate(NamedTuple):
@@ -22,7 +22,7 @@ class DescentCertificate(NamedTuple):
 
     Attributes:
         heads: the least certified H, as a float (it can exceed every integer type).
-        size: ||theta||_{2,infinity} of the target at that H.
+        size: ||theta||_{2,infinity} of the target at this H.
         smoothness: rho, an upper bound on ||Hess L|| along the run.
         step_size: the largest certified step size eta.
         loss_bound: bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
@@ -106,7 +106,7 @@ def descent_certificate(
             f"radius={radius:g}, expected R >= 1 (Assumption 1). Try radius=1, which is an upper"
             " bound too"
         )
-    # NumPy numbers overflow to infinity without an error.
+    # NumPy numbers overflow to infinity without raising an error.
     at_zero = descent.Setting.bounded(
         distance=np.float64(distance), size=np.float64(size), radius=np.float64(radius), T=T, d=d,
         loss_target=np.float64(loss_target), loss_start=np.float64(loss_start),
@@ -126,7 +126,7 @@ def descent_certificate(
 
 
 class GapCertificate(NamedTuple):
-    """A bound on the expected generalization gap, and the heads and step size that it needs.
+    """A bound on the expected generalization gap, and the heads and step size that the bound needs.
 
     Attributes:
         heads: the least even H that is certified, as a float.
@@ -156,7 +156,8 @@ def gap_certificate(
 ) -> GapCertificate:
     """Compute the certificate of Theorem 4 at its least H and largest eta; constants are explicit.
 
-    The target is as in `descent_certificate`. Its numbers must hold for every training set.
+    The target is as in `descent_certificate`. The numbers of the target must be valid for every
+    training set.
 
     Raises:
         Refused: if n < 1.

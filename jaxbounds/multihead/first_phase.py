@@ -46,7 +46,7 @@ def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " 
 def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
     """Return (zeta / 2) u*, the centre of Lemma 2 and eq. (102).
 
-    The true mean is half of it (E2).
+    The true mean is half of the printed centre (E2).
     """
     return sparsity / 2 * classifier
 
@@ -59,9 +59,9 @@ def deviation(data: Data, classifier: Float[Array, " d"], sparsity: Real, /) -> 
 def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
     """Return P#, with ||p|| <= P# with probability 1 - delta, explicit and without d (S13).
 
-    The vector 2 p is a mean of n1 independent centred vectors y xbar - E; before centring their
-    norm is at most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's
-    inequality with differences 2 R / n1 adds R sqrt(2 log(1/delta) / n1).
+    The vector 2 p is a mean of n1 independent vectors y xbar - E[y xbar], where ||y xbar|| is at
+    most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's inequality with
+    differences 2 R / n1 adds R sqrt(2 log(1/delta) / n1).
     """
     return radius / 2 * (1 + jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)))) / jnp.sqrt(samples)
 
@@ -71,7 +71,7 @@ def deviation_bound_dimension(
 ) -> Array:
     """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of eq. (6), with C = 1 / sqrt(2).
 
-    About the true centre (erratum E2) this bound is at least `deviation_bound`. The reasons are R
+    Around the true centre (erratum E2), this bound is at least `deviation_bound`. The reasons are R
     <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
     """
     roots = jnp.sqrt(1.0 * dimension) + jnp.sqrt(jnp.log(1 / jnp.asarray(failure)))
@@ -82,10 +82,10 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
     """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta (S15).
 
     The vector 2 n1 p is a sum of independent vectors y xbar - (zeta / 2) u*. Each vector is y times
-    a mean over the tokens. A relevant token contributes (mu_+ + mu_-) / 2, which is shorter than
-    mu. An irrelevant token contributes x_t. So no vector is longer than R. Let r > 0. A sum of n1
-    such vectors of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)).
-    This is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
+    a mean over the tokens. A relevant token contributes +-(mu_+ + mu_-) / 2, which is shorter than
+    mu_+. An irrelevant token contributes x_t. Therefore no vector is longer than R. Let r > 0. A
+    sum of n1 such vectors of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2
+    n1 R^2)). This is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
@@ -93,7 +93,8 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
 def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
     """Return exp(-H t^2 / 2), a bound on the probability that H random signs have a mean >= t.
 
-    This is Fact 2 with B = 1. The bound for |mean| is twice as large, which the paper forgets.
+    This is Fact 2 with B = 1. The bound for |mean| is twice as large; the paper omits the factor
+    two.
     """
     return jnp.exp(-heads * jnp.asarray(mean) ** 2 / 2)
 
@@ -147,7 +148,8 @@ def _slope(dm1: Assumption3, size: Real) -> Real:
 def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> Real:
     """Return 2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H), Lemma 14's loss of margin.
 
-    Lemma 14 subtracts it from gamma*. Signs alpha = +-1 do not need it (S12).
+    Lemma 14 subtracts this loss from gamma*. If all alpha are +1 or -1, there is no such loss
+    (S12).
     """
     return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
 
@@ -159,8 +161,8 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
     |alpha_h|. The margin's part in W is m times its value at |alpha_h| = 1. If U^(1) is centred at
     (zeta / 2) u*, this value is at least 2 A minus the term that gamma* subtracts for p. The margin
     is therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly
-    sub-Gaussian with variance 1/12. So m exceeds 1/2 + t with probability at most exp(-6 H t^2),
-    and falls below 1/2 - t with at most this probability.
+    sub-Gaussian with variance 1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H
+    t^2), and is below 1/2 - t with at most this probability.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread
@@ -169,7 +171,7 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
 def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:
     """Return the H of Lemma 15, which keeps half of `margin` > 0 at one sample.
 
-    Proposition 2 has R^4 in this place. For n samples pass delta / n as `failure`. Signs alpha =
-    +-1 do not need it (S12).
+    Proposition 2 has R^4 in place of Lemma 15's power of R. For n samples, pass delta / n as
+    `failure`. If all alpha are +1 or -1, the margin does not need this number of heads (S12).
     """
     return (4 * _slope(dm1, size) / margin) ** 2 * 2 * jnp.log(1 / jnp.asarray(failure))

@@ -1,8 +1,8 @@
-"""Search the global margin of one head; each found value is a lower estimate.
+"""Search for the global margin of one head; each value found is a lower estimate.
 
 `norm="both"` is the paper's max over ||theta|| = sqrt(2) of min_i y_i Phi(X_i; theta) (Section 7).
-Phi is homogeneous in U but not in W. So `norm="projection"`, which fixes ||U|| = 1 and leaves W
-free, gives the supremum that gamma_attn approaches.
+Phi is homogeneous in U but not in W. The other choice, `norm="projection"`, fixes ||U|| = 1 and
+leaves W free. Its supremum is the value that gamma_attn approaches.
 """
 
 from typing import Literal, NamedTuple
@@ -69,7 +69,7 @@ def search_global_margin(
         norm: the constraint, "both" or "projection".
         starts: number of searches that run side by side.
         steps: number of Adam steps of each search.
-        step_size: first step size of Adam; it decays to zero.
+        step_size: first step size of Adam; the step size decays to zero.
         initial: parameters that replace the first start, such as the oracle direction.
 
     Raises:

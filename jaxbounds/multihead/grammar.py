@@ -1,10 +1,10 @@
-"""Generate opinions about films from a small grammar, in which single words do not decide.
+"""Generate opinions about films from a small grammar, in which no single word decides the label.
 
 An opinion has one or two clauses. A clause praises or blames, and a negation reverses it. If two
-clauses contradict each other, one of them decides: the clause after "but", after a leading
-"although", or before a later "although". Two clauses joined by "and" agree. So the label depends on
-which adjective belongs to which clause, and on whether it is negated. In contrasting sentences both
-sides use equal words.
+clauses contradict each other, one of them decides the label: the clause after "but", after a
+leading "although", or before a later "although". Two clauses joined by "and" agree. The label
+therefore depends on the adjective of each clause, and on whether the clause is negated. In
+contrasting sentences both sides use equal words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ CONTRASTS = (
     ("{decisive} , even if {other}", 1),
 )
 DRAWS = 24
-"""How many uniform numbers one sentence may use; a larger number allows longer sentences."""
+"""The largest number of uniform draws of one sentence; a larger number allows longer sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ def margins(params: Params, data: Data, /) -> Float[Array, " n"]:
     """
     import chex  # slow to import
 
-    # The shape (n, 1) would give n^2 margins.
+    # Labels of shape (n, 1) would give n^2 margins.
     chex.assert_shape(data["y"], (data["X"].shape[0],))
     outputs = jax.vmap(model_output, in_axes=(None, 0))(params, data["X"])
     return data["y"].astype(outputs.dtype) * outputs

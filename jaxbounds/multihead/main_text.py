@@ -1,9 +1,9 @@
-"""Theorems 1 and 2 and Corollary 2 of the main text, with constants for its >~ and <~.
+"""Theorems 1 and 2 and Corollary 2 of the main text, with constants in place of >~ and <~.
 
 The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, R, D = ||theta
 - theta_0|| and ||theta||_{2,infinity} are at least 1 (for Corollary 2: R, B_2 and g_0 >= B_2).
 Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). Let s =
-||theta||_{2,infinity}. If all of these quantities are at least 1, then
+||theta||_{2,infinity}. If R, D and s are at least 1, then
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
 
@@ -11,13 +11,14 @@ Also
 
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
-So sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74). The factor 256 * 13 instead of 36 * 13
-implies (84). At these heads
+Therefore sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74). The factor 256 * 13 instead of 36 *
+13 implies (84). At these heads
 
     rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
 
-with sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2 the sums are 12 g_0 + 3 B_2 + 1 <=
-16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. H enters Corollary 2 only through B_2 g_0 >= 1.
+with sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2, the corresponding sums are 12 g_0 +
+3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. H enters Corollary 2 only through B_2 g_0
+>= 1.
 """
 
 import math
@@ -28,7 +29,7 @@ from jaxbounds.multihead.certificate import GoodInitialisation, realized_distanc
 from jaxbounds.multihead.descent import STABILITY, TRAINING, Setting
 
 HEADS, ALPHA = 13.0, 42.0
-"""Theorem 1's factors: bounds on (9 D + 3 s + 1) / (s D) and on 3 (9 D + 3 s + 2) / (s D)."""
+"""Theorem 1's factors: bounds on (9 D + 3 s + 1) / (s D) and 3 (9 D + 3 s + 2) / (s D)."""
 GOOD_HEADS, GOOD_ALPHA = 16.0, 51.0
 """Corollary 2's factors: bounds on (12 g_0 + 3 B_2 + 1) / (B_2 g_0) and on (triple sum) / g_0.
 

@@ -1,4 +1,4 @@
-"""The attention models (1) and (2), with full projection, pooling or last-token read-out."""
+"""The attention models (1) and (2), with a full projection, a pooling or a last-token read-out."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -32,8 +32,8 @@ def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array,
     """Return the output of the multi-head model, eq. (2): the sum of the heads over sqrt(H).
 
     Raises:
-        AssertionError: if `params["U"]` does not have shape (H, T, d), or `params["W"]` not (H, d,
-            d).
+        AssertionError: if `params["U"]` does not have shape (H, T, d), or `params["W"]` does not
+            have shape (H, d, d).
     """
     import chex  # slow to import
 

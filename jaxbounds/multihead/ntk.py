@@ -23,7 +23,7 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
 SQUARED_NORM = 2.0
-"""||theta*||^2 in Definition 1 (P3), a factor in margins; a larger factor scales margins up."""
+"""||theta*||^2 in Definition 1 (P3), a factor in margins; a larger factor gives larger margins."""
 
 
 class NTKMargin(NamedTuple):
@@ -60,7 +60,7 @@ def sample_gradients(
 def ntk_gram(
     params: Params, rows: Float[Array, "n T d"], columns: Float[Array, "m T d"], /
 ) -> Float[Array, "n m"]:
-    """Return <grad Phi(X_i), grad Phi(X'_j)>, the mean of the heads' kernels, head by head."""
+    """Return <grad Phi(X_i), grad Phi(X'_j)>, the mean over the heads of the heads' kernels."""
     heads = params["U"].shape[0]
 
     def features(head, tokens):
@@ -115,7 +115,7 @@ def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.n
     values, vectors = np.linalg.eigh(signed)
     keep = values > 1e-14 * values[-1]
     factor = (np.sqrt(values[keep]) * vectors[:, keep]).T
-    # Scaled so that the norm sought and the one of the constraint are comparable.
+    # The scaling makes the norm to minimise and the norm of the constraint comparable.
     scale = np.sqrt(max(float(np.mean(signed)), 1e-12 * float(values[-1])))
     problem = np.vstack([factor / scale, np.ones(len(y))])
     target = np.concatenate([np.zeros(len(factor)), [1.0]])
@@ -137,9 +137,9 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 
 @jax.jit
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
-    """Return y_i <grad Phi(X_i; params), direction>, whose minimum P3 bounds from below.
+    """Return y_i <grad Phi(X_i; params), direction>; P3 bounds the least of them from below.
 
-    The function takes one forward derivative of the module along `direction`.
+    The function computes one forward derivative of the module along `direction`.
     """
     outputs = lambda point: jax.vmap(network, in_axes=(None, 0))(point, data["X"])
     _, along = jax.jvp(outputs, (dict(params),), (dict(direction),))
@@ -153,7 +153,7 @@ def held_out_margins(
     margin: NTKMargin,
     /,
 ) -> Float[Array, " m"]:
-    """Return the margins of theta* on other samples, from the kernel alone.
+    """Return the NTK margins of theta* on other samples, from the kernel alone.
 
     Args:
         cross: the result of `ntk_gram(params, X_held_out, X)`.

@@ -1,8 +1,9 @@
 """The least numbers of heads and samples at which the main theorems are informative.
 
-The population is one that a direction, spread over the heads, separates at zero. There the loss is
-log 2 at zero, and L(theta) <= 1/K. The default population is that of `realizable` with T = 3, d = 2
-and R = 1. A bound on the generalization gap is informative if it is below log 2.
+On the population, one direction, spread over the heads, separates the data at zero. The loss at
+zero is log 2, and the target theta has L(theta) <= 1/K. The default population is
+`realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is
+informative if it is below log 2.
 """
 
 import math

@@ -90,7 +90,8 @@ def weights_spectral_norm(dm1: Assumption3, /) -> Real:
 def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
     """Return U* and W*, each scaled to norm one: theta_opt of eq. (9).
 
-    It is also theta* of Lemma 13 if alpha > 0.
+    For a head with alpha > 0, this direction is also Lemma 13's theta*, up to the factor 1 /
+    sqrt(H).
     """
     projection, weights = oracle_projection(patterns, length), oracle_weights(patterns)
     return {
@@ -125,12 +126,12 @@ def relevance_formula(
     label: ArrayLike,
     /,
 ) -> Float[Array, "T T"]:
-    """Return the relevance scores under W* as a formula in the noise, eqs. (108) and (110).
+    """Compute the relevance scores under W* by a formula in the noise, eqs. (108) and (110).
 
     Args:
         patterns: orthogonal rows of norm S.
         relevant: the mask of the relevant tokens R.
-        noise: z_t, the noise of each token; the rows of relevant tokens do not matter.
+        noise: z_t, the noise of each token; the function ignores the rows of relevant tokens.
         label: y, which selects the pattern mu_y.
     """
     square = jnp.sum(patterns[0] ** 2)

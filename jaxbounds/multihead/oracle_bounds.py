@@ -79,8 +79,8 @@ def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
 def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
     """Return the brace of (115) over ||W*||: at most y <grad_W Phi, W*> / ||W*|| at alpha = 1.
 
-    It holds for U^(1) about the printed centre (zeta / 2) u*. Eq. (116) multiplies it by |alpha|
-    and then halves it. The result is the first two terms of gamma*.
+    The bound holds for U^(1) around the printed centre (zeta / 2) u*. Eq. (116) multiplies the
+    bound by |alpha| and then halves it, which gives the first two terms of gamma*.
     """
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**6 - 7 * Z * S**4 - 12 * Z**2 * S**2 - 16 * Z**3
@@ -91,7 +91,7 @@ def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
 def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
     """Return gamma* of eqs. (7), (119): a lower bound on the NTK margin of Lemma 13's direction.
 
-    It holds if alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
+    The bound holds if alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
     """
     return attention_part(dm1) - deviation_part(dm1, size) + gamma_linear(dm1)
 
@@ -100,7 +100,7 @@ def lemma_18(lowest: Real, share: Real, tolerance: Real, /) -> Real:
     """Return the least Gamma of Lemma 18, (2 / A) log((T / L - 1) / epsilon), with `share` = L / T.
 
     `lowest` is A, which bounds the scores of the L relevant tokens from below. Gamma is negative if
-    the logarithm is negative, or if A is. The lemma needs A > 0 and Gamma >= 0 (E25).
+    exactly one of the logarithm and A is negative. The lemma needs A > 0 and Gamma >= 0 (E25).
     """
     return 2 / lowest * jnp.log((1 / share - 1) / tolerance)
 
@@ -123,8 +123,8 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
 def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's least Gamma, 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1) / epsilon).
 
-    It follows from Lemma 18 with A >= 3 S^4 / 4, for W_opt. Gamma is negative if the logarithm is.
-    The proposition needs its positive part.
+    The formula follows from Lemma 18 with A >= 3 S^4 / 4, for W_opt. Gamma is negative if the
+    logarithm is negative. The proposition needs the positive part of Gamma.
     """
     return weights_norm(dm1) * lemma_18(0.75 * dm1.S**4, dm1.zeta, tolerance)
 
@@ -132,7 +132,7 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's Gamma from A - B of eq. (129) at max(Z_mu, Z_nu) (sharpening S14).
 
-    A - B must be positive. Z_mu = Z_nu = S^2 / 8 give the factor 16/7 where the paper has 8/3.
+    A - B must be positive. For Z_mu = Z_nu = S^2 / 8, the factor is 16/7; the paper has 8/3.
     """
     alike = replace(dm1, Z_mu=dm1.noise, Z_nu=dm1.noise)
     gap = relevant_score(alike) - irrelevant_score(alike)
@@ -147,7 +147,8 @@ class TargetSlacks(NamedTuple):
     Attributes:
         saturates: S^2 H^{-p} C, at least one if the heads saturate.
         heads: H^c / (S^5 ||theta||^3), eq. (12) at c = 1/2.
-        heads_sharp: H^c / (S^3 ||theta||^2), the only requirement of the tight mixed block (S5).
+        heads_sharp: H^c / (S^3 ||theta||^2), the requirement that the tight mixed block (S5)
+            leaves.
         heads_product: H^c / (S^5 ||theta||_{2,inf} ||theta||^3), eq. (3) at c = 1/2.
     """
 
@@ -185,7 +186,7 @@ def target_slacks(
         2 * log_signal + log_scale - power * log_heads,
         heads,
         scaling * log_heads - 3 * log_signal - 2 * length,
-        heads - (length - log_heads / 2),  # heads are equal: ||theta|| = sqrt(H) ||theta_h||
+        heads - (length - log_heads / 2),  # equal heads: ||theta|| = sqrt(H) ||theta_h||
     )
 
 

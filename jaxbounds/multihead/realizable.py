@@ -1,8 +1,8 @@
 """Assumption 2 with an explicit theta(eps): a population that zero initialisation separates.
 
 At zero every head attends uniformly. A class direction shared by all heads is therefore a linear
-classifier of the mean token, with margin gamma. Corollaries 3 and 4 can then be run on this
-population.
+classifier of the mean token, with margin gamma. Runs on this population therefore satisfy the
+assumptions of Corollaries 3 and 4.
 """
 
 import math
@@ -21,7 +21,7 @@ REALIZABLE = SparseContext(
 )
 """A population with R = 1 that the class direction separates at zero initialisation."""
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
-"""The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T, a factor of every bound here.
+"""The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T, a divisor of distances.
 
 Every sequence of the population has at least this margin. A larger margin gives smaller distances.
 """

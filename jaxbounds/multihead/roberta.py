@@ -1,9 +1,9 @@
 """RoBERTa for classifying sentences (Liu et al. 2019), with an independent number of heads.
 
-The function is that of Hugging Face's `RobertaForSequenceClassification`. It counts positions from
-pad + 1, puts norms after the residual sum, uses the exact GELU, and classifies the first token. The
-heads need not divide the width among themselves. `head_width` and `gain` also describe the paper's
-heads of a fixed width, summed and divided by sqrt(H), and networks after pruning.
+The network computes the function of Hugging Face's `RobertaForSequenceClassification`. It counts
+positions from pad + 1, puts norms after the residual sum, uses the exact GELU, and classifies the
+first token. The number of heads need not divide the width. `head_width` and `gain` also describe
+the paper's heads of a fixed width, summed and divided by sqrt(H), and networks after pruning.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, kw_only=True)
 class RobertaShape:
-    """The sizes and constants of a network; the defaults are those of `roberta-base`.
+    """The sizes and constants of a network; the defaults describe `roberta-base`.
 
     Attributes:
         vocabulary: number of kinds of tokens.
@@ -29,18 +29,17 @@ class RobertaShape:
         heads: H, the number of heads.
         head_width: number of columns of a head; `width / heads` if the heads divide the width.
         inner: width of the feedforward layers.
-        positions: number of rows of the position table; pad + 1 of them stand before the first
-            token.
+        positions: number of rows of the position table; the first pad + 1 rows belong to no token.
         types: number of rows of the table of token types; only the first row is used.
-        pad: the token that fills up a sentence; positions are counted from it too.
+        pad: the id of the token that fills up a sentence; positions are counted from pad + 1.
         labels: number of logits of a sentence.
         eps: the epsilon that the layer norms add to the variance.
-        gain: factor of the sum over heads.
+        gain: the factor by which the sum over heads is multiplied.
         dropout: dropout rate in training, on embeddings, attention weights, both branches and the
             classifier.
         deviation: standard deviation of normal initial weights. 0 stands for 1 / sqrt(fan in). For
-            the attention's output the fan in counts all heads and the gain, so H does not change
-            its scale.
+            the attention's output, the fan in counts all heads and the gain, so the output's scale
+            does not depend on H.
     """
 
     vocabulary: int = 50265
@@ -62,7 +61,7 @@ class RobertaShape:
         """Refuse numbers that describe no network.
 
         Raises:
-            Refused: if a number is wrong; the message names it.
+            Refused: if a number is wrong; the message names the number.
         """
         sizes = ("vocabulary", "width", "layers", "heads", "head_width", "inner", "types", "labels")
         small = [f"{name} = {getattr(self, name)}" for name in sizes if getattr(self, name) < 1]
@@ -91,7 +90,7 @@ class RobertaShape:
 class _Norm(nn.Module):
     """A layer that scales rows (B, T, d) to mean 0 and variance 1, then scales and shifts them.
 
-    Unlike Flax's layer, it keeps the type of its input.
+    Unlike Flax's layer, this layer keeps the type of its input.
     """
 
     eps: float
@@ -119,7 +118,8 @@ class _Attention(nn.Module):
         )
         query, key, value = dense("query"), dense("key"), dense("value")
         logits = jnp.einsum("bqhw,bkhw->bhqk", query, key) / sqrt(shape.head_width)
-        # The least finite number, so that a row without any token is uniform and not NaN.
+        # The mask uses the least finite number, so that a row without any token is uniform and not
+        # NaN.
         logits = jnp.where(mask[:, None, None, :], logits, jnp.finfo(logits.dtype).min)
         weights = nn.Dropout(shape.dropout)(nn.softmax(logits), deterministic=not train)
         heads = jnp.einsum("bhqk,bkhw->bqhw", weights, value)
@@ -163,7 +163,7 @@ class Roberta(nn.Module):
 
         Args:
             tokens: ids; the classifier reads the first token of each sentence.
-            mask: which tokens count; the other tokens change nothing.
+            mask: which tokens count; the other tokens do not affect the logits.
             train: whether dropout is active, drawn from the key named "dropout".
 
         Raises:
@@ -210,8 +210,8 @@ def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
 def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     """Return the shape that reads the same matrices with another number of heads.
 
-    The parameters stay as they are; only the network that is applied to them changes. At
-    `shape.heads` nothing changes.
+    The parameters do not change; only the network that reads the parameters changes. At
+    `shape.heads`, the network does not change either.
 
     Raises:
         Refused: if the number of heads does not divide the number of columns of all heads.
@@ -225,7 +225,7 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
 
 
 def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
-    """Return the parameters of the heads `keep`, for `replace(shape, heads=keep.shape[1])`.
+    """Return the parameters of the heads `keep`, for the shape with `heads=keep.shape[1]`.
 
     Args:
         shape: the shape of the whole network.

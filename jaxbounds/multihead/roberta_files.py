@@ -31,7 +31,7 @@ SIZES = {
     "pad_token_id": "pad",
     "layer_norm_eps": "eps",
 }
-"""Entries of `config.json`, with the attributes of `RobertaShape` that they give."""
+"""Entries of `config.json`, each with the attribute of `RobertaShape` that holds its value."""
 
 SETTINGS: dict[str, tuple] = {
     "hidden_act": ("gelu",),
@@ -39,7 +39,7 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""Required values of the other entries that decide the function; None stands for absence."""
+"""Required values of further entries that affect the network; None stands for a missing entry."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",
@@ -76,7 +76,7 @@ def hugging_face_name(path: tuple[str, ...], /) -> str:
 
 
 def read_shape(folder: str | Path, /) -> RobertaShape:
-    """Return the shape that `config.json` describes, with two labels unless it lists others.
+    """Return the shape that `config.json` describes, with two labels unless the file lists labels.
 
     Raises:
         Refused: if the file is missing or damaged, does not describe a RoBERTa, or lacks an
@@ -120,7 +120,7 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
 
 
 def _stored_names(file: Any, path: Path) -> dict[str, str]:
-    """Map each full name to the name in the file, whose prefix and norm names may be older."""
+    """Map each full name to the name in the file, which may have an older prefix or norm names."""
     names = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
         full = name.replace("LayerNorm.gamma", "LayerNorm.weight")
@@ -146,7 +146,7 @@ def load_roberta(
     Args:
         folder: a folder with `config.json` and `model.safetensors`.
         key: random key of the classifier's weights.
-        labels: number of logits; by default the configuration's.
+        labels: number of logits; by default the number in `config.json`.
         memory_limit: the largest number of bytes of the parameters.
 
     Returns:
@@ -154,7 +154,7 @@ def load_roberta(
 
     Raises:
         Refused: if a file is missing or damaged, or a tensor is missing, unknown or of another
-            shape. The message names it.
+            shape. The message names the file or the tensor.
         ImportError: if safetensors is missing; the message tells how to install it.
     """
     shape = read_shape(folder)
@@ -236,7 +236,8 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
         params: parameters as from `init_roberta`.
 
     Raises:
-        Refused: if the shape is another one, because no entry of `config.json` can describe it.
+        Refused: if heads * head_width differs from width or the gain is not 1, because no entry of
+            `config.json` can describe this shape.
         ImportError: if safetensors is missing; the message tells how to install it.
     """
     try:

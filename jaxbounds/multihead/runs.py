@@ -8,7 +8,7 @@ A problem is a dict with:
 - `copies`, the number of heads in each group of equal heads, as floats;
 - `step` (eta) and `K`.
 
-Every run takes `STEPS` steps, of which the first K count.
+Every run takes `STEPS` steps; only the first K steps count.
 """
 
 from collections.abc import Callable
@@ -95,7 +95,7 @@ def gradient_descent(
     step: Float[Array, ""],
     /,
 ) -> Run:
-    """Run `STEPS` steps of gradient descent on H heads in groups; record losses and gradient norms.
+    """Run `STEPS` steps of gradient descent on H heads in groups, with losses and gradient norms.
 
     Args:
         risk: the loss as a function of the groups' parameters and of one head's parameters in each
@@ -116,7 +116,7 @@ def gradient_descent(
 
 @jax.jit
 def descend(problem: Instance) -> Run:
-    """Run a problem; the function is jitted so that hypotheses and measurement share one trace."""
+    """Run a problem; the function is jitted, so hypotheses and measurements share one trace."""
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
     return gradient_descent(risk, start_of(problem), problem["copies"], problem["step"])
@@ -138,7 +138,7 @@ def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
 
 
 def average_over(values: Float[Array, " k"], problem: Instance, /, *, first: int):
-    """Return the mean of `values` over the K indices from `first` (0 or 1) on."""
+    """Return the mean of `values` over the K indices that begin at `first` (0 or 1)."""
     counted = within(problem, last=first) & (jnp.arange(STEPS + 1) >= first)
     return jnp.sum(jnp.where(counted, values, 0.0)) / horizon(problem)
 

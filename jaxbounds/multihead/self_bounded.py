@@ -4,9 +4,9 @@ For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) is
 
     (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i].
 
-The first part has no negative eigenvalue, and |l'| <= l. So lambda_min(Hess L) >= -c L with c =
-max_i ||Hess f_i||, for any architecture. The paper adds only the constant beta_3 / sqrt(H) for its
-model. This observation is ours.
+The first part has no negative eigenvalue, and |l'| <= l. Therefore lambda_min(Hess L) >= -c L with
+c = max_i ||Hess f_i||, for any architecture. The paper contributes the constant beta_3 / sqrt(H)
+for its model. This observation is not in the paper.
 """
 
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ def slope_weighted_curvature(
 def loss_weighted_curvature(
     margins: Float[Array, " n"], norms: Float[Array, " n"], /
 ) -> Float[Array, ""]:
-    """Return L max_i ||Hess f_i||, the weaker bound that is self-bounded. No constants are hidden.
+    """Return L max_i ||Hess f_i||, a weaker bound in terms of the loss L. No constants are hidden.
 
     Args:
         margins: the margins m_i = y_i f(X_i).

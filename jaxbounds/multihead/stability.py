@@ -34,13 +34,13 @@ def leave_one_out_risk(
     single: Params | None = None,
     /,
 ) -> Float[Array, ""]:
-    """Return (1/n) sum_{j != i} l_j; the factor stays 1/n."""
+    """Return (1/n) sum_{j != i} l_j, with the factor 1/n although one sample is left out."""
     return jnp.mean(keep * sample_losses(params, copies, data, single))
 
 
 @jax.jit
 def leave_one_out(problem: Instance) -> Run:
-    """Run gradient descent without sample i, for each i; leading axes (n, STEPS + 1)."""
+    """Run gradient descent without sample i, for each i; the leading axes are (n, STEPS + 1)."""
     data, copies = training_set(problem), problem["copies"]
 
     def without(keep: Float[Array, " n"]) -> Run:
@@ -83,7 +83,7 @@ def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
 
 
 def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
-    """Return one step of (21) and (89) as printed: (1 + weak) loss before + added.
+    """Return one step of (21) and (89) as printed: ((1 + weak) loss) before + added.
 
     Here `before` is ||theta_k - theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and
     (22).

@@ -126,7 +126,7 @@ def read_parquet(path: str | Path, /) -> Sentences:
 
 
 def _member(archive: bytes, name: str) -> bytes:
-    """Return the content of the one file of that name in a .tar.gz."""
+    """Return the content of the only file of this name in a .tar.gz."""
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
         for entry in tar:
             if entry.isfile() and Path(entry.name).name == name:
@@ -139,7 +139,8 @@ def read_snippets(path: str | Path, /) -> Sentences:
     """Read the 10,568 film-review snippets with nonzero mean rating; a positive rating is praise.
 
     Args:
-        path: `vaderSentiment-3.3.2.tar.gz` (by `FETCH_SNIPPETS`), or the file of ratings in it.
+        path: `vaderSentiment-3.3.2.tar.gz` (`FETCH_SNIPPETS` fetches it), or the file of ratings in
+            this archive.
 
     Raises:
         Refused: if the archive is broken or has other content.
@@ -168,14 +169,14 @@ def read_snippets(path: str | Path, /) -> Sentences:
 
 
 def read_text(path: str | Path, /) -> dict[str, Sentences]:
-    """Read sentences of any of these kinds from `path`.
+    """Read sentences from `path`: a folder or file of SST-2, or film-review snippets.
 
     Returns:
         {"train", "test"} for a folder of SST-2. The test set is GLUE's dev (validation) split,
         because GLUE's test split has no labels. {"all"} for a single file.
 
     Raises:
-        Refused: if the path holds sentences of no such kind, or is damaged.
+        Refused: if the path holds sentences of none of the three kinds, or is damaged.
     """
     path = Path(path)
     if path.is_dir():

@@ -1,10 +1,10 @@
 """Groups of heads that are equal and stay equal: any number of heads at the cost of the groups.
 
-Heads that start equal always receive equal gradients. They stay equal under every optimiser that
-treats coordinates alike. H heads in G groups are therefore G heads with multiplicities. Parameters
-are those of one head per group, {"U": (G, T, d), "W": (G, d, d)}. `copies` (G,) is the number of
-heads in each group, as floats. Certified head counts can exceed every integer type, and such heads
-need not be stored.
+Heads that start equal always receive equal gradients. Such heads stay equal under every optimiser
+that applies one rule to all coordinates. H heads in G groups are therefore G heads with
+multiplicities. The parameters are the parameters of one head per group, {"U": (G, T, d), "W": (G,
+d, d)}. `copies` (G,) is the number of heads in each group, as floats. Certified head counts can
+exceed every integer type, and such heads need not be stored.
 """
 
 from typing import TYPE_CHECKING
@@ -36,14 +36,15 @@ def tied_output(
         copies: the number of heads in each group.
         tokens: one sequence.
         single: the parameters of one head of each group, if that head moves apart from its group.
-            The gradient in `single` at `params` is the gradient that a single head receives.
+            The gradient in `single`, taken at `params`, is the gradient that a single head
+            receives.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.
     """
     import chex  # slow to import
 
-    chex.assert_shape(copies, (params["U"].shape[0],))  # (1,) would count each group alike
+    chex.assert_shape(copies, (params["U"].shape[0],))  # (1,) would give all groups one count
     each = jax.vmap(head_output, in_axes=(0, 0, None))
     outputs = each(params["U"], params["W"], tokens)
     total = copies * outputs
@@ -78,7 +79,8 @@ def tied_risk(
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
     """Return the gradient that a single head receives, from the gradient in the groups' parameters.
 
-    This is a closed form. Statements measure with the gradient in `single` of `tied_risk`.
+    This function is a closed form. Statements measure the gradient of `tied_risk` in `single`
+    instead.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 

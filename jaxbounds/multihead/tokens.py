@@ -34,7 +34,7 @@ def words_of(text: str, /) -> list[str]:
 
 
 def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
-    """Build a code of the most frequent words, ties in alphabetical order; others are `<unk>`.
+    """Build a code of the most frequent words (ties alphabetically); other words are `<unk>`.
 
     Args:
         texts: the texts whose words are counted.
@@ -87,7 +87,7 @@ def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
         )
     try:
         code = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as problem:  # the package raises plain Exception
+    except Exception as problem:  # the package raises a plain Exception
         raise Refused(
             f"cannot read path={path} ({problem}), expected a tokenizer.json. Try fetching it again"
         ) from problem

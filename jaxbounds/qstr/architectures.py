@@ -1,10 +1,10 @@
-"""The architectures that the experiments compare, by name, and the place to add one.
+"""The architectures that the experiments compare, by name, and the function that adds one.
 
-An architecture is a factory. It takes the prompt's length N and the token dimension d, and returns
-a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The module is
-deterministic (no dropout) and holds parameters only (no batch statistics). `LinearStateSpace` is an
-example that the paper lacks. The command `jaxbounds run qstr.fig1a --import FILE` uses an
-architecture that FILE registers.
+An architecture is a factory, a function of the prompt's length N and the token dimension d. A
+factory returns a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The
+module is deterministic (no dropout) and holds parameters only (no batch statistics).
+`LinearStateSpace` is an example that the paper lacks. The command `jaxbounds run qstr.fig1a
+--import FILE` uses an architecture that FILE registers.
 """
 
 import difflib
@@ -92,7 +92,7 @@ def build(name: str, /, *, N: int, d: int) -> nn.Module:
 
 
 def outline(name: str, /, *, N: int, d: int, De: int) -> str:
-    """Describe the shapes of an architecture's parameters in words, without computing them.
+    """Describe the shapes of an architecture's parameters in words, without drawing parameters.
 
     Raises:
         Refused: if the module does not map encoded tokens to predictions as required.

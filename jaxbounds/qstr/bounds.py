@@ -42,9 +42,9 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
     """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. All constants are explicit.
 
     Raises:
-        Refused: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is
-            then below 1 and the bound is false. For nN >= 2 the bound exceeds 1 there, so it is
-            trivially true. The check is skipped if `checked` is False or r is traced.
+        Refused: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is then
+            below 1 and the bound is false. If nN >= 2 and r^2 < C_x e d, the bound exceeds 1, so it
+            is trivially true. The check is skipped if `checked` is False or r is traced.
     """
     if checked and not traced(r) and n * N == 1 and r**2 < C_x * math.e * d:
         raise Refused(
@@ -58,9 +58,9 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
 def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
     """Return the largest P(|x| >= r) that Assumption 1 allows. All constants are explicit.
 
-    A vector with |x| in {0, r} attains it. The bound follows from P r^p <= E|x|^p <= (C_x d
-    p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)). If this order
-    exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
+    A vector with |x| in {0, r} attains this probability. The upper bound follows from P r^p <=
+    E|x|^p <= (C_x d p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)).
+    If this order exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
     """
     xp = array_module(r)
     order = xp.maximum(1.0, _moment_order(r, d, C_x))
@@ -73,8 +73,8 @@ def attention_lipschitz(
     """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on attention's change.
 
     Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
-    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. The norm is reached at a vector of
-    signs, and a is the mass that p gives to the entries +1. All constants are explicit.
+    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. A vector of signs attains this
+    norm, and a is the mass that p gives to the vector's entries +1. All constants are explicit.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -113,8 +113,8 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
     """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
     The bound holds whether the (2,1) norm is read over rows or over columns. Lemma 16 takes the
-    smaller of this bound and a second one: `query_key_log_covering_rate` as printed, and
-    `column_log_covering_rate` in a form that is true. All constants are explicit.
+    smaller of this bound and a second bound. The second bound is `query_key_log_covering_rate` as
+    printed, and `column_log_covering_rate` in a true form. All constants are explicit.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -124,8 +124,8 @@ def query_key_log_covering_rate(
 ) -> float:
     """Return the rate of Lemma 16's second bound (Maurey) as printed, which is false.
 
-    The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The source [BFT17] proves it for the l_2
-    norm over the data, not for the supremum over prompts and positions.
+    The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The paper's source [BFT17] proves the bound
+    for the l_2 norm over the data, not for the supremum over prompts and positions.
     """
     return (r_z * radius_21 / eps) ** 2 * math.log(2 * H * De**2)
 
@@ -165,7 +165,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Return Proposition 17's rate: the two-layer network's part plus attention's smaller part."""
+    """Return Proposition 17's rate: the two-layer part plus the smaller of two attention parts."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
@@ -178,7 +178,8 @@ def transformer_excess_rate(
 ) -> float:
     """Return Theorem 10's rate C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    Here C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over the theorem's two terms for attention.
+    Here C_1 = q r_a^2 r_w^2 r_x^2. The minimum is the smaller of the theorem's two terms for
+    attention.
     """
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
@@ -234,10 +235,10 @@ def network_perturbation_bound(
 def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
     """Return Lemma 30's factor poly(R): |f - f~| <= poly(R) |vec Theta - vec Theta~|.
 
-    It holds on |x| <= r if |W_l|_F, |b_l| <= R. Then |x_l| <= R^l r + sum_{k <= l} R^k =: M_l, eq.
-    (C.14). The error that layer l adds is at most sqrt(M_{l-1}^2 + 1) times the distance of its
-    parameters. The later layers multiply this error by at most R^{L - l}. The Cauchy-Schwarz
-    inequality adds the layers. All constants are explicit.
+    The bound holds on |x| <= r if |W_l|_F <= R and |b_l| <= R for both networks. Then |x_l| <= R^l
+    r + sum_{k <= l} R^k =: M_l, eq. (C.14). The error that layer l adds is at most sqrt(M_{l-1}^2 +
+    1) times the distance of its parameters. The later layers multiply this error by at most R^{L -
+    l}. The Cauchy-Schwarz inequality sums the errors of the layers. All constants are explicit.
     """
     xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
@@ -248,7 +249,7 @@ def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
 def recurrent_perturbation_bound(
     readout_gap: Any, transition_gap: Any, /, *, N: int, lipschitz: Any, sharp: bool = False
 ) -> Any:
-    """Bound the distance of two RNNs by gap of f_y + L_y e N (gap of f-> + gap of f<-), Lemma 29.
+    """Bound the distance of two RNNs by gap(f_y) + L_y e N (gap(f->) + gap(f<-)), Lemma 29.
 
     A gap is the largest distance of the two RNNs' readouts f_y, or of their transitions f-> or f<-.
     `transition_gap` is the sum of the transitions' gaps, and `lipschitz` is the readout's constant

@@ -1,4 +1,4 @@
-"""A random-code RNN whose |U|_op does not grow with N: it refutes Proposition 8's second bound.
+"""A random-code RNN whose |U|_op does not grow with N, which refutes Proposition 8's second bound.
 
 The RNN quantises the scalars <u, x_j> to b bits. Its state holds all bits read so far, encoded by a
 linear code of length D = 8 b N as a unit vector. A transition decodes the state, appends the new
@@ -53,7 +53,7 @@ class CodeRNN(NamedTuple):
         generator: the code over the two-element field, one row per bit.
         quantiser: the quantiser of the tokens.
         distance: smallest distance of two states on the unit sphere.
-        lipschitz: Lipschitz constant L of the readout in the pair (h->, h<-), for r_h = 1.
+        lipschitz: Lipschitz constant L of the readout as a function of (h->, h<-), for r_h = 1.
         operator_norm: |U|_op of U = [I I].
         frobenius_norm: |U|_F, which does grow with N.
         width: d_h = D, the dimension of a state.
@@ -113,7 +113,7 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
     quantiser = lloyd_max(bits)
     length = 8 * math.ceil(redundancy * bits * N / 8)
     generator = np.asarray(jax.random.bernoulli(key, 0.5, (bits * N, length)), dtype=np.uint8)
-    # Words are +-1 / sqrt(D): two of them at Hamming distance w are 2 sqrt(w / D) apart.
+    # Entries of words are +-1 / sqrt(D), so words at Hamming distance w are 2 sqrt(w / D) apart.
     distance = 2.0 * math.sqrt(_least_weight(generator) / length)
     if distance == 0.0:
         raise Refused(
@@ -164,8 +164,8 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 
     The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k. Each number holds b N/k bits, so
     two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart. McShane's formula extends the
-    readout. The width is the least that Proposition 8's bound on d_h allows, up to a constant:
-    log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
+    readout. Up to a constant, the width is the least width that Proposition 8's bound on d_h
+    allows. The reason is that log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
 
     Args:
         N: number of tokens in a prompt.
@@ -186,9 +186,9 @@ def light_words(N: int, /, *, bits: int, share: float) -> float:
     """Return log2 of the expected number of light words in a random code of length 8 b N.
 
     A word is light if it is nonzero and its Hamming weight is at most `share` of the length. The
-    expected number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If it is below 1,
-    then some code has no light word. For this code L^2 |U|_op^2 <= spread^2 / (2 share), where
-    spread is the distance of the quantiser's outer levels.
+    expected number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If this number is
+    below 1, then some code has no light word. For such a code, L^2 |U|_op^2 <= spread^2 / (2
+    share), with the distance `spread` between the quantiser's outer levels.
 
     Args:
         N: number of tokens in a prompt.

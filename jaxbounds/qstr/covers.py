@@ -28,8 +28,8 @@ class TransformerClass(NamedTuple):
         De: dimension of an encoded token.
         r_a: bound on |a|, the norm of the outer weights.
         R_w: bound on |(W, b)|_F, the norm of the inner weights and biases.
-        r_QK: bound on the Frobenius norm of each head; ||W_QK||_{2,1}, over columns or rows, is at
-            least the Frobenius norm.
+        r_QK: bound on the Frobenius norm |W_QK|_F of each head. A bound on ||W_QK||_{2,1}, over
+            columns or rows, is also such a bound.
         r_z: bound on |z_j|, the norm of an encoded token.
     """
 
@@ -61,9 +61,9 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Bound the log covering number of the two-layer networks, Lemma 14.
 
     The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
-    It uses |f - f'| <= |h, 1| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H) r_z. The
-    scale eps = eps_a + eps_w is split in proportion to the numbers of parameters. All constants are
-    explicit.
+    The bound uses |f - f'| <= |(h, 1)| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H)
+    r_z. The scale eps = eps_a + eps_w is split in proportion to the numbers of parameters. All
+    constants are explicit.
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction

@@ -27,7 +27,7 @@ class Prompts(NamedTuple):
 def sample_positions(
     key: Array, shape: tuple[int, ...], N: int, q: int, /, *, simple=False, distinct=False
 ) -> Int[Array, "*shape N q"]:
-    """Draw positions t uniformly over [N]^q; `simple` shares them over the prompt.
+    """Draw positions t uniformly over [N]^q; if `simple`, one t serves the whole prompt.
 
     `distinct` draws the q positions of one token without replacement; the paper draws with
     replacement.
@@ -116,8 +116,8 @@ def encode(
 ) -> Float[Array, "*batch N De"]:
     """Return encoded tokens z_i = (x_i; s w_i; s w_{t_i1}; ..; s w_{t_iq}), De = d + (q + 1) de.
 
-    If `scale`, s = sqrt(d/q) as in Section 3, so the encoding part of z_i has squared norm d (1 +
-    1/q) for unit encodings. Section 5 and the public code use s = 1.
+    If `scale` is true, s = sqrt(d/q) as in Section 3. The encoding part of z_i then has squared
+    norm d (1 + 1/q) for unit encodings. Section 5 and the public code use s = 1.
 
     Raises:
         Refused: if the number of encodings differs from the number of tokens.

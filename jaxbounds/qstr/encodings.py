@@ -27,8 +27,8 @@ def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]
     """Draw N vertices of the hypercube {-1, +1}^de / sqrt(de), with replacement.
 
     The encodings satisfy Assumption 3 with high probability only if de is about 16 log N. At the
-    paper's own de = int(5 log N) they almost never satisfy it, and for small N two of them often
-    coincide.
+    paper's own de = int(5 log N), the encodings almost never satisfy Assumption 3, and for small N
+    two encodings often coincide.
     """
     return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
 
@@ -83,7 +83,7 @@ def greedy_encodings(
 def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[Array, ""]:
     """Return the maximum of <w_i, w_j> over i != j, or of |<w_i, w_j>| if not `signed`.
 
-    Attention only needs a signed coherence below 1. Assumption 3 needs an absolute coherence of at
+    Attention needs only a signed coherence below 1. Assumption 3 needs an absolute coherence of at
     most 1/2.
 
     Raises:

@@ -4,9 +4,9 @@ A covering is a function from the scale eps (a number or an array) to log C(eps)
 number of the class.
 
 The loss is (yhat - y)^2, truncated at tau. R_tau is its expectation, and R-hat_tau is its mean over
-the n samples. Its root is 1-Lipschitz in yhat and lies in [0, sqrt tau]. If the class fits the
-samples, a cover and Chernoff's bound give a risk of order 1/n. The paper gets 1/sqrt n by
-symmetrisation.
+the n samples. The root of the truncated loss is 1-Lipschitz in yhat and lies in [0, sqrt tau]. If
+the class fits the samples, a cover and Chernoff's bound give a risk of order 1/n. The paper gets
+1/sqrt n by symmetrisation.
 """
 
 import math
@@ -29,7 +29,7 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """Return the least of the bounds at 101 scales up to `largest`; the bound at each is valid."""
+    """Return the least of the bounds at 101 scales up to `largest`; each of the bounds is valid."""
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
 
@@ -71,7 +71,8 @@ def truncated_risk(
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
     For a member of the cover let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's bound
     gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a risk is
-    a norm of the root of a loss, so it moves by at most eps. All constants are explicit.
+    an L2 norm of the loss's root, so it moves by at most eps between a function and the cover's
+    member. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -136,10 +137,10 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
     """Bound the truncation error R - R_tau, Lemmas 20 and 34. All constants are explicit.
 
     Let A = |yhat - y|. The error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
-    label radius plus the largest prediction on prompts whose tokens stay within their radius. So A
-    exceeds sqrt tau only if a token or the label exceeds its radius; each event has probability at
-    most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <=
-    `fourth`.
+    label radius plus the largest prediction on prompts whose tokens stay within their radius.
+    Therefore A exceeds sqrt tau only if a token or the label exceeds its radius; each event has
+    probability at most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and
+    |yhat|_4 <= `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
@@ -148,9 +149,9 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
 def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float:
     """Bound (E yhat^4)^{1/4} by slope sqrt(H (m + d (1 + 1/q)) + 1), Lemma 20.
 
-    Here slope = |a| |(W, b)|_F. The attended vector h has |yhat| <= slope |(h, 1)| and |h|^2 <= H
-    max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m = `largest_token_moment` bounds
-    (E max |x_j|^4)^{1/2}. All constants are explicit.
+    Here slope = |a| |(W, b)|_F. The attended vector h satisfies |yhat| <= slope |(h, 1)| and |h|^2
+    <= H max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m = `largest_token_moment`
+    bounds (E max |x_j|^4)^{1/2}. All constants are explicit.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
@@ -176,8 +177,8 @@ def minimiser_risk(
 
     The term 2 n exp(-tail) allows that a token or a label of one of n prompts exceeds its radius.
     Some member of the class has squared errors of at most `fitted` on prompts whose tokens stay
-    within their radius. The empirical risk of the minimiser is therefore at most `fitted`. Let tau
-    be the square of the label radius plus `largest`. The form "symmetrised" starts from `fitted` +
+    within their radius. The empirical risk of the minimiser is therefore at most `fitted`. Let sqrt
+    tau be the label radius plus `largest`. The form "symmetrised" starts from `fitted` +
     `truncated_gap`. The other two forms start from `truncated_risk` at the empirical risk `fitted`.
     Each form then adds tau exp(-tail), for prompts with larger tokens, and `truncation_error`. All
     constants are explicit.
@@ -189,7 +190,8 @@ def minimiser_risk(
         setting: the data model, with the constants of Assumption 1.
         largest: the largest |yhat| on prompts whose tokens stay within their radius.
         fourth: a bound on (E yhat^4)^{1/4}.
-        fitted: the largest squared error of the class's best member on these prompts.
+        fitted: the largest squared error of the class's best member on prompts whose tokens stay
+            within their radius.
         tail: each radius is exceeded with probability at most exp(-tail) (see `moment_radius`).
         delta: probability that the statistical bound fails.
         form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
@@ -233,8 +235,8 @@ def transformer_risk(
     """Bound the risk as in Theorem 10: `minimiser_risk` for the class (A.1), exp(-tail) = n^-4.
 
     Here r_z^2 = r_x^2 + d (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de);
-    alpha allows attention an error of sqrt(eps). So Lemma 11's network errs by sqrt(eps_2nn) +
-    sqrt(eps). All constants are explicit.
+    alpha allows attention an error of sqrt(eps). Lemma 11's network therefore errs by at most
+    sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
@@ -271,7 +273,7 @@ def transformer_risk(
 class RecurrentClass(NamedTuple):
     """The class {|vec Theta| <= R} of Theorem 7, where R is the norm of Proposition 28's RNN.
 
-    R^2 is constant + slope (radius of the tokens)^2.
+    R^2 equals `constant` + `slope` (radius of the tokens)^2.
 
     Attributes:
         parameters: number of parameters.
@@ -291,8 +293,8 @@ class RecurrentClass(NamedTuple):
 def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
     """Return the class of the RNN (`exact_transition`, `readout`) for the link `network`.
 
-    Its weights are constant or proportional to the tokens' radius, so R^2 at two radii determines
-    R^2 at all radii. All constants are explicit.
+    The RNN's weights are constant or proportional to the tokens' radius, so R^2 at two radii
+    determines R^2 at all radii. All constants are explicit.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)

@@ -1,18 +1,18 @@
 """A construction with d heads that reveals all q relevant tokens: min(q, d) heads suffice.
 
 Outside the block-diagonal class of Proposition 21, logits may mix token and position. Let a head
-attend to the q relevant tokens alone, with logits tilted by beta x_jk. It outputs sum_j alpha_j x_j
-and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If the encodings are independent,
-they determine alpha. Now log alpha is beta x_jk up to a constant, and the average fixes this
-constant. So head k reveals the k-th coordinate of every relevant token, and d heads reveal all
-coordinates, for any q and any link. Lemma 11 has q heads, and
+attend to the q relevant tokens alone, with logits tilted by beta x_jk and attention alpha_j. The
+head outputs sum_j alpha_j x_j and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If
+the encodings are independent, they determine alpha. Now log alpha is beta x_jk up to a constant,
+and the average fixes this constant. So head k reveals the k-th coordinate of every relevant token,
+and d heads reveal all coordinates, for any q and any link. Lemma 11 has q heads, and
 `jaxbounds.qstr.heads.sharpened_head_bound` is the lower bound: together they show that exactly
 min(q, d) heads are needed.
 
 The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
-of Propositions 3 and 21. The q encodings must be independent (q <= de) and separable from the
-others. The readout is no two-layer network, but two-layer networks of growing width approach it in
-mean square.
+of Propositions 3 and 21. The q encodings of t must be independent (q <= de) and linearly separable
+from the other encodings. The readout is no two-layer network, but two-layer networks of growing
+width approach it in mean square.
 """
 
 import jax.numpy as jnp
@@ -28,8 +28,8 @@ def least_direction(
     """Return the shortest v with <v, w_j> = 1 for j < q, and its margin.
 
     The margin is 1 - max_{j >= q} <v, w_j>. If it is positive, v separates the first q encodings
-    from the others. If not, `jaxbounds.qstr.two_heads.separating_direction` may still find a v that
-    does.
+    from the others. If the margin is not positive, `jaxbounds.qstr.two_heads.separating_direction`
+    may still find a v that separates them.
     """
     v = jnp.sum(jnp.linalg.pinv(omega[:q]), axis=1)
     return v, 1.0 - jnp.max(omega[q:] @ v)
@@ -102,8 +102,8 @@ def averaging_weights(
 ) -> Float[Array, "De De"]:
     """Return W_QK of one head that averages the q relevant tokens (the remark after Proposition 3).
 
-    Its logits are alpha (d/q) sum_l <w_{t_l}, w_j>. They are equal on the relevant tokens if the
-    encodings are orthonormal and t has distinct entries.
+    The head's logits are alpha (d/q) sum_l <w_{t_l}, w_j>. The logits are equal on the relevant
+    tokens if the encodings are orthonormal and t has distinct entries.
     """
     De = d + (q + 1) * de
     blocks = jnp.tile(alpha * jnp.eye(de), (q, 1))

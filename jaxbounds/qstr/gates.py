@@ -1,8 +1,9 @@
 """The gate networks of Lemmas 24, 25 and Proposition 26, built explicitly.
 
 The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. Otherwise
-the two differ by at most e x^2/2. Interpolation of relu(.)^2 at equally spaced knots makes the
-function a network of two layers. This network is far narrower than the networks of Lemma 42.
+the two functions differ by at most e x^2/2. Interpolation of relu(.)^2 at equally spaced knots
+makes the function a network of two layers. This network is much narrower than the networks of Lemma
+42.
 """
 
 import math
@@ -42,9 +43,9 @@ def _knots(radius: float, eps: float) -> tuple[int, float, float]:
 def gate_network(*, radius: float, eps: float, state_radius: float = 0.0) -> Network:
     """Build Lemma 24's network (h, x, z) -> h + 2 x relu(z - 1/2), with error at most eps.
 
-    The error bound holds on |x| <= radius, |z| <= 1; z = 1/2, x = radius attains it. Without a
-    state (state_radius = 0) the input is (x, z). Rows of W have the l_1 norm 1/R of the lemma, with
-    R = sqrt(1 + 4 radius^2 + state_radius^2).
+    The error bound holds on |x| <= radius, |z| <= 1; z = 1/2, x = radius attains the bound. Without
+    a state (state_radius = 0) the input is (x, z). Rows of W have the l_1 norm 1/R of the lemma,
+    with R = sqrt(1 + 4 radius^2 + state_radius^2).
 
     Raises:
         Refused: if eps is not between 0 and radius.
@@ -103,7 +104,7 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
     """Return the rates of Lemma 24's bounds (constants 1), on 2 or (with a state) 3 variables.
 
-    They are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D
+    The bounds are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D
     variables, and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1.
     `outer` omits the division by sqrt(m).
     """
@@ -125,7 +126,7 @@ def printed_product_norms(*, de: int, eps: float) -> Norms:
 def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
     """Build the network (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in slot l, with error at most eps.
 
-    It is Lemma 25's network, (C.8) and (C.9).
+    The network is Lemma 25's network, (C.8) and (C.9).
 
     Raises:
         Refused: if eps is not between 0 and radius.
@@ -165,7 +166,7 @@ def lipschitz_network(values: Float[Array, "knots"], /, *, radius: float) -> Net
     |f(-radius)| <= L radius.
     """
     K = values.shape[0] - 1
-    slopes = jnp.diff(values) * (K / 2)  # for the variable t/radius
+    slopes = jnp.diff(values) * (K / 2)  # slopes in the variable t/radius
     a = jnp.concatenate([values[:1], slopes[:1], jnp.diff(slopes)])
     W = np.concatenate([[0.0], np.full(K, 1 / radius)])
     b = np.concatenate([[1.0], 1 - 2 * np.arange(K) / K])

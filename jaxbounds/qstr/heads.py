@@ -1,8 +1,8 @@
 """The number of heads that are needed: exact oracle risks behind Propositions 3 and 21.
 
 In both propositions, the first N/2 - 1 tokens are normal and the other N/2 + 1 tokens vanish. The
-positions of the latter all regress on x_1, .., x_q, with q < N/2. H heads attend to any tokens, but
-they reveal only H (q + d) linear images of (x_1; ..; x_q).
+labels at the positions of the vanishing tokens all depend on x_1, .., x_q, with q < N/2. H heads
+may attend to any tokens, but reveal only H (q + d) linear images of (x_1; ..; x_q).
 """
 
 from typing import NamedTuple
@@ -65,9 +65,9 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
     a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
     vectors span a subspace A. The logits reveal the tokens' images under S x R^q, and the outputs
-    reveal their images under R^d x A. Both spaces contain S x A, which the paper counts twice. A
-    subspace of dimension (d - H)(q - H) stays hidden. So H >= min(q, d) heads are necessary. They
-    are also enough: q heads by Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
+    reveal their images under R^d x A. Both spaces contain S x A, whose dimension the paper counts
+    twice. A subspace of dimension (d - H)(q - H) stays hidden. So H >= min(q, d) heads are
+    necessary. They are also enough: q heads by Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -91,18 +91,18 @@ def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> Risk
 
 def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
     """Return Var(|x|^2 given V x) = 2 (n - rank V) for x ~ N(0, I_n), from V's singular values."""
-    V = jnp.asarray(V)  # before its precision is read
+    V = jnp.asarray(V)  # before the code reads its precision
     singular = jnp.linalg.svd(V, compute_uv=False)
     cutoff = jnp.finfo(V.dtype).eps * max(V.shape) * singular[0]
     return 2.0 * (V.shape[1] - jnp.sum((singular > cutoff).astype(V.dtype)))
 
 
 def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Array, ""]:
-    """Return the part of the averaged risk that no predictor from V x avoids, x = (x_1; ..; x_q).
+    """Return the averaged risk that no predictor from V x avoids, for x = (x_1; ..; x_q).
 
-    N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. So the risk is (1/2 + 1/N)
-    Var(|x|^2 given V x) / n. It is exact: the conditional mean attains it at these positions.
-    `revealed_images` returns such a V.
+    N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. The result is therefore
+    (1/2 + 1/N) Var(|x|^2 given V x) / n. The result is exact, because the conditional mean attains
+    it at these positions. `revealed_images` returns such a V.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 
@@ -121,7 +121,7 @@ def lower_bound_prompts(
 
     The tokens before N/2 - 1 are standard normal, and the others vanish. The positions before N/2 -
     1 draw their t, and the other N/2 + 1 positions have t = (1, .., q). The label is the centred
-    square norm of the relevant tokens over sqrt(q d).
+    square norm of the relevant tokens, divided by sqrt(q d).
 
     Raises:
         Refused: if N is odd or q > N/2 - 1.
@@ -151,10 +151,10 @@ def revealed_images(
 ) -> Float[Array, "k qd"]:
     """Return the H (q + d) linear images of (x_1; ..; x_q) that determine the output of H heads.
 
-    Take a position whose own token vanishes. The logits of head h are q images <A_h, x_j>, with the
-    same A_h for all x. They determine the attention weights. Given these weights, the output of the
-    head is d more images. Given both, the other directions of x are still normal. The rank of the
-    images is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
+    Take a position whose own token vanishes. The logits of head h are q images <A_h, x_j>, with one
+    A_h for all x. These logits determine the attention weights. Given these weights, the output of
+    the head is d more images. Given logits and output, x is still normal in the other directions.
+    The rank of the images is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
 
     Args:
         W_QK: the matrices of the H heads.

@@ -15,7 +15,7 @@ from jaxbounds.qstr.relu_networks import Layer, Network, layer
 
 
 class Interpolator(NamedTuple):
-    """The network t -> sum_j a_j relu(w_j t + b_j) on scalars t."""
+    """The network t -> sum_j a_j relu(w_j t + b_j) of a scalar t."""
 
     a: Float[Array, "n"]
     w: Float[Array, "n"]
@@ -60,7 +60,7 @@ def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float
 
 
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
-    """Refuse points through which no network passes, or no network in this precision."""
+    """Refuse points through which no network passes, at all or in this precision."""
     if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
         raise Refused(
             f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
@@ -80,17 +80,18 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
     The points may come in any order. For y = 0 the result is the zero network. Values between close
     points are sums of steep pieces. Their rounding error grows like the unit of rounding times |y|
-    |z| / gap. So compute in float64 (`jaxbounds.float64_on_cpu()`) if points are many or close.
-    Under a JAX trace the function does not check the points.
+    |z| / gap. Therefore compute in float64 (`jaxbounds.float64_on_cpu()`) if there are many points
+    or close points. Under a JAX trace the function does not check the points.
 
     Args:
         z: the inputs, n distinct scalars.
         y: the n values that the network takes at the inputs.
-        optimal: balance the layers optimally instead of by the paper's constant.
+        optimal: whether to balance the layers by the optimal constant instead of the paper's
+            constant.
 
     Raises:
-        Refused: if z and y are not finite vectors of equal length, two points coincide, or they
-            are so close that the slopes lose all digits.
+        Refused: if z and y are not finite vectors of equal length, two points coincide, or two
+            points are so close that the slopes lose all digits.
     """
     z, y = (jnp.asarray(values, dtype=jnp.result_type(float)) for values in (z, y))
     if z.ndim != 1 or z.shape != y.shape or not z.size:

@@ -14,9 +14,10 @@ from jaxbounds.qstr.span import span_rows
 def mirrored_direction(
     tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /
 ) -> Float[Array, "qd"]:
-    """Return the direction with u's length and labels that is farthest from u.
+    """Return the direction farthest from u among those with u's length and u's labels.
 
-    It is 2 P u - u, where P is the projection onto the span of the relevant tokens of the n labels.
+    The direction is 2 P u - u, with the projection P onto the span of the relevant tokens of the n
+    labels.
     """
     rows = span_rows(tokens)[0]
     return 2.0 * rows.T @ (rows @ u) - u
@@ -25,10 +26,11 @@ def mirrored_direction(
 def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float[Array, ""]:
     """Return |u - P u|^2, a lower bound on every estimate's squared distance from u or its mirror.
 
-    Let b be the mirror image of u. The mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u +
-    b) / 2|^2. So an estimate v misses u or b by at least |u - b|^2 / 4 = |u - P u|^2. If the
-    relevant tokens are fresh and have covariance I, this squared distance is a risk. The estimate P
-    u, which the labels determine, attains it. All constants are explicit.
+    Let b = 2 P u - u be the mirror image of u, with the projection P of `mirrored_direction`. The
+    mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u + b) / 2|^2. So an estimate v misses
+    u or b by at least |u - b|^2 / 4 = |u - P u|^2. If the relevant tokens are fresh and have
+    covariance I, this squared distance is a risk. The estimate P u, which the labels determine,
+    attains this risk. All constants are explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 

@@ -21,7 +21,7 @@ def uniform(bound: float, /) -> Initialiser:
 def uniform_fan_in(fan_in: int, /) -> Initialiser:
     """Return U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's initialiser of Linear, GRU and LSTM.
 
-    PyTorch uses it for biases too.
+    PyTorch draws biases from this law too.
     """
     return uniform(1.0 / math.sqrt(fan_in))
 

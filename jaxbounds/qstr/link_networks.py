@@ -1,9 +1,9 @@
 """Two-layer networks of Assumption 2 for the smooth links that have no exact network.
 
-Each network interpolates functions of one variable at equally spaced knots. So its error eps_2NN is
-explicit: spacing^2/8 times the largest second derivative. A unit relu(1) represents a constant. The
-link `xor` jumps, so no continuous network has an error below 1, which is the error of the zero
-network.
+Each network interpolates functions of one variable at equally spaced knots. The error is therefore
+at most spacing^2/8 times the largest second derivative, and eps_2NN is this bound squared. A unit
+relu(1) represents a constant. The link `xor` jumps, so no continuous network has an error below 1,
+which is the error of the zero network.
 """
 
 import math

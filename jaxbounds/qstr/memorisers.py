@@ -2,8 +2,8 @@
 
 Units a_j relu(<w_j, x> + b_j) have the variation V = sum_j |a_j| |(w_j, b_j)|. If each unit shares
 its norm evenly between its two layers, then |vec|^2 = 2 V. V is the total mass of a measure on unit
-neurons. It is linear in the measure, and so are the predictions. So the least V over any finite
-dictionary of neurons is a linear program. Its result is an upper estimate of the least norm:
+neurons. V and the predictions are linear in this measure, so the least V over a finite dictionary
+of neurons solves a linear program. The program's result is an upper estimate of the least norm:
 neurons outside the dictionary, and networks that use their states, may cost less.
 """
 
@@ -25,7 +25,7 @@ Draws = Array | np.ndarray
 
 
 def variation(network: TwoLayer, /) -> Any:
-    """Return V = sum_j |a_j| |(w_j, b_j)|, half the least |vec|^2 over rescalings of the units."""
+    """Return V = sum_j |a_j| |(w_j, b_j)|, half of the least |vec|^2 over the units' rescalings."""
     xp = array_module(*network)
     a, W, b = map(xp.asarray, network)
     return xp.abs(a) @ xp.sqrt(xp.sum(W**2, axis=1) + b**2)
@@ -75,7 +75,7 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
 def stateless_risk(
     values: Float[Draws, "m"], own: Float[Draws, "m"], /, *, N: int
 ) -> Float[Draws, "m"]:
-    """Return the risk on 1STR of a network that reads x_j alone, for draws of x_j.
+    """Return the risk on 1STR of a network that reads only x_j, at each draw of x_j.
 
     Average the result over the draws. The label is <u, x_j> with probability 1/N, and otherwise a
     standard normal independent of x_j. So the average is at least 1 - 1/N^2 for every network.
@@ -144,9 +144,9 @@ def least_variation(
 
     The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
     direction, and random neurons. The random neurons are in the span of the data, which contains
-    the best neurons. Each round adds neurons that an ascent finds to be worth more than they cost.
-    The result has n neurons; some may be zero. Use float64 if points are many or close, as for
-    Lemma 38's network.
+    the best neurons. Each round adds neurons whose value at the program's dual, found by ascent,
+    exceeds their cost. The result has n neurons; some may be zero. Use float64 if there are many
+    points or close points, as for Lemma 38's network.
 
     Args:
         x: points, shape (n, d).
@@ -156,7 +156,7 @@ def least_variation(
         rounds: number of linear programs.
 
     Raises:
-        Refused: if the points are no finite arrays of these shapes, or two of them coincide.
+        Refused: if x and y are not finite arrays of these shapes, or two points coincide.
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))

@@ -1,9 +1,9 @@
 """Find the one parameter of a user's network that reads the prompt, if there is only one.
 
 Theorem 6 speaks of p -> f(T, W x): the matrix W multiplies the flattened prompt, and the arbitrary
-function f sees the prompt only through W x. This module decides from names and shapes of parameters
-whether a network has this form. It takes linen variables, nnx modules and states, Equinox modules,
-and nested dicts.
+function f sees the prompt only through W x. This module decides, from the names and shapes of the
+parameters, whether a network has this form. It takes linen variables, nnx modules and states,
+Equinox modules, and nested dicts.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
     """Return every array of floats in a pytree by its path; drop random keys, counts and functions.
 
     Raises:
-        Refused: if a key of a dictionary cannot be ordered among the others.
+        Refused: if the keys of a dictionary cannot be sorted.
     """
     leaves = leaves_by_path(model, collections=True).items()
     arrays = {path: leaf for path, leaf in leaves if holds(leaf, jnp.floating)}
@@ -44,7 +44,7 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """Return the path of the one matrix that takes `inputs` numbers, W itself, and objections.
+    """Return the path of the one matrix W that takes `inputs` numbers, W itself, and objections.
 
     Args:
         weights: the arrays by path.

@@ -1,8 +1,8 @@
 """Packings of the unit ball of R^d (Lemma 41): two branches, lower bounds, explicit packings.
 
-P is the packing number, the largest number of points of the ball at distances of at least eps. The
-first branch is a volume bound, and it is true. The second branch is Maurey's covering bound of the
-l1 ball. The paper prints it for the l2 ball, where it is false.
+P is the packing number: the largest number of points of the ball whose pairwise distances are at
+least eps. The first branch is a volume bound, and it is true. The second branch is Maurey's
+covering bound of the l1 ball. The paper prints it for the l2 ball, where it is false.
 """
 
 import math
@@ -23,14 +23,14 @@ def volume_upper(d: ArrayLike, eps: ArrayLike, /) -> Any:
 
 
 def maurey(d: ArrayLike, eps: ArrayLike, /) -> Any:
-    """Return (1 + log(1 + 2 d eps^2)) / eps^2, printed as a bound on log P, and false."""
+    """Return (1 + log(1 + 2 d eps^2)) / eps^2, the paper's bound on log P, which is false."""
     return (1.0 + array_module(d, eps).log1p(2.0 * real(d) * eps**2)) / eps**2
 
 
 def volume_lower(d: ArrayLike, eps: ArrayLike, /) -> Any:
     """Return the volume bound d log(1/eps) <= log P for eps < 1.
 
-    It holds because a maximal packing covers the ball.
+    The bound holds because a maximal packing covers the ball.
     """
     xp = array_module(d, eps)
     return xp.maximum(0.0, real(d) * xp.log(1.0 / eps))
@@ -59,7 +59,7 @@ def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
     The centres lie in the set.
 
     Raises:
-        Refused: if there are more than 16 points, whose subsets are too many.
+        Refused: if there are more than 16 points, which have too many subsets.
     """
     n = len(distances)
     if n > 16:

@@ -1,8 +1,8 @@
 """The paper's bidirectional RNN (Section 5): residual transitions with projected states.
 
 The states are h->_1 = 0 and h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)), and their mirror image h<-.
-The prediction is yhat_i = f_y(h->_i, h<-_i, z_i). The state at i has not read token i, unlike the
-states of PyTorch's or Flax's RNNs.
+The prediction is yhat_i = f_y(h->_i, h<-_i, z_i). The state at i does not depend on token i, unlike
+the states of PyTorch's or Flax's RNNs.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def exclusive_states(
 def exclusive_sums(
     increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N dh"]:
-    """Return `exclusive_states` for increments that ignore the state and never project."""
+    """Return `exclusive_states` for increments that ignore the state, without projection."""
     if reverse:
         return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)
     shifted = jnp.roll(jnp.cumsum(increments, axis=-2), 1, axis=-2)

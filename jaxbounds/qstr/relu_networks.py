@@ -1,4 +1,4 @@
-"""ReLU networks as explicit weights: evaluate and modify them, build exact or piecewise pieces."""
+"""ReLU networks as explicit weights: evaluation, changes of the output, and building blocks."""
 
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ def shift_output(network: Network, offset: Float[Weights, "o"], /) -> Network:
 
 
 def shrink_output(network: Network, threshold: float, /) -> Network:
-    """Append v -> relu(v - e) - relu(-v - e), which is zero wherever |v| <= e."""
+    """Append v -> relu(v - e) - relu(-v - e) for e = `threshold`, which is zero if |v| <= e."""
     W, b = network[-1]
     both = Layer(np.concatenate([W, -W]), np.concatenate([b, -b]) - threshold)
     eye = np.eye(W.shape[0])

@@ -20,8 +20,8 @@ from jaxbounds.qstr.links import TwoLayer
 ROUNDING = 1e-6
 """Encodings with a signed coherence above 1 - ROUNDING count as equal; a larger value refuses more.
 
-The unit is a relative difference. `inverse_temperature` and `rnn_construction` read it; float32
-cannot resolve less.
+The value is a relative difference. `inverse_temperature` and `rnn_construction` read it. Float32
+cannot resolve smaller differences.
 """
 
 
@@ -177,9 +177,9 @@ def retrieval_error_bound_by_row(
 ) -> Float[Array, ""]:
     """Sum the tail by rows: sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|, jointly.
 
-    The sum uses every inner product instead of the largest, and distances instead of norms. It
-    never exceeds `retrieval_error_bound` without a given coherence. It is valid for any encodings,
-    up to rounding.
+    The sum uses every inner product instead of the largest one, and distances of tokens instead of
+    norms. The sum never exceeds `retrieval_error_bound` without a given coherence. The sum is valid
+    for any encodings, up to rounding.
     """
     q, d = t.shape[1], x.shape[1]
     distance = vector_norm(x[:, None, :] - x[None, :, :])

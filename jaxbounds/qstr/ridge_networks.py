@@ -44,7 +44,7 @@ def least_ridge_network(
     directions: int,
     biases: int,
 ) -> RidgeNetwork:
-    """Find the network of least |a|_1 among given units that is within eps at the points.
+    """Find, for given units, the network of least |a|_1 that is within eps at the points.
 
     A linear program chooses among units of all directions and biases. The function then splits a
     unit of weight a_i into copies of equal weight, in numbers roughly proportional to |a_i|. So
@@ -55,7 +55,8 @@ def least_ridge_network(
         values: values of the function at the points.
         eps: largest error at the points.
         radius: R, the radius of the disc.
-        directions: number of directions of the half-circle; their opposites are added.
+        directions: number of directions of a half-circle; the function adds the opposite
+            directions.
         biases: number of biases from -1 to 1.
 
     Raises:

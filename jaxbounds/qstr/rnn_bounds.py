@@ -17,7 +17,7 @@ from jaxbounds.qstr.relu_networks import Layer
 
 
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
-    """Return N / log(1 + L^2 |U|_op^2): d_h is at least a constant times this (Proposition 8).
+    """Return N / log(1 + L^2 |U|_op^2), Proposition 8's lower bound on d_h up to a constant.
 
     This bound is valid.
     """
@@ -27,14 +27,14 @@ def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> floa
 def printed_norm_lower_bound(*, N: int, lipschitz: float, width: int) -> float:
     """Return N / (L^2 log(1 + d_h)), Proposition 8's false lower bound on |U|_op^2.
 
-    Proposition 8 claims it up to a constant.
-    The random-code RNN (`jaxbounds.qstr.code_rnn`) violates the bound at any constant.
+    Proposition 8 claims the bound up to a constant. The random-code RNN (`jaxbounds.qstr.code_rnn`)
+    violates the bound at any constant.
     """
     return N / (lipschitz**2 * math.log1p(width))
 
 
 def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
-    """Return N / L^2: |U|_F^2 is at least a constant times this, with no logarithm.
+    """Return N / L^2, a lower bound on |U|_F^2 up to a constant, without a logarithm.
 
     The set {(U-> h->, U<- h<-)} has Gaussian width at most sqrt(2) r_h |U|_F. Sudakov's inequality
     then bounds its packing number, and the proof of Proposition 35 shows this number to be exp(c
@@ -46,9 +46,9 @@ def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
 def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     """Bound the log packing number of {U h: |h->|, |h<-| <= 1} at distance `separation`.
 
-    The comparison is with M independent normals, whose maximum has mean >= sqrt(log M / (pi log 2))
-    for M >= 2. It gives separation sqrt(log M / (2 pi log 2)) <= sqrt(2) |U|_F, the width of the
-    set. All constants are explicit.
+    The proof compares with M independent normals, whose maximum has mean >= sqrt(log M / (pi log
+    2)) for M >= 2. The comparison gives separation sqrt(log M / (2 pi log 2)) <= sqrt(2) |U|_F, the
+    width of the set. All constants are explicit.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 
@@ -57,14 +57,14 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     """Bound the risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1 from below.
 
     Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
-    For some choice of them, the risk averaged over the values k != j of t_j is at most r' = r N/(N
-    - 1). There the predictions are L-Lipschitz in V = U h_j. A net of {U h} of fineness s/L has log
-    size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its point nearest to V
-    determines N - 1 independent normal tokens up to sqrt(r') + s on average. The rate-distortion
-    function of a normal then needs log size >= (N - 1) log 1/(sqrt(r') + s). The best s is tau
-    e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S).
-    At product = 0 the result is 1 - 1/N, the risk of reading x_j where t_j = j. All constants are
-    explicit.
+    For some choice of these pointers, the risk averaged over the values k != j of t_j is at most r'
+    = r N/(N - 1). At this choice, the predictions are L-Lipschitz in V = U h_j. A net of {U h} of
+    fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its
+    point nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on average. The
+    rate-distortion function of a normal then needs log size >= (N - 1) log 1/(sqrt(r') + s). The
+    best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3
+    e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a network that outputs x_j if
+    t_j = j. All constants are explicit.
 
     Raises:
         Refused: if N < 2 or the product is negative.
@@ -74,10 +74,10 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
             f"N={N} and product={product}, expected N >= 2 tokens and product >= 0. Try N=2"
         )
     cube = 2 * sudakov_log_packing(1.0, 1.0) * product / (N - 1)
-    # From tau >= 1 on, any risk may be reached.
+    # For tau >= 1, any risk may be reached.
     if cube >= math.exp(-1):
         return 0.0
-    # tau e^{-tau/3} is the cube root, and Lambert's W inverts w e^w.
+    # The cube root of tau^3 e^{-tau} is tau e^{-tau/3}, and Lambert's W inverts w e^w.
     tau = -3 * float(scipy.special.lambertw(-(cube ** (1 / 3)) / 3).real)
     return (1 - 1 / N) * (1 - tau) ** 2 * math.exp(-tau)
 
@@ -95,7 +95,7 @@ def shortest_length(product: float, /, *, risk: float) -> int:
     high = 2
     while unlearned_risk(product, N=high) < risk:
         high *= 2
-    # The length `low` is too short, or 1.
+    # The length `low` is always too short, or 1.
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -122,7 +122,7 @@ def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool =
     """Return c_1 of Theorem 9: min-norm learners fail while n is below a constant times N^{c_1}.
 
     Memorising costs |vec|^2 = O(n^3) (Lemma 36). Generalising costs (N / log d_h)^{1/depth} by the
-    printed Proposition 8 with d_h <= exp(N^c), and N^{1/depth} by the repaired one.
+    printed Proposition 8, with d_h <= exp(N^c), and N^{1/depth} by the repaired Proposition 8.
 
     Args:
         depth: L_y, number of layers of the readout.

@@ -69,8 +69,8 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
     """Build the four layers of f(z), exact for Rademacher encodings of at most this coherence.
 
     For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1. One ReLU layer
-    computes it. The gate c is 1 if t_l = i, and otherwise 0. So the third layer, relu(+-x - B (1 -
-    c)), keeps x if c = 1 and removes it if c = 0.
+    computes this inner product. The gate c is 1 if t_l = i, and otherwise 0. So the third layer,
+    relu(+-x - B (1 - c)), keeps x if c = 1 and removes it if c = 0.
 
     Args:
         q: number of relevant tokens.
@@ -102,7 +102,7 @@ def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.nd
     The construction is Lemma 23, (C.3) to (C.7). The tokens are exact: x = relu(x) - relu(-x). The
     inner products of unit vectors err by at most de times `product_error(2, knots)`. Rows of W_1
     have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 ask. To this end, the units of the
-    products read (w + w') / 2, and their weights are doubled.
+    products read (w + w') / 2, and the units' outer weights are doubled.
     """
     x, own, wanted = _selectors(q, d, de)
     kappa, beta = square_hinges(2.0, knots)
@@ -121,10 +121,10 @@ def interpolated_transition(
 ) -> Network:
     """Build the four layers of f(z) for any unit encodings, with piecewise-linear squares.
 
-    The error of the gate is of order de / knots^2, and the product's is of order (radius /
-    knots)^2. If the gate is closed, the output is exactly 0. The gate closes only if the inner
-    product with its error is at most `coherence`. So choose `coherence` above the encodings'
-    coherence by at least this error.
+    The error of the gate is of order de / knots^2, and the error of the product is of order (radius
+    / knots)^2. If the gate is closed, the output is exactly 0. The gate closes only if the inner
+    product plus the error of its approximation is at most `coherence`. Therefore choose a
+    `coherence` above the encodings' coherence by at least this error.
 
     Args:
         q: number of relevant tokens.
@@ -169,8 +169,8 @@ def biased_transition(
     """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 
     The constant lies in [eps/2, eps]. Without the rectifier, every step errs by at most eps (C.1),
-    and N steps err by up to N eps. The rectifier removes the errors of all steps but t_l = i, so
-    errors do not accumulate.
+    and N steps err by up to N eps. The rectifier removes the errors of all steps except the step i
+    = t_l, so errors do not accumulate.
 
     Raises:
         Refused: if the noise is outside [eps/2, eps].

@@ -1,8 +1,8 @@
 """Theorem 6 as an exact risk, and as a certificate for your own data and network.
 
 Take x ~ N(0, I_{Nd}) and y = <u, x_{t_1}> with t_1 uniform. A predictor f(t, W x) has a first layer
-W with rows in a subspace of R^{Nd}. Let P be the projection on this subspace. No such predictor has
-a smaller risk than E[y | t, P x].
+W with rows in a subspace of R^{Nd}. Let P be the projection on this subspace. No predictor of this
+form has a smaller risk than E[y | t, P x].
 """
 
 from typing import Any, NamedTuple
@@ -63,8 +63,9 @@ def extreme_risks(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the least risks at the worst and at the easiest unit direction u.
 
-    They are 1 - lambda for the smallest and the largest eigenvalue lambda of the mean block. The
-    first is at least the average over directions, 1 - rank/(N d) >= 1 - n/(N d): Theorem 6.
+    The results are 1 - lambda for the smallest and the largest eigenvalue lambda of the mean block.
+    The first result is at least the average over directions, 1 - rank/(N d) >= 1 - n/(N d): Theorem
+    6.
     """
     spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
     return 1 - spectrum[0], 1 - spectrum[-1]
@@ -83,7 +84,7 @@ def best_prediction(
 
 
 class SpanCertificate(NamedTuple):
-    """The risk that no predictor f(t, W x) with W's rows in the samples' span can beat.
+    """The least risk of predictors f(t, W x) whose W has its rows in the samples' span.
 
     Attributes:
         average: the least risk, averaged over uniform unit directions u: 1 - rank/(N d).
@@ -95,7 +96,7 @@ class SpanCertificate(NamedTuple):
         printed: Theorem 6's 1 - n/(N d), with n rather than the rank.
         rank: the rank of the samples.
         vacuous: whether the average is 0.
-        reason: what the certificate covers, or why it says nothing, in words.
+        reason: in words, what the certificate covers, or why it is vacuous.
     """
 
     average: float
@@ -141,10 +142,10 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
 def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> SpanCertificate:
     """Bound from below the risk of networks of Definition 5 that were trained on your prompts.
 
-    The bound is Theorem 6. It is about fresh N(0, I) tokens, and about first layers with rows in
-    the span of the training prompts. Such first layers belong to minimum-norm interpolators and to
-    stationary points with l2 regularisation, for any width. AdamW's decoupled decay leaves the
-    span, so the bound does not cover its solutions. The function computes ranks in float64,
+    The bound is Theorem 6. The theorem assumes fresh N(0, I) tokens, and first layers whose rows
+    are in the span of the training prompts. Such first layers belong to minimum-norm interpolators
+    and to stationary points with l2 regularisation, for any width. AdamW's decoupled decay leaves
+    the span, so the bound does not cover its solutions. The function computes ranks in float64,
     whatever the setting.
 
     Args:
@@ -219,7 +220,7 @@ def applicable(
     The theorem has two conditions. The network reads the prompt only through W x. The rows of W are
     in the span of the training prompts (Definition 5). The function raises nothing for a network or
     prompts that do not fit. Parameters do not show skip connections, whether tokens are N(0, I), or
-    whether labels are those of simple-1STR with a linear link. Check these yourself.
+    whether labels are those of simple-1STR with a linear link. Check these three points yourself.
 
     Args:
         model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox

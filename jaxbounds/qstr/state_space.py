@@ -40,7 +40,7 @@ class LinearStateSpace(nn.Module):
         """Return the predictions at every position."""
         states = []
         for name, reverse in (("forward", False), ("backward", True)):
-            # sigmoid keeps every |decay| below one; the start spreads them over time scales.
+            # sigmoid keeps every |decay| below one; the start spreads the decays over time scales.
             spread = lambda key, shape: jnp.linspace(-1.0, 4.0, shape[0])
             decay = jax.nn.sigmoid(self.param(f"{name}_decay", spread, (self.hidden,)))
             driven = TorchMLP((self.hidden,), name=name)(z)

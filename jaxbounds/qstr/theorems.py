@@ -1,8 +1,8 @@
 """Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
 
 The paper prints orders of growth. Each function takes the constants that an order hides as
-arguments. The function whose name ends in `_explicit` takes all constants from the paper's own
-chain of lemmas. The chain is in `excess`.
+arguments. A function whose name ends in `_explicit` takes all constants from the paper's own chain
+of lemmas. The module `excess` holds this chain.
 """
 
 import math

@@ -28,7 +28,7 @@ def attention(
 class SparseTransformer(nn.Module):
     """The paper's Transformer: H heads of `attention`, then a two-layer ReLU network.
 
-    Its prediction is a^T relu(W (f^(1)_i; ..; f^(H)_i) + b), without a residual connection.
+    The prediction at i is a^T relu(W (f^(1)_i; ..; f^(H)_i) + b), without a residual connection.
 
     Attributes:
         heads: H, the number of heads.
@@ -55,12 +55,12 @@ class SparseTransformer(nn.Module):
 class PublishedTransformer(nn.Module):
     """The public code's Transformer: PyTorch's multi-head attention, then an MLP De -> width -> 1.
 
-    It has separate query, key, value and output maps with biases. Logits are divided by sqrt(De /
-    heads). It has no residual connection and no normalisation. Weights are stored (out, in), as
-    PyTorch stores them.
+    The attention has separate query, key, value and output maps with biases. Logits are divided by
+    sqrt(De / heads). There is no residual connection and no normalisation. Weights are stored (out,
+    in), as PyTorch stores them.
 
     Attributes:
-        heads: number of heads; De must be a multiple of it.
+        heads: number of heads; De must be a multiple of this number.
         width: width of the hidden layer.
     """
 

@@ -2,10 +2,10 @@
 
 Proposition 21 assumes logits that are block-diagonal in token and position. Here the logits mix
 token and position. Each head returns a softmax average over the q relevant tokens. One head's
-logits are tilted by +beta x, and the other's by -beta x. Half the sum of the two averages is the
-mean of x, and their difference over 2 beta is the variance of x, up to O(beta^2). Mean and variance
-give sum x^2. `jaxbounds.qstr.few_heads` needs fewer heads, for any link, with a readout that takes
-logarithms.
+logits are tilted by +beta x, and the other's by -beta x. Up to O(beta^2), half the sum of the two
+averages is the mean of x, and their difference divided by 2 beta is the variance of x. Mean and
+variance give sum x^2. `jaxbounds.qstr.few_heads` needs fewer heads, for any link, with a readout
+that takes logarithms.
 """
 
 import math
@@ -20,12 +20,14 @@ from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
 MARGIN_SLACK = 1e-9
-"""Relative part of the largest margin that `separating_direction` gives up. A larger value leaves
-more room for rounding and returns a smaller margin."""
+"""The share of the largest margin that `separating_direction` gives up.
+
+A larger share leaves more room for rounding and returns a smaller margin.
+"""
 
 
 def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
-    """Find the direction v with <v, w_j> = 1 for j < q that has the largest margin on the rest.
+    """Find the v with <v, w_j> = 1 for j < q that has the largest margin to the other encodings.
 
     The margin is the largest number with <v, w_j> <= 1 - margin for all j >= q, capped at 1. A
     linear program on the host finds it. Several directions may have this margin: the function
@@ -82,16 +84,16 @@ def two_head_weights(
     """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
 
     All non-zero rows read the query's w_{t_1}. The data column tilts the logit by +-beta x. The
-    columns of the key's own encoding select the tokens whose encodings have <direction, w> = 1:
-    their logits exceed the others by `selectivity` per unit of margin.
+    columns of the key's own encoding select the tokens with <direction, w> = 1: these tokens'
+    logits exceed the other logits by `selectivity` per unit of margin.
 
     Args:
         omega: unit encodings.
         direction: the direction v from `separating_direction`.
         q: number of relevant tokens.
         beta: the tilt of the logits; the prediction errs by O(beta^2).
-        selectivity: the factor A of the margin in the logits; choose it of order log(N / error) /
-            margin.
+        selectivity: the factor of the margin in the logits; choose a factor of order log(N / error)
+            / margin.
     """
     de = omega.shape[1]
     scale = math.sqrt(1.0 / q)

@@ -10,12 +10,12 @@ J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bou
   complexity from below.
 - Section 5: `masking`.
 - Section 6: `sparse_majority`, `majority_model`, `trends`, and the folder `experiments`.
-- Other bounds: `comparisons`.
+- Bounds from other papers: `comparisons`.
 - A trained network: `extract_norms`, `network_bound`, `certificate`. A network of any library:
   `parameters`, `fold`, `certificate.applicable`.
 
 All modules use these conventions. ||W||_{q,p} is the l_p norm of the l_q norms of the *columns*;
 `column_norm` and `row_norm` distinguish the two orientations. Tokens are the rows of X. Rademacher
-complexities include the factor 1/m. Logarithms are natural. A value is certified if it is a valid
-bound with every constant, as a proof shows.
+complexities include the factor 1/m. Logarithms are natural. A value is certified if a proof shows
+that it is a valid bound, with every constant explicit.
 """

@@ -2,7 +2,8 @@
 
 The peeling of Appendix C leaves E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T softmax(X_i
 W_QK^T x_i) over signs s, coordinates j and ||W_QK||_{1,1} <= B_QK. Ascent finds feasible weights,
-so its value is a *lower estimate* of the supremum. `single_layer` has the certified upper bounds.
+so the ascent's value is a *lower estimate* of the supremum. `single_layer` has the certified upper
+bounds.
 """
 
 import jax
@@ -30,8 +31,8 @@ def attention_rademacher_lower(
     """Estimate the complexity E from below, as a mean over draws of sigma with its standard error.
 
     The ascent treats each sigma, sign and coordinate separately. It makes `restarts` starts on the
-    sphere and `steps` normalised gradient steps, and projects each step on the l_1 ball. The best
-    value met anywhere counts. W_QK = 0 (uniform attention) is always a start.
+    sphere and `steps` normalised gradient steps, and projects each step on the l_1 ball. The result
+    uses the best value of all starts and steps. W_QK = 0 (uniform attention) is always a start.
 
     Raises:
         Refused: if m < 1, draws < 2, or B_QK is not positive.

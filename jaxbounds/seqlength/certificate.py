@@ -36,7 +36,7 @@ class GeneralizationCertificate(NamedTuple):
 
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.
-        bound: the bound before it is clipped at the trivial value.
+        bound: the bound on the gap, not clipped at the trivial value.
         trivial: the range of the loss, which the gap never exceeds.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the complexity of the scalar output.
@@ -91,13 +91,13 @@ def generalization_bound(
     """Bound the generalization gap of all networks of this shape within `norms`, from m samples.
 
     The bound holds with probability 1 - `delta` for one choice of norms made before seeing the
-    data. It is not clipped at `loss_range`.
+    data. The bound is not clipped at `loss_range`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
     """
     rademacher = network_rademacher(network, norms, tokens, m, coverings=coverings)
-    # Losses in an interval of length c are within c / 2 of its middle.
+    # Losses in an interval of length c are within c / 2 of the interval's middle.
     c = loss_range / 2.0
     return float(generalization_gap(rademacher, c=c, m=m, delta=delta, lipschitz=lipschitz))
 
@@ -241,14 +241,14 @@ def applicable(
         X: the training inputs (m, T, d) as the attention sees them. Without X only the norms are
             measured.
         dense: the paths of the dense layers in order, each with the activation before it
-            ("identity", "relu", "tanh"). Without it, widths decide the order. If `outputs` do not
-            decide the activations either, the bound takes relu.
+            ("identity", "relu", "tanh"). Without `dense`, the widths decide the order. If `outputs`
+            do not decide the activations either, the bound takes relu.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
         cls: the index of the token that the network reads.
-        outputs: the model's own outputs on `X`, before the loss. They decide about parts that
-            parameters do not show (a residual connection, a mask, activations). Without outputs,
-            `unseen` names these parts.
+        outputs: the model's own outputs on `X`, before the loss. The outputs decide whether the
+            model has parts that parameters do not show (a residual connection, a mask,
+            activations). Without outputs, `unseen` names these parts.
         readout: a vector; the loss sees readout . outputs. The default is [1] for one output and
             [-1, 1] for two outputs.
         loss_range: the length of an interval that contains the loss (clip the loss).

@@ -1,7 +1,8 @@
-"""The paper's single-layer bounds beside a log(T) bound and parameter counting.
+"""Comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
 
 All bounds share one class, one peeling and one chaining. They differ only in the covering number of
-the attention map x -> W_QK^T x. The comparison therefore isolates the paper's change.
+the attention map x -> W_QK^T x. The comparison therefore isolates the effect of the covering
+number.
 """
 
 import bisect
@@ -42,11 +43,11 @@ class Setting:
         T: the sequence length; only the log(T) bound reads it.
         d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
-        B_QK: the bound on ||W_QK||_{1,1}. The two rival bounds read it as a bound on ||W_QK||_{2,1}
-            over rows and on ||W_QK||_F. Both norms are at most ||W_QK||_{1,1}, so this favours the
-            paper's bound.
+        B_QK: the bound on ||W_QK||_{1,1}. The log(T) bound takes B_QK as a bound on ||W_QK||_{2,1}
+            over rows, and parameter counting takes it as a bound on ||W_QK||_F. Both norms are at
+            most ||W_QK||_{1,1}, so this favours the paper's bound.
         heads: H, the number of heads.
-        outer: the norms around the attention weights.
+        outer: the norms of the matrices around the attention weights.
         hidden_constant: the factor that the log(T) bound hides.
     """
 
@@ -86,8 +87,8 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 def sharpened_bound(setting: Setting, /) -> float:
     """Compute the sharpened bound, which is certified.
 
-    It uses Lemma 3.6 with exact counts, the softmax constant 1, chaining, and Massart's lemma for
-    uniform attention.
+    The bound uses Lemma 3.6 with exact counts, the softmax constant 1, chaining, and Massart's
+    lemma for uniform attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -127,7 +128,7 @@ def parameter_counting_bound(setting: Setting, /) -> float:
 
 
 class Bound(NamedTuple):
-    """A bound on the complexity: whether it is certified with explicit constants, and its name."""
+    """A bound on the complexity, its name, and whether it is certified with explicit constants."""
 
     value: Callable[[Setting], float]
     certified: bool
@@ -191,7 +192,7 @@ def covering_crossover(parameters: int, /) -> float:
     """Compute the x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x), n parameters.
 
     Lemma 3.6 gives the smaller cover below this x. Parameter counting gives the smaller cover above
-    it.
+    this x.
 
     Raises:
         Refused: if there is no parameter.

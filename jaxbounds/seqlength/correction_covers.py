@@ -2,7 +2,7 @@
 
 The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows), on x_1, .., x_N with ||x_i||_2 <= B_x.
 Let x = B B_x / epsilon and q > 1. As in Zhang (2002), whose constant is 36, the code of W lists the
-mistakes that a perceptron makes on the way to W.
+corrections that a perceptron makes on its way from 0 to W.
 
 Row j of norm r_j has level l_j = ceil(log_q(B / r_j)) and weight rho_j = B q^{-l_j} in (r_j / q,
 r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <=
@@ -45,7 +45,8 @@ class Letter(NamedTuple):
 def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
     """Project V onto {||V^T||_{2,1} <= B} in the norm sum_j ||v_j||^2 / weights_j.
 
-    The projection shortens row j by t weights_j, or to zero. t is the least t >= 0 that suffices.
+    The projection shortens row j by t weights_j, or to zero. The number t is the least t >= 0 at
+    which the result is in the class.
     """
     lengths = np.linalg.norm(V, axis=1)
     if lengths.sum() <= B:
@@ -77,7 +78,7 @@ def decode_corrections(
     *,
     ratio: float = 2.0,
 ) -> Matrix:
-    """Compute the member of the cover from its code and nothing else."""
+    """Compute a member of the cover from its code alone."""
     V, weights = np.zeros((k, X.shape[1])), np.ones(k)
     step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
     for letter in letters:
@@ -108,7 +109,7 @@ def encode_corrections(
         )
     present = lengths > 0
     exact = np.log2(B / np.where(present, lengths, B)) / math.log2(ratio)
-    # A row of length B q^-l must get level l although its logarithm is rounded.
+    # A row of norm B q^-l must get level l although the computed logarithm is rounded.
     near = np.abs(exact - np.round(exact)) < 1e-12
     levels = np.where(near, np.round(exact), np.ceil(exact)).astype(int)
     resolutions = np.where(present, epsilon * ratio ** (-levels / 2.0), np.inf)

@@ -15,7 +15,7 @@ from jaxbounds.numerics.arrays import Count, traced
 LARGEST_LIST = 200_000
 """The largest number of vectors in a list; a larger number lists more and takes more memory."""
 LARGEST_BLOCK = 2_000_000
-"""The number of terms summed at once; a larger number takes more memory and fewer passes."""
+"""The number of terms in one sum; a larger number takes more memory and fewer passes."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 
@@ -28,7 +28,8 @@ def _check(n: int, K: float) -> None:
 def count_nonnegative(n: int, K: int, /) -> int:
     """Count the k in Z_{>=0}^n with sum k <= K: C(n + K, K).
 
-    Section 3 says "less than or equal to n^K", which is false (erratum E2). (n + 1)^K is a bound.
+    Section 3 says "less than or equal to n^K", which is false (erratum E2). The number (n + 1)^K is
+    an upper bound.
 
     Raises:
         Refused: if n < 1 or K < 0.

@@ -16,14 +16,14 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
-"""The largest number of functions whose subsets are enumerated; one more doubles the time."""
+"""The most functions whose subsets are enumerated; one more function doubles the time."""
 
 
 class Staircase(NamedTuple):
     """A covering number as a step function of epsilon.
 
     N(epsilon) = counts[j] for radii[j] < epsilon <= radii[j + 1], with radii[0] = 0. The last count
-    is 1; it holds for every epsilon > radii[-1].
+    is 1, the covering number at every epsilon > radii[-1].
     """
 
     radii: Float[np.ndarray, "steps"]
@@ -58,7 +58,7 @@ def sup_distances(
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
     """Compute the least number of rows of `covers` that together reach every column.
 
-    Traced input returns the number of rows plus one if some column cannot be reached.
+    If some column cannot be reached, the result for traced input is the number of rows plus one.
 
     Raises:
         Refused: if there are more than 16 rows, or some column of untraced input cannot be

@@ -1,8 +1,9 @@
 """Dudley's entropy integral: exact for step functions, in closed form, and sharpened.
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
-m) d epsilon). The paper leaves c open. c = 12 is certified; 4 delta + 12 int is a smaller certified
-form. A function that takes no c returns the bracket, which is the bound with c = 1.
+m) d epsilon). The paper leaves c open. The bound is certified for c = 12. The form 4 delta + 12 int
+is certified and smaller. A function that takes no c returns the bracket, which is the bound with c
+= 1.
 """
 
 import functools
@@ -60,7 +61,7 @@ def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Arra
 def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Compute B a + b + b ln(B (1 - a) / b), the bracket at delta = b / (1 - a) (Appendix C).
 
-    If that delta is not in (0, B), the value is no bound: it can be negative or NaN (erratum E5). 0
+    If this delta is not in (0, B), the value is no bound: it can be negative or NaN (erratum E5). 0
     ln(1/0) counts as 0.
     """
     xp = array_module(a, b, B)
@@ -79,13 +80,14 @@ def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
-    The minimum is `interior_value` if the minimiser `best_delta` is below B. Otherwise it is B, at
-    delta = B.
+    The minimum is `interior_value` if the minimiser `best_delta` is below B. Otherwise the minimum
+    is B, at delta = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
     inside = best_delta(a, b, B) < B
-    # Elsewhere the interior value is taken at harmless numbers, for finite gradients.
+    # If the minimiser is not below B, the interior value is computed at harmless numbers, for
+    # finite gradients.
     value = interior_value(*(xp.where(inside, v, 0.5) for v in (a, b, B)))
     return xp.where(inside, value, B)
 
@@ -109,7 +111,7 @@ def dudley(
     """Bound inf_delta (near delta + far int_delta^B sqrt(ln N / m)) from above; at most B.
 
     The integral is replaced by its upper sum on a geometric grid, because ln N decreases in
-    epsilon. The value is therefore certified if `log_covering` is.
+    epsilon. The value is therefore certified if `log_covering` is certified.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

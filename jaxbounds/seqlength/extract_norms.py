@@ -1,9 +1,9 @@
 """Read a trained Flax Transformer block as a network that the bounds cover.
 
 The module folds biases into weights. A query bias becomes a constant coordinate of the CLS token. A
-key bias shifts all scores of a head equally, so it drops out. The value and output biases become
-one offset. The factor 1 / sqrt(d_k) goes into the attention map. The module refuses any other
-parameter and names it.
+key bias shifts all scores of a head equally, so the module drops it. The value and output biases
+become one offset. The factor 1 / sqrt(d_k) goes into the attention map. The module refuses any
+other parameter and names it.
 """
 
 import math
@@ -112,9 +112,9 @@ def extract_network(
 ) -> AttentionNetwork:
     """Fold the parameters of attention followed by dense layers into an `AttentionNetwork`.
 
-    A bound that ignored a parameter would be wrong, so the function refuses parameters that are
-    left over. Residual connections and dropout have no parameters, so the function cannot detect
-    them. Compare the network's outputs with your own.
+    A bound that ignored a parameter would be wrong, so the function refuses parameters that belong
+    to neither attention nor dense layers. Residual connections and dropout have no parameters, so
+    the function cannot detect them. Compare the network's outputs with your own.
 
     Args:
         params: `variables["params"]` of a linen model, or `from_nnx(module)`.
@@ -195,7 +195,7 @@ def extract_network(
 
 
 class MatrixNorms(NamedTuple):
-    """The norms of one matrix that the lemmas use, over columns and rows where they differ."""
+    """The norms of one matrix that the lemmas use, over columns and over rows if the two differ."""
 
     entries_1: float
     columns_1_inf: float

@@ -1,8 +1,8 @@
 """Read the layers of a model of any library as a network that the bounds cover.
 
-If that fails, this module lists every reason. Parameters do not show residual connections, masks
-and activations. The model's outputs decide about these parts if the caller gives outputs. Otherwise
-the module lists these parts as unseen.
+If the model does not fit, this module lists every reason. Parameters do not show residual
+connections, masks and activations. The model's outputs decide about these parts if the caller gives
+outputs. Otherwise the module lists these parts as unseen.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, ext
 from jaxbounds.seqlength.parameters import Layers, read_layers
 
 DEAREST = "relu"
-"""The activation that stands in for an unknown one: identity and tanh give no larger bound."""
+"""The activation assumed for an unknown one: identity and tanh give no larger bound."""
 
 BLOCKS = (
     "keep one attention layer. For several, `multi_layer.terms_corrected` (Theorem 4.2, corrected)"
@@ -26,10 +26,10 @@ BLOCKS = (
     " unit ball after each, without residual connections"
 )
 MOST = 243
-"""The number of combinations of activations that are compared with outputs.
+"""The largest number of combinations of activations that are compared with the outputs.
 
 Three activations for each of five layers give 243. A larger number tries deeper networks and takes
-longer.
+more time.
 """
 
 DEEPEST = 12
@@ -106,7 +106,7 @@ def _axes(parts: dict[str, Leaves]) -> int:
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """List the reasons that the numbers of attention and dense layers give."""
+    """List the reasons against the model in the numbers of its attention and dense layers."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
@@ -137,7 +137,7 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
-    """Return the one order that the widths of the dense layers allow, or why there is none."""
+    """Return the only order that the dense layers' widths allow, or the reasons against."""
     shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
     orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
     if len(orders) == 1:
@@ -187,11 +187,11 @@ def fold(
         cls: the index of the token that the network reads.
         X: inputs (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
-            them. If the largest difference is at most a thousandth of the largest output, nothing
-            stays unseen.
+            these outputs. If the largest difference is at most a thousandth of the largest output,
+            no part stays unseen.
     """
     layers = read_layers(model)
-    if layers.reasons and not layers.reasons[0].paths:  # there are no parameters
+    if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters
         return Folded(None, layers.reasons, ())
     reasons, unseen = [*layers.reasons, *_blocks(layers)], _traceless(layers, cls)
     order: tuple[str, ...] = ()

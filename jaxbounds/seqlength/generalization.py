@@ -11,8 +11,8 @@ from jaxbounds.seqlength.linear_bounds import Values
 def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
     """Compute 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
 
-    McDiarmid's inequality is used at delta/3 each for both signs of the gap and for Rad. The
-    deviation of Rad counts twice.
+    McDiarmid's inequality is used three times, at delta/3 each: for both signs of the gap, and for
+    Rad. The deviation of Rad enters twice.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -38,9 +38,9 @@ def generalization_gap(
 ) -> Values | Array:
     """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
-    The bound is 2 `lipschitz` Rad plus the tail. The output is a scalar. The loss has values in
-    [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed tail. All
-    constants are explicit.
+    The bound is 2 `lipschitz` Rad plus the tail. Hypotheses have scalar outputs. The loss has
+    values in [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed
+    tail. All constants are explicit.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -1,9 +1,9 @@
 """Logarithms of covering numbers of {x -> W x} with W in R^{k x d}, as the paper bounds them.
 
-Every function takes x = B_w B_x / epsilon. It works on the host in float64 for arrays of x, or
-traced in x and in the dimensions. Its docstring names the norms that B_w and B_x bound. If the log
-size is C / epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x.
-`at_scale` turns a bound into a function of epsilon for Dudley's integral.
+Every function takes x = B_w B_x / epsilon. A function works on the host in float64 for arrays of x,
+or traced in x and in the dimensions. The docstring of a function names the norms that B_w and B_x
+bound. If the log size is C / epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value
+at x = B_w B_x. `at_scale` turns a bound into a function of epsilon for Dudley's integral.
 """
 
 import math
@@ -55,7 +55,8 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    It holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. All constants are explicit.
+    The bound holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. All constants are
+    explicit.
 
     Raises:
         Refused: if k or d is below 1, or x is negative or not finite. Every function of this
@@ -77,8 +78,8 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    It is not certified. It is true to leading order for ||W^T||_{2,1} <= B_w (rows) and ||x||_1 <=
-    B_x. It is false with the printed orientation (erratum E3).
+    The value is not certified. It is a bound to leading order for ||W^T||_{2,1} <= B_w (rows) and
+    ||x||_1 <= B_x. It is no bound with the printed orientation (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
@@ -86,8 +87,8 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
-    It holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_1 <= B_x. `linear_covers.cover_by_truncation`
-    builds a cover of this kind without Lemma 3.5.
+    The bound holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_1 <= B_x.
+    `linear_covers.cover_by_truncation` builds a cover of this kind without Lemma 3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -97,9 +98,9 @@ def lemma_3_5_explicit(
 ) -> Values | Array:
     """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
-    It holds for ||W^T||_{2,1} <= B_w (rows) and ||x_i||_2 <= B_x on N points. Here q = `ratio` > 1
-    and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` has the cover and the proof.
-    All constants are explicit.
+    The bound holds for ||W^T||_{2,1} <= B_w (rows) and ||x_i||_2 <= B_x on N points. Here q =
+    `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` has the cover
+    and the proof. All constants are explicit.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -111,8 +112,8 @@ def lemma_3_5_explicit(
 RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
 """The values of q that `lemma_3_5_sharp` tries.
 
-A smaller q needs fewer corrections, which enter the bound as a factor. It needs more levels, which
-enter the bound through a logarithm.
+A smaller q needs fewer corrections, whose number is a factor of the bound. A smaller q also needs
+more levels, whose number enters the bound through a logarithm.
 """
 
 
@@ -143,8 +144,8 @@ def lemma_3_5_corrected_leading(
     """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. for N = m T tokens.
 
     It holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_2 <= B_x on N points. This bound grows with
-    the sequence length. The paper does not state the hidden constant. The default gives the leading
-    term, which is not certified.
+    the sequence length. The paper does not state the hidden constant. The default 1 gives the
+    leading term, which is not certified.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
@@ -176,9 +177,9 @@ def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute k ln(max(x, 1)), a lower bound on the covers of {v e_1^T : ||v||_2 <= B_w}.
 
-    It bounds the log size of every cover on the inputs ||x||_1 <= B_x. The class lies in
-    {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the lower bound therefore
-    exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
+    The value bounds the log size of every cover on the inputs ||x||_1 <= B_x from below. The class
+    lies in {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the lower bound
+    therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))
@@ -187,10 +188,10 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
-    It is a lower bound on the log size of a cover of maps whose images of one input fill the cube
-    [-B, B]^k, x = B / epsilon. One example is the class whose *rows* have l_1 norm at most B, at
-    the input e_1. Another example is the class of one row with entries at most B, on the l_2 unit
-    ball of R^k.
+    The value is a lower bound on the log size of every cover of maps whose images of one input fill
+    the cube [-B, B]^k, x = B / epsilon. One example is the class whose *rows* have l_1 norm at most
+    B, at the input e_1. Another example is the class of one row with entries at most B, on the l_2
+    unit ball of R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma
@@ -203,8 +204,7 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """Turn a bound into a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
 
-    The function remembers its values, because Dudley's integral asks for the same grid at every
-    sample size.
+    The function remembers its values, because Dudley's integral uses one grid at every sample size.
 
     Raises:
         Refused: if B is negative or not finite.

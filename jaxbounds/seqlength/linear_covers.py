@@ -2,7 +2,7 @@
 
 For each lemma, `cover_*(W, ...)` maps W to a member of its cover near W, at any size.
 `*_cover(...)` returns the whole cover as an array if it is small enough. All covers are internal: a
-member meets the norm bound that W meets.
+member satisfies the norm bound that W satisfies.
 """
 
 import itertools
@@ -66,7 +66,7 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace the flattened W by a member of the l_1 ball's cover (Lemma 3.6).
 
-    W has ||W||_{1,1} <= B. It moves by at most B / (1 + sqrt K) in the Frobenius norm.
+    W has ||W||_{1,1} <= B. W moves by at most B / (1 + sqrt K) in the Frobenius norm.
     """
     require_norm(column_norm(W, 1, 1), B, of="||W||_{1,1}")
     return cover_l1_ball(W.ravel(), B, K).reshape(W.shape)
@@ -95,7 +95,7 @@ def cover_by_truncation(
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)
     present = lengths > 0
-    # A row of length B 2^-l must get level l although its logarithm is rounded.
+    # A row of norm B 2^-l must get level l although the computed logarithm is rounded.
     exact = jnp.log2(B / jnp.where(present, lengths, 1.0))
     nearest = jnp.round(exact)
     level = jnp.where(jnp.abs(exact - nearest) < 1e-12, nearest, jnp.ceil(exact))

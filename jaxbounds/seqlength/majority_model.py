@@ -3,10 +3,10 @@
 The public code's network is multi-head attention with all biases, a ReLU and a dense layer, and a
 linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.
 
-Only the CLS row is used, and its query is equal for all sequences. So one vector u for each head
-gives the scores base @ u + bit (difference . u). The mixed token is a @ base + (a . bits)
-difference. The short form needs no (n, T, d) array. It needs hundreds of times fewer operations at
-T = 200.
+Only the CLS row is used, and its query is equal for all sequences. One vector u for each head
+therefore gives the scores base @ u + bits (difference . u). If a are the attention weights, the
+mixed token is a @ base + (a . bits) difference. The short form needs no (n, T, d) array, and
+hundreds of times fewer operations at T = 200.
 """
 
 import math
@@ -32,7 +32,7 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 
 
 def glorot_limit(shape: tuple[int, ...], /) -> float:
-    """Compute sqrt(6 / (fan_in + fan_out)); both fans include all axes but the last two."""
+    """Compute sqrt(6 / (fan_in + fan_out)); each fan is its last axis times all leading axes."""
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
 
@@ -84,7 +84,7 @@ def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) 
     d_k = kernel("query").shape[-1]
     n = bits.shape[0]
     query = jnp.einsum("d,dhk->hk", task.base[-1], kernel("query")) + attention["query"]["bias"]
-    # The key bias adds the same to all scores of a head, and softmax ignores it.
+    # The key bias shifts all scores of a head equally, which does not change the softmax.
     u = jnp.einsum("hk,dhk->hd", query, kernel("key")) / math.sqrt(d_k)
     ones = jnp.concatenate([bits, jnp.zeros((n, 1), bool)], axis=1).astype(task.base.dtype)
     scores = (u @ task.base.T)[None] + ones[:, None, :] * (u @ task.difference)[None, :, None]

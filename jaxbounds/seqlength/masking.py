@@ -23,7 +23,8 @@ def cross_entropy(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> 
 def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Scalar:
     """Compute 2 (1 - softmax(logits)[label]) <= 2, the cross entropy's ||gradient||_1.
 
-    The loss is therefore 2-Lipschitz in l_infinity (Appendix G). The constant 2 is the supremum.
+    The loss is therefore 2-Lipschitz in l_infinity (Appendix G). The constant 2 is the least
+    Lipschitz constant.
     """
     others = jnp.where(jnp.arange(logits.shape[0]) == label, -jnp.inf, logits)
     return 2.0 * jnp.exp(jax.nn.logsumexp(others) - jax.nn.logsumexp(logits))
@@ -32,7 +33,7 @@ def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Sc
 def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
     """Compute the l_infinity Lipschitz constant of the cross entropy over [-bound, bound]^K.
 
-    It is 2 (1 - 1 / (1 + (K - 1) exp(2 bound))), and 2 without a bound.
+    The constant is 2 (1 - 1 / (1 + (K - 1) exp(2 bound))), and 2 without a bound.
 
     Raises:
         Refused: if K < 2 or the bound is negative.
@@ -71,7 +72,7 @@ def theorem_5_1_leading(
 
 
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:
-    """Compute the cross entropy for K = 2 as the logistic loss of x_1 - x_0, 1-Lipschitz in it.
+    """Compute the cross entropy for K = 2: a logistic loss that is 1-Lipschitz in x_1 - x_0.
 
     For K = 2, Rad(loss) is therefore at most Rad of {w . Y : ||w||_1 <= 2 B_w} with w = W_1 - W_0.
     This bound has no sqrt K, no logarithms and no factor 2 of Theorem 5.1.

@@ -1,8 +1,9 @@
 """The Transformer of Section 2.6: pure functions, and Flax modules around them.
 
 Weights are named and shaped as in Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in R^{d x
-d}. W_QK is the merged W_Q W_K^T. The printed W_Q, W_K in R^{d x T} would let the parameters depend
-on T. The scores have no factor 1/sqrt(d_k): absorb this factor in W_QK.
+d}. W_QK is the merged W_Q W_K^T. The printed shape R^{d x T} of W_Q and W_K would make the
+parameters depend on T. The scores have no factor 1/sqrt(d_k); the user multiplies W_QK by this
+factor.
 """
 
 from collections.abc import Callable, Mapping

@@ -73,8 +73,8 @@ class NetworkNorms(NamedTuple):
 class Constants(NamedTuple):
     """The constant C of each kind of matrix, for inputs of l_2 norm 1.
 
-    A cover for inputs of l_2 norm r has the constant r^2 C. The paper writes one C_1 and one
-    C_{B_x} for all matrices. The corrected form has one constant for each kind of matrix.
+    A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper writes one C_1 and
+    one C_{B_x} for all matrices. The corrected form has one constant for each kind of matrix.
     """
 
     w: ArrayLike
@@ -93,8 +93,8 @@ def _weights(C: Any, beta: Any) -> Any:
 def covering_constant(C: PerTerm, beta: PerTerm, /) -> Values | Array:
     """Compute (sum C_i^{1/3} beta_i^{2/3})^3, the constant of Lemma E.1.
 
-    It is the minimum of sum C_i / epsilon_i^2 over positive epsilon_i with sum beta_i epsilon_i =
-    1. The paper omits that the epsilon_i must be positive (erratum E8).
+    The constant is the minimum of sum C_i / epsilon_i^2 over positive epsilon_i with sum beta_i
+    epsilon_i = 1. The paper omits that the epsilon_i must be positive (erratum E8).
     """
     return _weights(C, beta).sum() ** 3
 
@@ -159,8 +159,8 @@ def theorem_4_2(
 ) -> Values | Array:
     """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
-    The proof does not give this value (erratum E10). It may be larger or smaller than the proof's
-    value.
+    The proof does not give this value (erratum E10). This value may be larger or smaller than the
+    proof's value.
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -202,11 +202,11 @@ def terms_corrected(
 ) -> Terms:
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
-    Each matrix has its own constant. Inputs have norm B_x in layer 1 and norm L_sigma before W_c.
-    The QK term of layer i has the factor r_i^2 beside its cover for inputs of norm r_i: one r_i for
-    the keys, one for the values. Here r_1 = B_x, and r_i = 1 in later layers.
-    `softmax_constant=1.0` sharpens the list. If there are H heads, each matrix occurs H times, and
-    a layer passes on the sum of H perturbations.
+    Each matrix has its own constant. Inputs have norm at most B_x in layer 1, and at most L_sigma
+    before W_c. The QK term of layer i has, besides its cover for inputs of norm r_i, the factor
+    r_i^2: one r_i for the keys, and one r_i for the values. Here r_1 = B_x, and r_i = 1 in later
+    layers. `softmax_constant=1.0` sharpens the list. If there are H heads, each matrix occurs H
+    times, and a layer passes on the sum of H perturbations.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -244,8 +244,8 @@ def constants_4_2_1_corrected(
     """Compute the constants C of Corollary 4.2.1 for inputs of l_2 norm 1, corrected.
 
     Every matrix has ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1) for every matrix.
-    W_QK needs ln(2d^2 + 1), which is larger where k < d (erratum E11). `B_w_1` bounds ||w||_1 if
-    that bound is not B.
+    W_QK needs ln(2d^2 + 1), which is larger if k < d (erratum E11). `B_w_1` bounds ||w||_1 if that
+    bound is not B.
     """
     constants = _per_matrix(lemma_3_6, B, d, k)
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
@@ -275,7 +275,7 @@ def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Val
     """Bound the Rademacher complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
 
     B_w bounds ||w||_2. Tokens leave the last layer in the l_2 unit ball, so outputs lie in [-B_w,
-    B_w] and the bound is at most B_w. The bound is certified if A is.
+    B_w] and the bound is at most B_w. The bound is certified if A is certified.
     """
     xp = array_module(A, m, B_w)
     B_w = xp.asarray(B_w, float)

@@ -1,12 +1,13 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-U is the complexity of the worst signed unit of a layer. A dense layer whose columns have l_1 norm
-at most B turns U into
+U is the largest complexity, over the units of a layer, of the class of plus or minus a unit. A
+dense layer whose columns have l_1 norm at most B turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
-The first term doubles unless sigma is odd. Attention with heads h gives U = sum_h B_{V,h} E_h +
-max|offset| / sqrt m.
+The first term doubles unless sigma is odd. Attention gives U = sum_h B_{V,h} E_h + max|offset| /
+sqrt m over the heads h. Here B_{V,h} is the largest l_1 norm of a column of the values, and E_h is
+the complexity of the attention.
 """
 
 import math
@@ -147,7 +148,7 @@ def network_rademacher(
     """Bound the complexity of the worst signed output unit by the chain of this module.
 
     The bound is certified for the class of networks of this shape within `norms`, on samples within
-    `tokens`. `coverings` are `map_coverings(...)`, so that several sample sizes share them.
+    `tokens`. `coverings` is a result of `map_coverings`, which several sample sizes can share.
     """
     heads, d, _ = network.maps.shape
     coverings = coverings or map_coverings(network, norms, tokens)
@@ -172,7 +173,7 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Compute the factor of a head's E on the way to the output, summed over heads."""
+    """Compute the factor with which a head's E enters the output's bound, summed over heads."""
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):
         product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)

@@ -1,8 +1,8 @@
 """Matrix norms of Section 2.1 with the orientation in the name, and norms of a token sequence.
 
 The paper's subscripts are entrywise: ||W||_{q,p} is the l_p norm of the l_q norms of the columns of
-W. Several of its results need this norm of W^T. No function of this module is therefore called only
-"norm".
+W. Several of the paper's results need this norm of W^T instead. No function of this module is
+therefore called only "norm".
 """
 
 import math
@@ -20,7 +20,7 @@ Scalar = Float[Array, ""]
 
 
 def column_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
-    """Compute ||W||_{q,p} as Section 2.1 means it: l_q within columns, l_p across them.
+    """Compute ||W||_{q,p} as Section 2.1 means it: l_q within columns, l_p across columns.
 
     Raises:
         Refused: if q or p is below 1.
@@ -29,7 +29,7 @@ def column_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
 
 
 def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
-    """Compute ||W^T||_{q,p}: l_q within the rows of W, l_p across them.
+    """Compute ||W^T||_{q,p}: l_q within the rows of W, l_p across rows.
 
     Raises:
         Refused: if q or p is below 1.
@@ -38,14 +38,14 @@ def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
 
 
 def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
-    """Compute ||W||_{q,p} as Section 2.1 prints it: the outer norm is l_r, r rows (erratum E14)."""
+    """Compute ||W||_{q,p} as Section 2.1 prints it: the outer norm is l_r with r rows (E14)."""
     return entrywise_norm(W, q, float(W.shape[0]))
 
 
 def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     """Refuse a norm that exceeds the radius by more than rounding, if the values are known.
 
-    Values under `jit`, `vmap` or `grad` are unknown. There the caller must check them.
+    Values under `jit`, `vmap` or `grad` are unknown. The caller must then check the norm.
 
     Raises:
         Refused: if the norm exceeds the radius; the message names the measured quantity `of`.

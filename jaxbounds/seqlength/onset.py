@@ -43,8 +43,8 @@ class Onset(NamedTuple):
     """The bounds of one theorem as functions of the sample size, and their trivial value.
 
     Attributes:
-        printed: the paper's bound; if the paper prints O(.), with the constants of its proof (c =
-            12).
+        printed: the paper's bound. If the paper prints O(.), the bound has the constants of the
+            paper's proof, with c = 12.
         sharpened: the least certified bound in this library.
         trivial: a value that the complexity never exceeds.
     """
@@ -67,8 +67,9 @@ def _constant(terms: Terms) -> float:
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
     """Return the onset of every main theorem at one setting.
 
-    All further norms are 1, k = d, and K = `words`. Theorem 4.2's printed number is false (erratum
-    E10). Theorem 5.1's factor sqrt(K) lacks its logarithms. The sharpened bounds are certified.
+    All norms that `setting` does not give are 1, k = d, and K = `words`. Theorem 4.2's printed
+    number is false (erratum E10). Theorem 5.1's factor sqrt(K) lacks its logarithms. The sharpened
+    bounds are certified.
     """
     return _onsets(setting, layers, words)
 

@@ -2,7 +2,7 @@
 
 A pytree is enough: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
 Names and shapes of leaves identify the layers. Attention has four projections. A dense layer has a
-matrix and perhaps a bias.
+matrix, and may have a bias.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,9 +19,9 @@ class Layers(NamedTuple):
     """A model's parameters, sorted.
 
     Attributes:
-        attention: for each path the four projections "query", "key", "value", "out". Each
-            projection has "kernel" and perhaps "bias".
-        dense: for each path "kernel" (inputs, outputs) and perhaps "bias".
+        attention: for each path, the four projections "query", "key", "value", "out". Each
+            projection has a "kernel" and may have a "bias".
+        dense: for each path, a "kernel" (inputs, outputs) and possibly a "bias".
         reasons: a reason for every other parameter.
     """
 
@@ -75,7 +75,7 @@ def _in_flax_layout(module: Leaves) -> Leaves:
 
 
 def _is_layer(module: Leaves) -> bool:
-    """Tell whether a module is a matrix of at least two axes, with a bias at most."""
+    """Tell whether a module has a kernel of at least two axes, and no other leaf than a bias."""
     return any(
         name in module and module[name].ndim >= 2 and set(module) <= {name, "bias", "b"}
         for name in _MATRIX

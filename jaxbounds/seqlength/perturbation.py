@@ -18,8 +18,8 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
     """Compute 2 tanh(h / 2), a sharp bound on ||softmax(theta_1) - softmax(theta_2)||_1.
 
     h is half the range of theta_1 - theta_2. Lemma C.1 has 2 ||theta_1 - theta_2||_infinity; this
-    bound is at most ||theta_1 - theta_2||_infinity. It is attained by two entries theta_2 =
-    -theta_1 = (h/2, -h/2).
+    bound is at most ||theta_1 - theta_2||_infinity. The two entries theta_2 = -theta_1 = (h/2,
+    -h/2) attain the bound.
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 
@@ -115,7 +115,7 @@ def lemma_e_3(
 
 
 class ChainPerturbation(NamedTuple):
-    """The output's change and its three bounds by the chain behind Theorem 4.2, on one input."""
+    """The output's change on one input, and three bounds on it by the chain behind Theorem 4.2."""
 
     output: Scalar
     printed: Scalar
@@ -153,7 +153,7 @@ def chain_perturbation(
     last = jnp.abs(states[-1][cls] @ (w - w_moved))
     later = jnp.arange(steps - 1, -1, -1).astype(X.dtype)
 
-    # Lemma E.2 with the same input for both versions: only the weights of one layer differ.
+    # Lemma E.2 with one input for both versions, because only the weights of one layer differ.
     alone = lambda g, a, b: block_perturbation(g, g, a, b, activation=activation)
     parts = jax.vmap(alone)(states[:-1], dict(layers), dict(moved))
 

@@ -19,7 +19,7 @@ Scalar = Float[Array, ""] | np.float64
 Support = Callable[[Float[Array, "m"]], Scalar]
 
 LARGEST_ENUMERATION = 18
-"""The largest number of sample points whose signs are enumerated; one more doubles the time."""
+"""The most sample points whose signs are enumerated; one more point doubles the time."""
 
 
 class Estimate(NamedTuple):
@@ -85,7 +85,7 @@ def with_negation(values: Float[Array, "functions m"], /) -> Float[Array, "doubl
 def linear_support(X: Float[Array, "m d"], B: float | Scalar, /) -> Support:
     """Return the support function of {x -> w . x : ||w||_1 <= B} on the rows of X.
 
-    It is B ||X^T sigma||_inf.
+    The support function is B ||X^T sigma||_inf.
     """
     return lambda sigma: B * jnp.max(jnp.abs(X.T @ sigma))
 

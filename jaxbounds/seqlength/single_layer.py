@@ -2,8 +2,9 @@
 
 The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). Its norms are ||w||_1 <= B_w,
 ||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns*. The paper prints the
-transposes; over columns the theorem is then false (erratum E4). Tokens have ||x||_2 <= B_x, and the
-maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No function reads the sequence length.
+transposes W_c^T and W_v^T, with which the theorem is false (erratum E4). Tokens have ||x||_2 <=
+B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No function reads the
+sequence length.
 
 Appendix C removes w, W_c, sigma and W_v. It leaves E, the complexity of {X -> s e_j^T X^T softmax(X
 W_QK^T x_cls)} with signs s.
@@ -35,7 +36,7 @@ class OuterNorms:
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
         B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.
-        odd: whether sigma(-z) = -sigma(z); then the factor 2 of the proof is not needed.
+        odd: whether sigma(-z) = -sigma(z); the proof's factor 2 is then not needed.
     """
 
     B_w: float = 1.0
@@ -278,7 +279,7 @@ def attention_bound(
 def residual_range(B_inf: ArrayLike, B_x: ArrayLike, B_u: ArrayLike, /) -> Any:
     """Compute 2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
 
-    f_0 is uniform attention, W_QK = 0. Floats give a Python float.
+    f_0 is uniform attention, W_QK = 0. If the arguments are floats, the result is a Python float.
     """
     half: Any = B_x * B_u / 2.0
     return 2.0 * B_inf * (jnp.tanh(half) if isinstance(half, jax.Array) else math.tanh(half))

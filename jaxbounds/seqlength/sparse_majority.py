@@ -21,9 +21,9 @@ class Embedding:
 
     Attributes:
         d: the dimension of a token.
-        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the code does. Their
-            l_2 norms are then near 0.15, 39 times below the positional code's. "l2" makes them unit
-            vectors.
+        symbols: "l1" divides the three symbol vectors by their l_1 norms, as the public code does.
+            Their l_2 norms are then near 0.15, a 39th of the positional code's norm. "l2" makes the
+            symbol vectors unit vectors.
         symbol_scale: the factor of the symbol vectors.
         position_scale: the factor of the positional code.
         position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, the public code's slip.

@@ -3,8 +3,8 @@
 The module approximates f = sum_i a_i V_i, with a_i >= 0 and gamma = sum a_i <= 1, by (scale/k)
 sum_i k_i V_i. Draw V_i with probability a_i and zero with probability 1 - gamma. The average of k
 draws has mean f and variance (sum_i a_i ||V_i||^2 - ||f||^2) / k <= (gamma b^2 - ||f||^2) / k. The
-module chooses each draw so that the conditional expectation of the error is least. The result is at
-most the average error.
+module chooses each draw so that the conditional expectation of the error is least. The final error
+is at most the average error.
 """
 
 import math
@@ -39,7 +39,7 @@ def shrinkage(k: int, /) -> float:
 def sparsify_radius(b: ArrayLike, k: int, /) -> Array:
     """Compute b / (1 + sqrt k), the error of `sparsify` with `scale=shrinkage(k)` for any f.
 
-    Maurey's own error is b / sqrt k. k = 0 means the single point 0.
+    Maurey's own error is b / sqrt k. For k = 0, the only approximation is 0.
     """
     return jnp.asarray(b, float) / (1.0 + math.sqrt(k))
 
@@ -55,7 +55,7 @@ def sparsify(
 ) -> Sparsification:
     """Choose the k_i of Lemma 3.1 by conditional expectations.
 
-    Their sum is at most k, or equal to k with `use_all`.
+    The sum of the k_i is at most k, or equal to k with `use_all`.
 
     Args:
         vectors: the vectors V_i, as rows.
@@ -84,10 +84,10 @@ def sparsify(
     else:
         step = jnp.asarray(scale / k, vectors.dtype)
         atoms = jnp.concatenate([vectors, jnp.zeros((1, dim), vectors.dtype)])
-        # The zero atom may always be used: it only adds a choice.
+        # A draw may always be zero, which only adds a choice.
         allowed = jnp.concatenate([weights > 0, jnp.ones((1,), bool)])
         mean = target
-    # At the t-th draw the k - 1 - t draws to come count with their mean.
+    # At draw t, the k - 1 - t later draws enter with their mean.
     to_come = (k - 1 - jnp.arange(k)).astype(vectors.dtype)
 
     def draw(partial: Array, rest: Array) -> tuple[Array, Array]:
@@ -129,7 +129,8 @@ def best_squared_error(
 def maurey(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
     """Compute the printed bound of Lemma 3.1, (gamma^2 b^2 - ||f||^2) / k.
 
-    It is false for gamma < 1 (erratum E1). It is true for (gamma/k) sum k_i V_i with sum k_i = k.
+    The bound is false for gamma < 1 (erratum E1). The bound is true for (gamma/k) sum k_i V_i with
+    sum k_i = k.
     """
     return (jnp.asarray(gamma) ** 2 * jnp.asarray(b) ** 2 - jnp.sum(f**2)) / k
 
@@ -139,8 +140,8 @@ def maurey_corrected(
 ) -> Array:
     """Compute (gamma b^2 - ||f||^2) / k, the corrected bound of Lemma 3.1.
 
-    It bounds the squared error of (1/k) sum k_i V_i with sum k_i <= k. For (s/k) sum k_i V_i with s
-    = `scale`, it becomes s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k).
+    The bound is on the squared error of (1/k) sum k_i V_i with sum k_i <= k. For (s/k) sum k_i V_i
+    with s = `scale`, the bound becomes s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k).
     """
     drawn = scale**2 * jnp.asarray(gamma) * jnp.asarray(b) ** 2 / k
     return drawn + jnp.sum(f**2) * ((1.0 - scale) ** 2 - scale**2 / k)

@@ -1,4 +1,4 @@
-"""Slopes over the sequence length, with p-values from permuting runs over lengths."""
+"""Slopes over the sequence length, with p-values from permutations of the runs over lengths."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,9 @@
 """Theorem 5.1 with explicit constants: from scalar complexities to the cross entropy.
 
-*In l_2.* Maurer (2016) proves for h_i that are L-Lipschitz in l_2: E sup sum_i sigma_i h_i(f(x_i))
-<= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is sqrt(2)-Lipschitz in l_2. Its
-complexity is therefore at most 2 sum_s Rad(F_s) <= 2 K max_s Rad(F_s), without a logarithm.
+*In l_2.* Maurer (2016) proves, for h_i that are L-Lipschitz in l_2, the inequality E sup sum_i
+sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is
+sqrt(2)-Lipschitz in l_2. Its complexity is therefore at most 2 sum_s Rad(F_s) <= 2 K max_s
+Rad(F_s), without a logarithm.
 
 *In l_infinity*, Foster and Rakhlin (2019) leave their constant open. Three steps make it explicit.
 R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
@@ -10,18 +11,18 @@ R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: more than m points
    would give R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once more. The signs
    at a point add up to S with E|S| >= sqrt(q / 2) (Szarek). So m R >= n g sqrt(q / 2) >= (g / 2)
-   sqrt(m n).
-2. Let M be a 2-separated set of functions from n points to b levels, of which at most d points are
-   shattered with a level between. Then |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > y =
-   sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n (b-1)(b-2) functions. Some p
-   pairs differ at one point x in the same two values u and v >= u + 2. The p functions with u and
-   the p functions with v are 2-separated on the other n-1 points. A set that both halves shatter
-   there is shattered with x too. So each step doubles the number of shattered pairs (A, z) of
-   points A and levels z, which is 1 for two functions. There are at most y such pairs.
-3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
-   2-separated ones. It turns margin epsilon / 4 into levels, b = floor(4B / epsilon) + 1. The loss
-   is 2-Lipschitz in l_infinity, so covers of the K classes at epsilon / 2 give a cover of the loss
-   at epsilon. Dudley's integral follows.
+   sqrt(m n). 2. Let M be a 2-separated set of functions from n points to b levels, of which at most
+   d points are shattered with a level between. Then |M| < 2 (n (b-1)(b-2))^r for the least r with
+   2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n (b-1)(b-2) functions.
+   Some p pairs differ at one point x in the same two values u and v >= u + 2. The p functions with
+   u and the p functions with v are 2-separated on the other n-1 points. A set of these points that
+   both halves shatter is also shattered together with x. Each step therefore doubles the number of
+   shattered pairs (A, z) of points A and levels z, which is 1 for two functions. There are at most
+   y such pairs. 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated
+   functions into 2-separated ones. Values become levels, b = floor(4B / epsilon) + 1 of them, and a
+   level between two values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so
+   covers of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral
+   follows.
 """
 
 import math
@@ -41,8 +42,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """Compute 2 sum_s Rad(F_s), an upper bound on the complexity of the cross entropy.
 
     The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
-    last axis. The complexities are those on the sample itself, for any K. All constants are
-    explicit.
+    last axis. The complexities are the complexities on the sample itself, for any K. All constants
+    are explicit.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -60,8 +61,8 @@ def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
 def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     """Compute ln(2 (n (b-1)(b-2))^r), r the least with 2^r > sum_{i=1}^d C(n,i) (b-2)^i (step 2).
 
-    Here b = `levels` and d = `shattered`. The value is 0 where b <= 2 or d = 0, and infinite where
-    d is infinite. For d above 1000, (e n (b-2) / d)^d bounds the sum.
+    Here b = `levels` and d = `shattered`. The value is 0 if b <= 2 or d = 0, and infinite if d is
+    infinite. For d above 1000, (e n (b-2) / d)^d bounds the sum.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)
@@ -69,12 +70,12 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     log_sum = np.array(size * (1.0 + np.log(n * between / size)))
     few = size <= 1000
     i = np.arange(1.0, np.max(size[few], initial=1.0) + 1.0)
-    # ln C(n, i) without ln n!, of which rounding leaves nothing for large n.
+    # ln C(n, i) without ln n!, whose rounding error would exceed the result for large n.
     terms = np.cumsum(np.log((n - i + 1.0) / i)) + i * np.log(between[few])[:, None]
     terms = np.where(i <= size[few][:, None], terms, -np.inf)
     top = terms.max(axis=1, keepdims=True)
     log_sum[few] = top[:, 0] + np.log(np.exp(terms - top).sum(axis=1))
-    # Rounding must not lose a doubling where the sum is a power of two.
+    # Rounding must not lose a doubling if the sum is a power of two.
     doublings = np.floor(log_sum / math.log(2.0) + 1e-9) + 1.0
     size = math.log(2.0) + doublings * np.log(n * np.maximum((b - 1.0) * (b - 2.0), 1.0))
     return np.where(np.isinf(d), np.inf, np.where(some, size, 0.0))
@@ -117,9 +118,9 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the covers of Theorem 4.2 for the cross entropy of K scores.
 
-    The list has K covers of w and twice every beta. It follows from |CE(W g) - CE(What ghat)| <= 2
-    max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). It replaces the sqrt(K) of Theorem 5.1
-    without logarithms. K multiplies the term of the read-out only.
+    The list has K covers of w and twice every beta. The list follows from |CE(W g) - CE(What ghat)|
+    <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The list replaces Theorem 5.1's
+    factor sqrt(K) and has no logarithms. K multiplies only the term of the read-out.
 
     Raises:
         Refused: if K < 2.

@@ -11,7 +11,7 @@ def from_aiger(text: str, /) -> Circuit:
     """Build the layered circuit of an ASCII AIGER file.
 
     A literal 2v is variable v, and 2v+1 is its negation. The literals 0 and 1 are the constants.
-    They are built from the first input as x & ~x and its negation.
+    The two constants are built from the first input x, as x & ~x and its negation.
 
     Raises:
         Refused: if the file is malformed, has latches, no inputs or no outputs.

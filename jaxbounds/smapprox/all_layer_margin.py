@@ -1,7 +1,7 @@
 """The all-layer margin in parameter space (2.1), the ramp loss on it (2.2), and closed forms.
 
 rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with (y - 0.5)
-F(x, theta + delta) <= 0. Only the functions of this module have a closed form. For networks,
+F(x, theta + delta) <= 0. The margins of this module's functions have closed forms. For networks,
 `attack` gives upper estimates and `certified` gives lower bounds.
 """
 
@@ -17,7 +17,7 @@ def zero_one_loss(output: Float[Array, "*n"], y: Float[Array, "*n"], /) -> Float
 
 
 def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Array, "*n"]:
-    """Compute the surrogate of (2.2): 1 at margin <= 0, 0 from gamma on, linear in between.
+    """Compute the surrogate of (2.2): 1 at margin <= 0, 0 at margin >= gamma, linear in between.
 
     Raises:
         Refused: if gamma is a number that is not positive.
@@ -41,9 +41,9 @@ def balls_margin(
 ) -> Float[Array, ""]:
     """Compute the margin of an F that errs exactly on a union of balls in parameter space.
 
-    The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. (2.1) defines it as the distance
-    to the parameters at which F errs. Every closed set is a limit of unions of balls. A statement
-    that holds for these unions at every p and k therefore holds for every F.
+    The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. (2.1) defines the margin as the
+    distance to the parameters at which F errs. Every closed set is a limit of unions of balls. A
+    statement that holds for these unions at every p and k therefore holds for every F.
     """
     distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
     return jnp.maximum(distance.min(), 0.0)
@@ -52,8 +52,8 @@ def balls_margin(
 def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
     """Compute sqrt(d) (1 - 2^(-1/d)), the margin of F(x) = w_d ... w_1 x - 0.5 (Claim 3.5).
 
-    The margin is at w = 1 and x = y = 1. The best perturbation moves every factor equally. The
-    margin is at most ln 2 / sqrt(d).
+    The result is the margin at w = 1 and x = y = 1. The smallest perturbation that flips F moves
+    every factor equally. The margin is at most ln 2 / sqrt(d).
     """
     d = jnp.asarray(depth, float)
     return jnp.sqrt(d) * -jnp.expm1(-jnp.log(2.0) / d)

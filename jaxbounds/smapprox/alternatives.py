@@ -20,9 +20,9 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     """Bound the log of the number of sign patterns of ReLU networks of one shape on n inputs.
 
     The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
-    parameters up to layer i. k_i counts the units of layer i, the output among them. Consider a
-    cell of the parameters on which all earlier units keep their signs. There the units of layer i
-    are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
+    parameters up to layer i. k_i counts the units of layer i, the output included. Consider a cell
+    of the parameters on which all earlier units keep their signs. On this cell, the units of layer
+    i are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
     All constants are explicit.
 
     Args:
@@ -50,8 +50,9 @@ def vc_sample_complexity_explicit(
 ) -> float:
     """Return the n at which a network without training error has risk <= epsilon w.p. 1 - delta.
 
-    n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al. 1989,
-    Theorem A2.1). `sign_patterns_log_bound` bounds Pi. All constants are explicit.
+    The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
+    1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.
+    `sign_patterns_log_bound` bounds log Pi. All constants are explicit.
     """
 
     def excess(log_n: float) -> float:

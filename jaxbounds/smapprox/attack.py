@@ -2,8 +2,8 @@
 
 A compiled network has zero gradients almost everywhere, because rounding saturates. The search
 therefore follows straight-through gradients, restricted to blocks of parameters, and refines on the
-decision boundary. It evaluates every result again on the true network. The estimate is never the
-margin itself: searches miss it by factors of two to four. Use the perturbations of one depth as
+decision boundary. It evaluates every result again on the true network. The estimate is not the
+margin itself: estimates are two to four times too large. Use the perturbations of one depth as
 starts at other depths.
 """
 
@@ -20,9 +20,9 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.ground.exceptions import Refused
 
 PROBES = (1.0, 0.7, 0.4)
-"""The factors of the best radius so far at which a ray is probed before it is bisected."""
+"""The radii at which a ray is probed before the bisection, in units of the best radius so far."""
 BISECTIONS = 24
-"""The number of bisections of a ray; a larger number finds a radius nearer to the flip."""
+"""The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
 """The step lengths of a refinement, as shares of the way to the linearised boundary."""
 
@@ -68,8 +68,8 @@ def along_ray(
 ) -> OnRay:
     """Probe a ray at and below the radius `best`, and bisect below the least probe that flips.
 
-    Flipping need not be monotone along the ray, so the function makes several probes. One loop does
-    both steps, so that the network is compiled once.
+    The decision may flip more than once along the ray, so the function makes several probes. One
+    loop does both probing and bisection, so the network is compiled only once.
     """
     unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     probes = best * jnp.array(PROBES, theta.dtype)
@@ -171,7 +171,7 @@ def margin_upper(
         tried: a function that is called after each ray.
 
     Raises:
-        Refused: if the network errs at `params` already (the margin is then 0).
+        Refused: if the network already errs at `params`, where the margin is 0.
     """
     theta, unravel = ravel_pytree(params)
     flat = lambda tree: np.concatenate(

@@ -1,8 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
 All constants are explicit. They come from measured spectral norms of the weights, and from measured
-norms of the states on the given inputs. The paper asks for Lipschitz constants near theta; here a
-trust radius r says how near. The bound is maximised over r.
+norms of the states on the given inputs. The paper's Lipschitz constants hold near theta; here they
+hold within a trust radius r of theta. The bound is maximised over r.
 """
 
 import math
@@ -80,7 +80,7 @@ class Radii(NamedTuple):
 
 
 def perturbation_radii(c: NiceConstants, /) -> Radii:
-    """Compute the right sides of (D.6), (D.7) and (D.8); the least is the bound of Theorem D.6."""
+    """Compute the right sides of (D.6), (D.7), (D.8); the least of them is Theorem D.6's bound."""
     t = theorem_d6_terms(c)
     part = lambda *names: min(t[name] for name in names)
     return Radii(
@@ -99,8 +99,8 @@ def without_halvings(c: NiceConstants, /) -> float:
     """Compute the bound of Theorem D.6 by the paper's proof without its halvings.
 
     A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
-    it causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay below
-    sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
+    this layer causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay
+    below sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -121,7 +121,7 @@ def joint_budget(c: NiceConstants, /) -> float:
 def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array, ""]:
     """Compute |tau_i(delta)|, the norm of the parameters that one layer reads (Definition D.5).
 
-    It is at most |delta| for every layer at once, even if a parameter feeds many layers (Lemma
+    The norm is at most |delta| for every layer, even if several layers read one parameter (Lemma
     D.9).
 
     Raises:
@@ -138,7 +138,7 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
 def best_over_trust(
     bound: Callable[[NiceConstants], float], constants: Callable[[float], NiceConstants], /
 ) -> float:
-    """Return the largest bound over a grid of trust radii from 1e-5 to 1; each is a lower bound."""
+    """Return the largest bound over a grid of trust radii from 1e-5 to 1; every bound is valid."""
     return max(bound(constants(float(r))) for r in np.geomspace(1e-5, 1.0, 241))
 
 
@@ -157,7 +157,7 @@ def circuit_constants(
         correction: the correction of the circuit.
 
     Raises:
-        Refused: if the depth is not that of a corrected network.
+        Refused: if no corrected network has this depth.
     """
     W = [np.asarray(params["first"]["W"]), *np.asarray(params["hidden"]["W"])]
     if len(W) % 4 or states.shape[1] != len(W):

@@ -1,9 +1,9 @@
 """A certified lower bound on the all-layer margin of a compiled Turing machine (Theorem 4.1).
 
-Condition D.3 fails for hard-max layers with ties, because a perturbed tie can break either way, at
-a jump. This bound asks only for the quantity that Lemma D.8 uses. It compares the layer at
-perturbed parameters and a nearby input with the unperturbed layer at the exact input. Breaking a
-tie costs nothing there, since tied keys carry equal values at the exact point.
+Condition D.3 fails for hard-max layers with ties, because a perturbed tie can break either way, and
+the output jumps. This module bounds only the quantity that Lemma D.8 uses: the distance between the
+layer at perturbed parameters and a nearby input, and the unperturbed layer at the exact input. A
+broken tie does not change this quantity, because tied keys have equal values at the exact point.
 """
 
 import math
@@ -27,8 +27,8 @@ class LayerNorms(NamedTuple):
         query: the largest spectral norm of the query and key maps.
         decoder_null: the norm of the decoder's null key.
         encoder_null: the norm of the encoder's null key.
-        attends: whether any attention is in use. If not, all keys tie at value zero, and it does
-            not matter which key wins.
+        attends: whether any attention is in use. If no attention is in use, all keys tie at value
+            zero, and the choice of key has no effect.
     """
 
     content: float
@@ -44,7 +44,7 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
     """Measure the norms of every layer on its weights."""
 
     def spectral(matrix: np.ndarray) -> float:
-        there = matrix[matrix.any(axis=1)][:, matrix.any(axis=0)]  # most of it is zero
+        there = matrix[matrix.any(axis=1)][:, matrix.any(axis=0)]  # most rows and columns are zero
         return float(np.linalg.norm(there, 2)) if there.size else 0.0
 
     return [
@@ -64,9 +64,9 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    At most four one-hot groups of a `Layout` are set at once. If fewer groups are set, at most
-    three coordinates of its group scr4 are set too. The groups pos1, pos2, pos3 and scr3 hold w_pos
-    bits each.
+    At most four one-hot groups of a `Layout` are set at once. If fewer one-hot groups are set, at
+    most three coordinates of the group scr4 are set too. The groups pos1, pos2, pos3 and scr3 hold
+    w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 
@@ -116,7 +116,7 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
     """Bound the all-layer margin from below at every input on which the machine halts within T.
 
     Raises:
-        Refused: if the network has no correction; then there is no bound.
+        Refused: if the network has no correction, because there is no bound without corrections.
     """
     if compiled.correction is None:
         raise Refused(
@@ -130,12 +130,12 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
     """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
-    The bound holds for k states, the compiler's own among them, and the lookahead adder. |W1|^2 is
-    at most the largest row sum times the largest column sum of |W1|. These sums are k|A| and 3 for
-    the transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves. They are smaller
-    for all other layers. Layers that attend copy. Their queries and keys are twice a partial
-    permutation, and their values are a partial permutation. Their null keys have norms of at most 2
-    w_pos - 1 and w_pos - 1. All constants are explicit.
+    The bound holds for k states, the compiler's own state included, and the lookahead adder. |W1|^2
+    is at most the largest row sum times the largest column sum of |W1|. These sums are k|A| and 3
+    for the transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves. The sums are
+    smaller for all other layers. Layers that attend compute nothing and copy. Their queries and
+    keys are twice a partial permutation, and their values are a partial permutation. Their null
+    keys have norms of at most 2 w_pos - 1 and w_pos - 1. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

@@ -216,7 +216,7 @@ def random_circuit(
     balance: float = 0.25,
     tries: int = 20000,
 ) -> Circuit:
-    """Draw a random layered circuit with output 1 on a share in [balance, 1 - balance] of inputs.
+    """Draw a random layered circuit; it outputs 1 on a share of inputs in [balance, 1 - balance].
 
     Most deep random circuits are constant. The function draws again until a circuit is balanced.
 
@@ -251,7 +251,7 @@ def identity_chain(depth: int, /) -> Circuit:
 
 
 def parity_circuit(m: int, /) -> Circuit:
-    """Return the parity of m bits, one bit after the other: x ^ y = (x | y) & ~(x & y)."""
+    """Return the circuit of the parity of m bits, bit by bit, with x ^ y = (x | y) & ~(x & y)."""
     names: list[Any] = [("x", i) for i in range(m)]
     gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
     so_far: Hashable = names[0]

@@ -26,7 +26,7 @@ from jaxbounds.smapprox.structure import Structure, read
 from jaxbounds.smapprox.transformer import Segment
 
 START = "<pre>"
-"""The name of the extra state in which the network starts at timestep 0."""
+"""The name of the compiler's extra state, in which the network starts at timestep 0."""
 
 ADDERS: dict[str, Callable[[Layout], list[Layer]]] = {
     "ripple": ripple_adder,
@@ -46,8 +46,8 @@ class Compiled:
         params: float64 NumPy weights for `transformer.run`.
         correction: the rounding after every layer, or None.
         tape: the kind of tape, "two_way" or "one_way".
-        together: whether `compile_together` built it. Such machines share one compiled run, so
-            nothing in the run may depend on the coordinates of one machine.
+        together: whether `compile_together` built the network. Its machines share one compiled run,
+            so the run may not depend on the coordinates of one machine.
     """
 
     machine: TuringMachine
@@ -83,7 +83,7 @@ class Compiled:
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that the decoder values of some layers can change."""
+        """Return the coordinates that decoder values of layers start, ..., stop - 1 can change."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())
@@ -93,8 +93,8 @@ def position_bits(T: int, /, *, tape: str = "two_way") -> int:
     """Return w_pos >= 2, enough bits to distinguish all cells that T steps can touch.
 
     On a two-way tape these cells are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T +
-    1)) bits. On a one-way tape they are 1..T+1. Cell T + 1 may wrap to the unused cell 0, and the
-    timesteps 1..T need the bit length of T.
+    1)) bits. On a one-way tape these cells are 1..T+1. Cell T + 1 may wrap to the unused cell 0, so
+    the bit length of T is enough, also for the timesteps 1..T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 
@@ -117,8 +117,8 @@ def compile_machine(
         T: the number of steps, at least one; inputs may have up to T symbols.
         adder: "ripple", the paper's bit-by-bit adder, or "lookahead", the three-layer adder.
         correction: the rounding after every layer; None gives the uncorrected network.
-        tape: "two_way" is exact on all integers. "one_way" saves a bit and needs a machine that
-            never goes left of cell 1 (checked when it runs).
+        tape: "two_way" is exact for cells of any sign. "one_way" saves a bit and needs a machine
+            that never goes left of cell 1 (the run checks this).
         bits: w_pos, to override `position_bits`; too few bits make the simulation wrong.
         padding: the number of extra coordinates with zero weights (over-parameterisation).
 
@@ -193,5 +193,5 @@ def compile_together(
 
 
 def paper_position_bits(T: int, /) -> int:
-    """Compute w_pos = ceil(log2 T) as printed; it is too small when T is a power of two."""
+    """Compute w_pos = ceil(log2 T) as printed; this number is too small if T is a power of two."""
     return math.ceil(math.log2(T))

@@ -4,7 +4,7 @@ A correction follows each layer whose intended output lies in {0, 1}^w:
 
     zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 1).
 
-It returns the intended output if every coordinate is off by at most `radius`.
+The correction returns the intended output if every coordinate is off by at most `radius`.
 """
 
 from dataclasses import dataclass

@@ -127,7 +127,7 @@ def memory_needed(compiled: Compiled, count: int, /, *, precision: str = "float3
     weights = sum(leaf.size for leaf in jax.tree.leaves(compiled.params))
     leaving = sum(len(layout.groups[group]) for group in LEAVES)
     of_step = layout.width + 2 * leaving + len(layout.symbols)
-    of_word = of_step * (compiled.T + 1) + 4 * layout.width  # some states on their way
+    of_word = of_step * (compiled.T + 1) + 4 * layout.width  # a few intermediate states
     return size * (weights + count * of_word) + 4 * count * 2**layout.bits
 
 
@@ -144,12 +144,13 @@ def execute(
     length: int | None = None,
     memory_limit: float = LIMIT,
 ) -> Run:
-    """Run the machine on words, by look-ups where possible and by the whole attention otherwise.
+    """Run the machine on words, by look-ups if possible and by the whole attention otherwise.
 
     Compiled weights with hard attention run by their structure (`look_up.run`), in time linear in
-    T. The dense network runs the few cases that look-ups cannot decide, and all other weights, soft
-    attention and `record`. The look-ups are compiled once for each machine, T and padded length.
-    The dense network is compiled once for each shape of weights, T and padded length.
+    T. The dense network runs the few words that look-ups cannot decide, and every call with other
+    weights, with soft attention or with `record`. The look-ups are compiled once for each machine,
+    T and padded length. The dense network is compiled once for each shape of weights, T and padded
+    length.
 
     Args:
         compiled: the machine, compiled to a network.
@@ -158,7 +159,7 @@ def execute(
         attention: hard-max (the paper's) or softmax.
         inverse_temperature: the inverse temperature of softmax attention; see
             `softmax.inverse_temperature`.
-        record: whether to return hidden states, scores and attention weights, too.
+        record: whether to return hidden states, scores and attention weights too.
         params: other weights for this network, for example perturbed ones; they run with both
             attentions in every layer.
         length: the length to which words are padded, so that batches share one compilation.
@@ -166,7 +167,7 @@ def execute(
             need.
 
     Raises:
-        Refused: if a run needs more memory; the error comes before the run.
+        Refused: before the run, if the run needs more memory than `memory_limit`.
     """
     inputs = encode(compiled, words, length=length)
     whole = record or params is not None
@@ -199,7 +200,8 @@ def execute(
 def decode(compiled: Compiled, result: Run, /) -> Decoded:
     """Read o_0 .. o_T as states, head positions and symbols.
 
-    `error` gives the distance of the network's states from the binary states that were read.
+    The field `error` gives the distance of the network's states from the binary states that were
+    read.
     """
     layout, outputs = compiled.layout, np.asarray(result.outputs)
     part = lambda group: outputs[..., layout.groups[group].start : layout.groups[group].stop]

@@ -23,7 +23,7 @@ Params = dict[str, Any]
 def feedforward(
     params: Params, x: Float[Array, "m"], /
 ) -> tuple[Float[Array, ""], Float[Array, "d w"]]:
-    """Compute F_{w,d}(x, theta) = W_d relu(... relu(W_0 x + b_0) ...) + b_d, and hidden states."""
+    """Compute F_{w,d}(x, theta) = W_d relu(... relu(W_0 x + b_0) ...) + b_d and hidden states."""
     first, hidden, head = params["first"], params["hidden"], params["head"]
     start = jnp.maximum(first["W"] @ x + first["b"], 0.0)
 
@@ -130,9 +130,9 @@ def compile_circuit(
 ) -> Params:
     """Build the network that computes 2 G(x) - 1 and every gate of G (Lemmas 3.2, B.1).
 
-    Each circuit layer becomes two ReLU layers (Lemma B.1). A correction adds two more layers that
-    round them. The head is z -> 2z - 1, as the proof of Theorem 3.1 needs. Weights are float64
-    NumPy.
+    Each circuit layer becomes two ReLU layers (Lemma B.1). A correction adds two more layers, which
+    round the gates' values. The head is z -> 2z - 1, as the proof of Theorem 3.1 needs. Weights are
+    float64 NumPy.
 
     Args:
         circuit: the circuit G; the network reads only its first output.

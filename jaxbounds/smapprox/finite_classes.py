@@ -1,4 +1,4 @@
-"""Definitions 2.1 and 2.2 and Proposition 2.3 on finite classes, where everything is a sum.
+"""Definitions 2.1 and 2.2 and Proposition 2.3 on finite classes, with expectations as finite sums.
 
 A class is given by its table of losses: losses[f, x] is the loss of model f at point x for one
 target G. Expectations are over a distribution on the points.
@@ -69,11 +69,12 @@ def exact_rademacher(
 ) -> float:
     """Compute Rad_{n,P}, the mean of `empirical_rademacher` over all X^n samples, up to rounding.
 
-    The sum of the signs at each point is a random walk on Z^X. Its steps are +-e_x with probability
-    P(x)/2. Its law after n steps is the n-th power of a Fourier transform.
+    The sum of the signs at each point is a random walk on Z^X. Each step is +e_x or -e_x, each with
+    probability P(x)/2. The Fourier transform of the walk's law after n steps is the n-th power of
+    one step's transform.
 
     Raises:
-        Refused: if the walk may reach more than 2 10^7 places, (2n + 1)^X.
+        Refused: if the walk may reach more than 2 10^7 points; the number of points is (2n + 1)^X.
     """
     points, side = losses.shape[1], 2 * n + 1
     if side**points > 2e7:
@@ -86,7 +87,7 @@ def exact_rademacher(
         for sign in (1, -1):
             step[(0,) * x + (sign,) + (0,) * (points - x - 1)] += 0.5 * mass
     law = np.fft.irfftn(np.fft.rfftn(step) ** n, step.shape, range(points))
-    sums = np.fft.fftfreq(side, 1.0 / side)  # places on the torus as integers from -n to n
+    sums = np.fft.fftfreq(side, 1.0 / side)  # points of the torus as integers from -n to n
     largest = np.full(law.shape, -np.inf)
     for row in losses:
         place = sum(np.ix_(*(loss * sums for loss in row)), np.zeros(()))
@@ -109,8 +110,8 @@ def uniform_deviation_bound_sharpened(
 ) -> float | Array:
     """Compute (A.1) with McDiarmid's own constant: 2 Rad + sqrt(log(2/delta)/(2n)).
 
-    sup (L - L-hat) and sup (L-hat - L) each exceed their bound with probability at most delta/2.
-    One changed example moves each of them by at most 1/n.
+    sup (L - L-hat) and sup (L-hat - L) each exceed their bound with probability at most delta/2. A
+    change of one example changes each supremum by at most 1/n.
     """
     return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / (2 * n))
 

@@ -2,9 +2,10 @@
 
 The all-layer margin is 1-Lipschitz in the parameters, so a cover of {|theta|_1 <= alpha} in l_2
 covers all losses at once. The paper chains covers at all scales and bounds a Rademacher complexity.
-This gives samples of order 1/epsilon^2. A shorter proof takes a single cover, finer than half of
-the margin, and Chernoff's bound. It gives order 1/epsilon if (2.3) has epsilon = 0, as in Theorems
-3.1 and 4.1, and no logarithm of n. All constants are explicit.
+The paper's proof gives a number of samples of order 1/epsilon^2. A shorter proof takes a single
+cover, finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems
+3.1 and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
+explicit.
 """
 
 import math
@@ -21,12 +22,12 @@ from jaxbounds.smapprox.finite_classes import erm_bound
 RATIO = 4.0
 """The ratio of neighbouring scales; a larger ratio uses fewer scales.
 
-This ratio nearly minimises the constant if log N(e) = A/e^2.
+The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
 """
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The contribution of each scale, in units of sqrt(A/n), if log N(e) <= A/e^2."""
+"""The contribution of each scale to the bound, in units of sqrt(A/n), if log N(e) <= A/e^2."""
 WEIGHT = math.pi**2 / 3.0 - 1.0
-"""The sum of (1 + |k|)^-2 over the integers; these shares divide the confidence delta."""
+"""The sum of (1 + |k|)^-2 over all integers k; these weights divide delta among the k."""
 
 
 def _positive(**values: float) -> None:
@@ -51,19 +52,19 @@ def l1_log_covering(
 
     The centres are inside the set, and scale = alpha / r. Maurey draws V = +-alpha e_j with
     probabilities |theta_j| / alpha; the missing probability is divided equally between e_1 and
-    -e_1. V-bar is the mean of K copies, and c = `shrinkage(K)`. Then
+    -e_1. V-bar is the mean of K independent copies of V, and c = `shrinkage(K)`. Then
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,
 
-    and there are C(2p + K - 1, K) <= (2p)^K such means. K = floor((scale - 1)^2) + 1 gives less
-    than r. Also K <= scale^2, so that log N <= scale^2 log 2p. The volume bound p log(1 + 2 scale)
-    is used if it is less. One ball is enough for scale < 1. Covers are strict: all distances are <
-    r. All constants are explicit.
+    and there are C(2p + K - 1, K) <= (2p)^K such means. The error is less than r if K =
+    floor((scale - 1)^2) + 1. This K is at most scale^2, so log N <= scale^2 log 2p. If the volume
+    bound p log(1 + 2 scale) is smaller, the function returns the volume bound. One ball is enough
+    for scale < 1. Covers are strict: all distances are < r. All constants are explicit.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module check their
-            arguments alike.
+            arguments in this way too.
     """
     _positive(p=p, scale=float(np.min(scale)))
     scale = np.asarray(scale, float)
@@ -103,8 +104,8 @@ def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
     """Bound the risk of the surrogate's minimiser if (2.3) has epsilon = 0, w.p. 1 - delta.
 
     The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
-    L(F-hat) - L(F*) needs only the one-sided supremum of L - L-hat, and L-hat - L of a single
-    model. All constants are explicit.
+    The factor 2 suffices, because L(F-hat) - L(F*) involves only the one-sided supremum of L -
+    L-hat, and L-hat - L of a single model. All constants are explicit.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -121,7 +122,7 @@ def chained_sample_complexity(
     rademacher: Callable[[float, float, float, float], float] = rademacher_explicit,
     sharp: bool = False,
 ) -> float:
-    """Return the n from which on Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
+    """Return the least n at which Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
 
     The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. `sharp` uses `erm_risk`
     instead. `rademacher` is `rademacher_explicit` or `rademacher_by_chaining`. All constants are
@@ -142,7 +143,7 @@ def chained_sample_complexity(
 
 
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
-    """Return the largest risk P > q that n samples leave: n kl(q, P) = log_size + log(1/delta).
+    """Bound a risk by the P > q with n kl(q, P) = log_size + log(1/delta), q = `fraction`.
 
     Consider exp(log_size) events. W.p. 1 - delta, no event that contains at most a `fraction` q of
     the samples has a larger probability. Chernoff's bound gives Pr(at most q n) <= exp(-n kl(q, P))
@@ -175,9 +176,9 @@ def realizable_sample_complexity(
     n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2 cover. Its
     order is alpha^2 log p / (gamma^2 epsilon). Let theta have margin gamma on all samples, and let
     theta' in the cover be nearer than gamma/2. Then rho(theta') > gamma/2 on all samples, and
-    rho(theta') < gamma/2 wherever theta errs. If the event rho(theta') < gamma/2 has probability
-    above epsilon, all samples miss it with probability below (1-epsilon)^n. All constants are
-    explicit.
+    rho(theta') < gamma/2 at all inputs at which theta errs. If the event rho(theta') < gamma/2 has
+    probability above epsilon, all samples miss it with probability below (1-epsilon)^n. All
+    constants are explicit.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -187,12 +188,12 @@ def realizable_sample_complexity(
 def margin_profile_bound(
     alpha: float, p: float, margins: Float[np.ndarray, "n"], /, *, delta: float = 0.01
 ) -> float:
-    """Bound E l_0-1 by the margins on the samples, for all theta at once w.p. 1 - delta.
+    """Bound the risk E l_0-1 by the margins on the samples, for all theta at once w.p. 1 - delta.
 
-    The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. It uses a gamma_k/2
-    cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 + |k|)^2). Errors on
-    samples are allowed: their margin is 0. Margins may be certified lower bounds. All constants are
-    explicit.
+    The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the bound
+    uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 +
+    |k|)^2). Errors on samples are allowed and have margin 0. Margins may be certified lower bounds.
+    All constants are explicit.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)
@@ -221,9 +222,9 @@ def corollary_a1_explicit(
         P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
     At gamma^2 = sqrt(2B/M) the first three terms are 3 sqrt(2 B M). The nearest gamma_k^2 is off by
-    at most a factor sqrt 2. This replaces 3 by 1 + sqrt 2 + 1/sqrt 2 = 3.122, and 3.122 sqrt 8 =
-    8.83. If gamma^2 M > 1, the bound exceeds one. The training error must be zero. All constants
-    are explicit.
+    at most a factor sqrt 2, so 3 becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122, and 3.122 sqrt 8 = 8.83. If
+    gamma^2 M > 1, the bound exceeds one. The training error must be zero. All constants are
+    explicit.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

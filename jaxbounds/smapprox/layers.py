@@ -1,8 +1,8 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
 Every function returns the layers in order. A layer clears a coordinate whose row of W1 is zero.
-`keep` copies other coordinates, or the layer computes them. Attention values are added to the
-state, so their target coordinates are zero beforehand.
+`keep` copies a coordinate, and `row` computes a coordinate. Attention values are added to the
+state, so the target coordinates of the values are zero before the layer.
 """
 
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ class Layer:
     """One layer under construction.
 
     Attributes:
-        name: the part of the proof that it belongs to.
-        purpose: the quantity that it computes, in words.
+        name: the part of the proof to which the layer belongs.
+        purpose: the quantity that the layer computes, in words.
         W1: the weights of relu(W1 h + b1).
         b1: the biases of relu(W1 h + b1).
         dec: the weights of the attention to past steps.
@@ -69,7 +69,7 @@ class Layer:
         return self
 
     def row(self, target: int, terms: dict[int, float], bias: float = 0.0) -> "Layer":
-        """Set target = relu(sum of weight * source + bias); this replaces the target's row."""
+        """Set target = relu(sum of weight * source + bias) in place of the target's former row."""
         self.W1[target] = 0.0
         for source, weight in terms.items():
             self.W1[target, source] += weight
@@ -92,8 +92,9 @@ class Layer:
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
     """Build Lemma C.1: the next state, the written symbol and the move, by two ReLU layers.
 
-    `start` is the extra state of timestep 0. Whatever it reads, it moves to the machine's initial
-    state, writes a blank and steps right from cell 0 to cell 1.
+    `start` is the extra state of timestep 0. In the state `start`, whatever symbol is read, the
+    network changes to the machine's initial state, writes a blank and steps right from cell 0 to
+    cell 1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
@@ -116,8 +117,9 @@ def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[La
 def ripple_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
 
-    XOR is written relu(b - c) + relu(c - b), finished one layer later. A correction would destroy b
-    + c, which takes the value 2. The adder has 2 w_pos + 1 layers.
+    XOR is relu(b - c) + relu(c - b), and the sum is taken one layer later. The adder does not use b
+    + c, because b + c takes the value 2, which a correction would destroy. The adder has 2 w_pos +
+    1 layers.
     """
     wp, bit = layout.bits, layout.low_bit
     left, right = layout.at("scr4", "left"), layout.at("scr4", "right")
@@ -174,9 +176,9 @@ def lookahead_adder(layout: Layout, /) -> list[Layer]:
 def find_last_visit(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.3: find the last earlier visit i' of the cell and the symbol that it wrote.
 
-    One layer asks whether there was a visit (Claim C.4). Then w_pos layers find the bits of i' by
-    binary search (Claim C.5). A last layer copies the symbol written there (Claim C.6). The last
-    layer also asks the encoder for the input symbol of the cell (Lemma C.7).
+    One layer decides whether there was a visit (Claim C.4). Then w_pos layers find the bits of i'
+    by binary search (Claim C.5). A last layer copies the symbol written there (Claim C.6). The last
+    layer also reads the input symbol of the cell from the encoder (Lemma C.7).
     """
     wp = layout.bits
     group = lambda name: list(layout.groups[name])
@@ -215,10 +217,10 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Build Lemma C.8: the symbol now under the head; only the state and the head are kept besides.
+    """Build Lemma C.8: the symbol now under the head; of the other groups, keep state and head.
 
-    The flags become "visited", "in the input and not visited" and "neither". The symbol is
-    accordingly the last one written, the input's, or the blank.
+    The flags become "visited", "in the input and not visited" and "neither". In these three cases,
+    the symbol is the last symbol written, the input's symbol, or the blank.
     """
     flag = lambda name: layout.at("scr4", name)
     choose = Layer("C.8 choose", "scr4 = visited / input / blank, exactly one", layout)

@@ -8,7 +8,7 @@ The paper's groups are:
 - pos2 and pos3: the head before and after the move;
 - scr1..scr4: scratch space.
 
-The extra group za holds the one-hot pair (state, symbol) that Lemma C.1 computes on the way.
+The extra group za holds the one-hot pair (state, symbol), an intermediate result of Lemma C.1.
 Positions are binary, most significant bit first.
 """
 
@@ -51,7 +51,7 @@ class Layout:
     def live(self) -> int:
         """The number of coordinates in use.
 
-        It is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
+        The number is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
         """
         return self.groups["za"].stop
 

@@ -1,11 +1,11 @@
 """A machine's transitions learned from accept bits, inside the compiled network.
 
 The compiled network stays as it is except the layer of Lemma C.1 that holds the transition table.
-There the next state of each pair (state, symbol) becomes a softmax row. States are then mixed. The
-symbols read and written and the moves stay exact if they do not depend on the state. The
-uncorrected network passes the probabilities of states on exactly. It therefore computes the
-acceptance probability of a probabilistic automaton. A correction would round these probabilities,
-with zero gradient.
+In this layer, the next state of each pair (state, symbol) becomes a softmax row. The network's
+states are then mixtures of states. The symbols and moves stay exact if writes and moves do not
+depend on the state. The uncorrected network passes the probabilities of states on exactly. The
+network therefore computes the acceptance probability of a probabilistic automaton. A correction
+would round these probabilities and have zero gradient.
 """
 
 from collections.abc import Sequence
@@ -85,13 +85,13 @@ def outputs(
 def outputs_by_look_up(
     problem: Task, params: Any, structure: Structure | None, /
 ) -> Float[Array, "n"]:
-    """Compute `outputs` by look-ups, for weights that differ from the compiled ones in products.
+    """Compute `outputs` by look-ups; weights may differ from the compiled weights in products.
 
     An entry of the transition table is an entry of a product. The values equal those of `outputs`.
     In uncorrected networks the derivatives are equal too (see `look_up.run`).
 
     Raises:
-        Refused: if there is no structure.
+        Refused: if `structure` is None.
     """
     if structure is None:
         raise Refused(

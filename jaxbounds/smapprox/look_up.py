@@ -1,11 +1,12 @@
 """A compiled network run by its structure: small products, and hard attention as a look-up.
 
-This is the function that `transformer.run` computes from the dense weights. The products omit only
-zeros. Comparing position codes decides an attention. All search layers ask for the last visit of a
-cell, so one table answers them: the last step at each cell. A key with the leading bits p of its
-timestep exists if the last visit has the leading bits p. It does not exist if the last visit's
-leading bits are smaller. Otherwise the table cannot decide. Then, or if a code is not binary, the
-word is not `certain`, and the dense network has to run it. Arrays have the word as their last axis.
+The result is the function that `transformer.run` computes from the dense weights. The products omit
+only zeros. A comparison of position codes decides an attention. All search layers ask for the last
+visit of a cell, so one table answers them: the last step at each cell. A key with the leading bits
+p of its timestep exists if the last visit has the leading bits p. Such a key does not exist if the
+last visit's leading bits are smaller. Otherwise the table cannot decide. If the table cannot decide
+or a code is not binary, the word is not `certain`, and the dense network has to run the word.
+Arrays have the word as their last axis.
 """
 
 import math
@@ -32,7 +33,8 @@ POSITIONS = ("pos1", "pos2", "pos3", "scr3")
 BINARY_WITHIN = 1e-3
 """The largest distance of a position bit from 0 or 1; a larger distance accepts more states.
 
-Scores have gaps of 1, so they keep their order within this distance (units of the bit).
+The distance is in units of a bit. Scores have gaps of 1, so they keep their order within this
+distance.
 """
 
 
@@ -61,9 +63,9 @@ def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array,
 def matches(
     look_up: LookUp, bits: int, h: State, last: Int[Array, "*n"], /
 ) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
-    """Tell whether some past step matches, from the last visit of the cell asked for (0: none).
+    """Tell whether some past step matches, from the last visit of the wanted cell (0: no visit).
 
-    The second value tells whether that last visit decides the question. Timesteps have `bits` bits.
+    The second value tells whether the last visit decides the question. Timesteps have `bits` bits.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:
@@ -76,7 +78,7 @@ def matches(
 def input_table(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, /
 ) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
-    """Return the embedded symbols by their cell, and which cells hold one; cell 0 is empty."""
+    """Return embedded symbols by cell, and a mask of the cells that hold one; cell 0 is empty."""
     at = structure.layout.groups["sym1"]
     embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)
     return jnp.pad(embedded, ((1, 0), (0, 0), (0, 0))), jnp.pad(present.T, ((1, 0), (0, 0)))
@@ -85,7 +87,7 @@ def input_table(
 def in_input(
     embedded: Float[Array, "m1 na n"], present: Bool[Array, "m1 n"], cell: Int[Array, "*t n"], /
 ) -> tuple[Bool[Array, "*t n"], Float[Array, "na *t n"]]:
-    """Tell whether a cell holds an input symbol, and which one, from `input_table`."""
+    """Return, from `input_table`, whether a cell holds an input symbol, and the embedded symbol."""
     place = jnp.where(cell < len(embedded), cell, 0)
     word = jnp.broadcast_to(jnp.arange(embedded.shape[-1]), cell.shape)
     return present[place, word], jnp.moveaxis(embedded[place, :, word], -1, 0)
@@ -183,7 +185,7 @@ def run(
     def step(carry: Any, xs: Any) -> Any:
         h, (table, copied, certain) = carry
         i, code = xs
-        # timestep 0 is not attended to: it leaves the table at 0
+        # no step attends to timestep 0, so it leaves the table at 0
         table = table.at[number(h["pos2"])[0], word].set(i)
 
         def recall(now: Array, visit: Array) -> tuple[Array, Array]:

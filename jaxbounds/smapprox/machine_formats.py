@@ -110,7 +110,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _mapping(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the pairs as a dict; lists as keys become tuples; a repeated key is refused."""
+    """Return the pairs as a dict, with list keys as tuples; refuse a repeated key."""
     result: dict[Any, Any] = {}
     for key, value in pairs:
         key = tuple(key) if isinstance(key, list) else key
@@ -130,13 +130,13 @@ def from_description(
     """Build a machine from {"blank", "start state", "table"} and optional "accept", "reject".
 
     The table maps a state to its row. A row maps a symbol (or several: "0,1" or "[0, 1]") to "L" or
-    "R", or to {"write": symbol, "L": next state}. Without "write" the symbol stays. Without a next
-    state the state stays. States without a row are terminal. They reject if "reject" names them (by
-    default those called reject, no or error). Otherwise they accept.
+    "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does not change.
+    Without a next state, the state does not change. States without a row are terminal. They reject
+    if "reject" names them (by default those called reject, no or error). Otherwise they accept.
 
     A next state must be known in one of three ways. It has an entry in the table (empty for a
     terminal state), or "accept" or "reject" names it, or it has a usual name. The usual names are
-    accept, yes, halt, done, reject, no and error. Any other name counts as a slip and is refused.
+    accept, yes, halt, done, reject, no and error. The function refuses any other name as a slip.
 
     Args:
         data: the parsed description.

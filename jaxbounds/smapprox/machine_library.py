@@ -1,4 +1,4 @@
-"""Nine machines, each with a bound on its running time and the language it accepts."""
+"""Nine machines, each with a bound on its running time and with the language that it accepts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ def increment() -> Example:
 def unary_addition() -> Example:
     """Return a machine that replaces 1^a + 1^b by 1^(a+b).
 
-    It rejects inputs without exactly one plus.
+    The machine rejects inputs that do not have exactly one plus.
     """
     table: dict[str, dict[str, Action]] = {
         "first": {"1": ("first", "1", R), "+": ("second", "1", R)},
@@ -127,7 +127,7 @@ def divisible_by_three() -> Example:
 def balanced_parentheses() -> Example:
     """Return a machine that accepts the balanced words over ( and ).
 
-    It crosses off innermost pairs and visits cell 0.
+    The machine crosses off innermost pairs and visits cell 0.
     """
     table: dict[str, dict[str, Action]] = {
         "right": {
@@ -174,8 +174,8 @@ def busy_beaver() -> Example:
 def two_way_walker() -> Example:
     """Return a machine that marks five cells left of the input, returns, and looks for marks.
 
-    It rejects if a mark is in the input, which never happens. A network with too few position bits
-    cannot distinguish so many cells, and reads a mark there.
+    The machine rejects if it finds a mark in the input, which never happens. A network with too few
+    position bits cannot distinguish so many cells, and reads a mark in the input.
     """
     table: dict[str, dict[str, Action]] = {
         "out": {a: ("m1", a, L) for a in "01_"},

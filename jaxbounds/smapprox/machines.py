@@ -156,10 +156,11 @@ class Trace(NamedTuple):
 
     Attributes:
         states: the index of z_i in `machine.states`.
-        heads: l_i, counted from 1; it may be zero or negative on a two-way tape.
+        heads: l_i, the head's cell, counted from 1; the cell may be zero or negative on a two-way
+            tape.
         symbols: the index in `machine.alphabet` of a_i, the symbol under the head.
         written: the index of u_i, the symbol written.
-        tape: the cells, after T steps, that were ever written or held input.
+        tape: the symbols, after T steps, in all cells that were written or held input.
         verdict: "accept", "reject" or "undecided" at step T.
     """
 

@@ -1,4 +1,4 @@
-"""Readable views of a compiled network: the purpose of each layer and the source of its symbols."""
+"""Readable views of a compiled network: each layer's purpose, and each read symbol's source."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Hard attention with a tolerance for ties, so that float32 maps look like exact ones."""
+"""Hard attention with a tolerance for ties, so that float32 maps look like exact maps."""
 
 
 def show(compiled: Compiled, /, *, equations: bool = False) -> str:
@@ -22,7 +22,7 @@ def show(compiled: Compiled, /, *, equations: bool = False) -> str:
 
     Args:
         compiled: the machine, compiled to a network.
-        equations: also list every computed coordinate, read from the weights.
+        equations: whether to list also every computed coordinate, as read from the weights.
     """
     layout, rounding = compiled.layout, compiled.correction
     sizes = ", ".join(f"{name} {len(places)}" for name, places in layout.groups.items())

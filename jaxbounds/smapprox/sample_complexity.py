@@ -1,7 +1,8 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. They are arguments here, with default one. The values
-therefore show the shape of a bound and are no certificates. Ratios and invariances are exact.
+The paper leaves absolute constants open. The constants are arguments here, with default one. The
+values therefore show the shape of a bound and are no certificates. Ratios and invariances are
+exact.
 """
 
 import math
@@ -61,13 +62,14 @@ def sample_complexity(
 
 
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
-    """Compute (1 - difference)^n / 2, the least probability that n samples miss some target.
+    """Compute (1 - difference)^n / 2, which bounds a rule's failure on one of two targets below.
 
     Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
     sample falls on such a point, the labelled data are equal for both targets. Any rule then
-    returns one answer for both. That answer is wrong at least half of the time for one of the
-    targets. (Definition 2.2 allows any surrogate loss, so an argument about one loss refutes
-    nothing.)
+    returns one answer for both targets, and this answer is wrong for one of them. For one of the
+    targets, the rule is therefore wrong with probability at least (1 - difference)^n / 2.
+    (Definition 2.2 allows any surrogate loss, so an argument about one loss would not refute the
+    claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].
@@ -85,8 +87,8 @@ def solve_sample_complexity(
 ) -> float:
     """Return the n at which the Rademacher bound equals epsilon, logarithm included.
 
-    log n / sqrt n decreases from e^2 on, so the root is sought there. The result is e^2 if the
-    bound is below epsilon at e^2.
+    log n / sqrt n decreases for n >= e^2, so the function seeks the root in this range. The result
+    is e^2 if the bound is below epsilon at e^2.
     """
     excess = lambda log_n: math.log(
         rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon

@@ -1,11 +1,11 @@
 """Softmax attention in place of hard-max: the inverse temperature at which rounding is exact.
 
 All values are binary, so an output coordinate is off by at most the attention mass outside the
-maximisers (the off-mass). The best score exceeds the next by 1. If a key matches, the null key is
-one below it and all other keys are two below it. The off-mass is then at most e^-b + T e^-2b. If no
-key matches, up to T keys are one below the null key. The off-mass is then at most T e^-b / (1 + T
-e^-b), which is tight. A correction of radius s restores the state exactly when the off-mass is
-below s.
+maximisers (the off-mass). The best score exceeds the next by 1. If a key matches, the null key's
+score is one below the match, and all other scores are at least two below. The off-mass is then at
+most e^-b + T e^-2b, where b is the inverse temperature. If no key matches, up to T scores are one
+below the null key's score. The off-mass is then at most T e^-b / (1 + T e^-b), which is tight. A
+correction of radius s restores the state exactly when the off-mass is below s.
 """
 
 import math
@@ -20,7 +20,7 @@ from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 def inverse_temperature(T: int, correction: Correction, /) -> float:
     """Compute ln((T + 1)(1 - radius)/radius), an inverse temperature at which rounding is exact.
 
-    It is ln(2T + 2) for `THIRDS` and ln(3T + 3) for `DYADIC`.
+    The value is ln(2T + 2) for `THIRDS` and ln(3T + 3) for `DYADIC`.
     """
     return math.log((T + 1) * (1.0 - correction.radius) / correction.radius)
 

@@ -19,7 +19,7 @@ def relu(z: Float[Array, "*s"], /, *, straight_through: bool) -> Float[Array, "*
 def maximisers(
     scores: Float[Array, "n"], allowed: Bool[Array, "n"], /, *, tie_tolerance: float = 0.0
 ) -> Bool[Array, "n"]:
-    """Tell which allowed scores are within `tie_tolerance` of their maximum."""
+    """Return a mask of the allowed scores that are within `tie_tolerance` of their maximum."""
     masked = jnp.where(allowed, scores, -jnp.inf)
     return allowed & (masked >= masked.max() - tie_tolerance)
 

@@ -4,7 +4,8 @@ Almost all weights of the construction are zero. A layer copies most groups of c
 computes a few groups from a few others. It may also attend by matching position codes. If a code
 has n key bits, the score of a key is n if the key equals the query and at most n - 2 otherwise. The
 null key has score n - 1. Hard attention therefore finds the matching keys or nothing. `read`
-recognises this structure in the weights and refuses any other. `look_up` runs it.
+recognises this structure in the weights and returns None for any other structure. `look_up` runs
+it.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.layout import Layout
 
 ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
-"""The groups that are not zero before the first layer, and those after the last layer."""
+"""The groups that are nonzero before the first layer, and the groups after the last layer."""
 
 
 class LookUp(NamedTuple):
@@ -27,10 +28,10 @@ class LookUp(NamedTuple):
         cell: the group that holds the cell asked for.
         prefix: the group whose leading bits must equal those of the timestep; "" if no bit must.
         known: the number of these leading bits.
-        asks: whether the next bit of the timestep must be one, too.
+        asks: whether the next bit of the timestep must be one too.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.
-        target: the group to which it is copied.
+        target: the group to which `copied` is copied.
     """
 
     past: bool
@@ -50,7 +51,7 @@ class SparseLayer(NamedTuple):
         look_ups: the attentions of the layer, in order.
         copies: the groups that the layer copies.
         computed: the groups that the layer computes together, as relu(W h + b) and the correction.
-        sources: the groups from which they are computed.
+        sources: the groups from which `computed` is computed.
     """
 
     look_ups: tuple[LookUp, ...]
@@ -111,7 +112,7 @@ def read(
         kept = [
             {"pos1", "pos2"} <= set(layer.copies) for layer in layers[: max(searches, default=0)]
         ]
-        _require(all(kept))  # hence keys are the same in every search layer
+        _require(all(kept))  # hence keys are equal in all search layers
     except _Unlike:
         return None
     return Structure(layout, tuple(layers), correction)
@@ -149,7 +150,7 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """Read one layer: return it and the groups that are not zero after it, from those before it."""
+    """Read one layer; return it and the groups nonzero after it, given the groups `live` before."""
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
         for kind in ("dec", "enc")
@@ -178,7 +179,7 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
 
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
-    """Read one attention as a look-up, or None; compare its weights with weights built again."""
+    """Read one attention as a look-up, or return None; compare its weights with rebuilt weights."""
     if not any(w.any() for w in weights.values()):
         return None
     query, key = ([int(row.argmax()) for row in weights[n] if row.any()] for n in ("Wq", "Wk"))
@@ -204,7 +205,7 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """Return the group whose leading coordinates are these, in order; "" if there are none."""
+    """Return the group whose leading coordinates are `places`, in order; "" for no places."""
     if not places:
         return ""
     for group, at in layout.groups.items():

@@ -1,9 +1,9 @@
 """All steps of a run at once, each started from the previous step of a given trace.
 
 The input of step i + 1 is the output of step i, so a run is sequential. If a trace is known, for
-example the machine's, every step can start from it, and T + 1 steps are one batch. Suppose that
-every step then gives the trace's next state. Timestep 0 starts from the network's own state. The
-network's own run is then that trace, by induction over the steps.
+example the machine's, every step can start from it, and T + 1 steps are one batch. Timestep 0
+starts from the network's own start state. If every step gives the trace's next state, the network's
+own run equals the trace, by induction over the steps.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def every_step(
 
 
 def last_visits(here: Array, asked: Array, cells: int, /) -> Array:
-    """Return for each step (T1, n) the last step up to it at the cell asked for, or 0."""
+    """Return for each step (T1, n) the last step, up to this step, at the cell `asked`, or 0."""
     word = jnp.arange(here.shape[1])
 
     def step(table: Array, xs: Any) -> Any:
@@ -110,7 +110,7 @@ def every_step_by_look_up(
 
 
 COLUMNS = 2**14
-"""The number of states that go through the layers at once; a larger number overflows the cache.
+"""The number of states that go through the layers at once; a larger number may exceed the cache.
 
 More words run in chunks.
 """
@@ -159,8 +159,8 @@ def verify(
 ) -> Float[np.ndarray, "n T1"]:
     """Compute the distance of every step, started from the trace, from the trace's next state.
 
-    All steps run at once. The distance 0 is exact. If a row is zero throughout, the network's own
-    run on that word is the trace.
+    All steps run at once. A distance of 0 means exact equality. If a row is zero throughout, the
+    network's own run on that word is the trace.
 
     Args:
         compiled: the machine, compiled to a network.

@@ -52,7 +52,8 @@ class Attention:
 
     Attributes:
         kind: "hard" averages over the maximisers (the paper's rule); "soft" is softmax.
-        straight_through: whether derivatives are surrogates (see `straight_through`); values stay.
+        straight_through: whether derivatives are surrogates (see `straight_through`); values do not
+            change.
         tie_tolerance: the distance from the maximum within which scores count as tied; 0 means
             exact ties.
     """
@@ -80,7 +81,7 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return masses, zero where not allowed, and their sum; the weights are the quotient."""
+        """Return masses (zero if not allowed) and their sum; the weights are the quotient."""
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
         return hard_max(
@@ -167,10 +168,10 @@ def attend(
         p: weights of one attention: Wq, bq, K0, V0.
         h: the hidden state that attends.
         memory: the keys and values of the memory.
-        allowed: which keys count; the others have score -inf and weight zero.
+        allowed: a mask of the keys that count; the other keys have score -inf and weight zero.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        own: key and value of the current step, after the memory.
+        own: key and value of the current step, which follow the memory's keys and values.
         targets: the coordinates of h to which the values are added; None means all.
     """
     keys, values = memory
@@ -215,12 +216,12 @@ def run(
             network.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        record: whether to return the inside of the run (`Record`), too.
+        record: whether to return the states and scores inside the run (`Record`) too.
         stop: the last step that runs, T by default; later outputs are zero. A run with `stop` has
             no reverse derivative and no record.
 
     Raises:
-        Refused: if `record` is asked for with `stop`, or with segments that omit an attention.
+        Refused: if `record` is true with `stop`, or with segments that omit an attention.
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise Refused(

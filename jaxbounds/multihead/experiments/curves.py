@@ -1,8 +1,8 @@
 """Training with records along the way, the common part of Figures 2 to 5.
 
-The paper's heads start at zero and therefore stay equal. The module `EqualHeads` represents H
-heads, so that a curve costs the same at every H. H and the step size are data of a lane (one trial
-at one H). One compiled program therefore serves all lanes.
+The paper's heads start at zero and therefore stay equal. The module `EqualHeads` stores one head
+for all H heads, so a curve costs an equal amount of time at every H. H and the step size are inputs
+of a lane (one trial at one H). One compiled program therefore serves all lanes.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class Panel:
         """Refuse an unknown rule.
 
         Raises:
-            Refused: naming the known rules.
+            Refused: with the known rules.
         """
         if self.rule not in get_args(Rule):
             raise Refused(
@@ -63,7 +63,7 @@ class Panel:
 
     @property
     def name(self) -> str:
-        """The name for axes and tables, for example "GD, eta = sqrt(H)"."""
+        """The panel's name for axes and tables, for example "GD, eta = sqrt(H)"."""
         power = "sqrt(H)" if self.exponent == 0.5 else f"H^{self.exponent:g}"
         parts = [f"{self.step_size:g}"] * (self.step_size != 1 or not self.exponent)
         return f"{RULE_NAMES[self.rule]}, eta = {' '.join(parts + [power] * (self.exponent != 0))}"
@@ -71,13 +71,13 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """The configuration of the curves: networks, length of training, and records.
+    """The configuration of the curves: networks, data, length of training, and records.
 
     Attributes:
         panels: the optimisers, each with a column of the figure.
-        heads: H, increasing. The paper does not state its list.
+        heads: H, increasing. The paper does not state its list of H.
         trials: the number of runs, each with its own data (5 in the paper).
-        steps: the number of steps of the optimiser. The paper does not state it.
+        steps: the number of steps of the optimiser. The paper does not state this number.
         every: the number of steps between records; a divisor of `steps`.
         opening: the number of first steps that are recorded one by one.
         n: the number of training samples.
@@ -102,7 +102,7 @@ class Curves:
         """Refuse settings that are impossible.
 
         Raises:
-            Refused: naming the wrong setting.
+            Refused: with the name of the wrong setting.
         """
         if not self.panels:
             raise Refused("panels=() is empty, expected at least one. Try panels=(Panel(),)")
@@ -124,7 +124,7 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Choose a group of 4 to 8 lanes on a CPU with the fewest idle lanes, else None.
+    """Choose, on a CPU, the group of 4 to 8 lanes that leaves the fewest lanes idle, else None.
 
     XLA's CPU code is slow for a single lane.
     """
@@ -151,8 +151,8 @@ def run_curves(
         draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": of
             this form} and further data for `measure`, in float32.
         measure: a function from the lane and the parameters of one head (leading axis 1) to further
-            quantities of the equal heads. Another student has the losses, the accuracy and the
-            margins.
+            quantities of the equal heads. For another student, the result has only the losses, the
+            accuracy and the margins.
         folder: the folder of the progress.
         resume: continue from the folder instead of clearing it.
 

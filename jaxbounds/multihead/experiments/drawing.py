@@ -1,6 +1,6 @@
 """The drawing of Figures 2 to 5: one row of panels for each optimiser, one curve for each H.
 
-Thick lines are the means over trials that decide the claims (`ordering`).
+Thick lines are means over trials; the claims (`ordering`) are decided by the same means.
 """
 
 from typing import NamedTuple
@@ -9,11 +9,11 @@ import numpy as np
 import xarray as xr
 
 DEEP = 16
-"""Decimal digits below which the axis of a loss is compressed; a larger number compresses less."""
+"""The axis of a loss is compressed below 10^-16, for this 16; a larger number compresses less."""
 SHORT = 30.0
 """The factor of a logarithmic axis below which it has ticks between the powers of ten.
 
-A larger factor puts such ticks on longer axes.
+A larger factor puts ticks between the powers on longer axes too.
 """
 
 
@@ -55,7 +55,7 @@ def draw_curves(
     """
     import matplotlib.pyplot as plt
 
-    # A student of one's own has no heads to measure.
+    # A user's own student has no heads to measure.
     quantities = tuple(quantity for quantity in quantities if quantity.name in dataset)
     panels, count = dataset.panel.values.tolist(), len(quantities)
     single = len(panels) == 1

@@ -1,6 +1,6 @@
 """The training of Figures 2 to 5 in one program: a student, its lanes, its measurements.
 
-The equal heads are one lesson for all H, because H and the step size are data of a lane. Another
+The equal heads are one lesson for all H, because H and the step size are inputs of a lane. Another
 student has its H in the shapes of its parameters, so each H has its own lesson.
 """
 
@@ -32,10 +32,10 @@ Measure = Callable[[Lane, Params], dict[str, Array]]
 
 
 class Lesson(NamedTuple):
-    """A student on the lanes that one program serves.
+    """The training of a student on all lanes that one program serves.
 
     Attributes:
-        name: the name of the folder of its progress; "" for the only lesson.
+        name: the name of the folder of the lesson's progress; "" if there is only one lesson.
         lanes: {"train", "test", "heads", "step_size", ...}, stacked.
         start: a function from a lane to its parameters before the first step.
         margins: a function from (parameters, lane, "train" or "test") to y_i f(X_i).
@@ -65,14 +65,14 @@ class Lesson(NamedTuple):
 
 
 def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
-    """Return the lesson of the paper's model from zero, at every H in one program.
+    """Return the lesson of the paper's model with a start at zero, at every H in one program.
 
     Args:
         rule: the name of the optimiser.
         lanes: the lanes of all H and trials.
         measure: further records, from the lane and the parameters of one head.
     """
-    module, key = EqualHeads(), jax.random.key(0)  # the key counts for nothing: the start is zero
+    module, key = EqualHeads(), jax.random.key(0)  # the start is zero, so any key will do
     tokens = lambda lane: lane["train"]["X"]
     return Lesson(
         name="",
@@ -85,7 +85,7 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 
 
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
-    """Return the lesson of a student on the lanes of one H, whose samples come first."""
+    """Return the lesson of a student, whose samples come first, on the lanes of one H."""
 
     def outputs(params: Any, lane: Lane, part: str) -> Array:
         return lane[part]["y"] * student.apply(params, lane[part]["X"])
@@ -112,7 +112,8 @@ def lessons(
         rule: the name of the optimiser.
         heads: H.
         lanes: the lanes of all H and, within an H, of all trials, with samples last.
-        keys: the keys of the lanes' data; another student draws its start from keys made of them.
+        keys: the keys of the lanes' data; a student other than the equal heads draws its start from
+            keys derived from these keys.
         measure: further records of the equal heads.
     """
     if student == EQUAL_HEADS:

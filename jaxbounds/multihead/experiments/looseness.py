@@ -1,8 +1,8 @@
 """The looseness of Section 3's bounds against H, T, d, R and training time.
 
-One size varies at a time around a base point. Autograd gives the left sides. A factor of a bound is
-needed if the left side grows by it along one family of networks. A factor is not needed if a
-sharpened bound, which holds at all networks, lacks it.
+One of the sizes varies at a time around a base point. Autograd gives the left sides. A factor of a
+bound is needed if the left side grows like the factor along one family of networks. A factor is not
+needed if a sharpened bound, which holds at all networks, lacks the factor.
 """
 
 from dataclasses import dataclass
@@ -37,17 +37,17 @@ class Looseness:
     """The base point and the sizes along each axis.
 
     Attributes:
-        heads: H, even, at least 4; the second one is the base point's.
-        tokens: T, even; the second one is the base point's.
-        dimensions: d; the second one is the base point's.
-        radii: R, the norm of every token; the second one is the base point's.
+        heads: H, even, at least 4; the second value is the base point's H.
+        tokens: T, even; the second value is the base point's T.
+        dimensions: d; the second value is the base point's d.
+        radii: R, the norm of every token; the second value is the base point's R.
         size: ||U_h|| of every head, and ||W_h|| of random heads.
         n: the number of samples of random networks and of the run.
-        samples: the number of first samples that measure the Hessian of the model.
+        samples: the model's Hessian is measured at this number of samples, the first ones.
         seeds: the number of random networks at each point, and of runs.
-        steps: the steps at which the run of Figure 2 (GD, eta = 1, T = 10, d = 4, from zero) is
+        steps: the steps at which a run of Figure 2 (GD, eta = 1, T = 10, d = 4, start at zero) is
             measured; 0 is the start.
-        run_heads: H of the run.
+        run_heads: H of the run of Figure 2.
     """
 
     heads: tuple[int, ...] = (4, 16, 64, 256)
@@ -65,7 +65,7 @@ class Looseness:
         """Refuse sizes that no aligned network has, and grids too short for an exponent.
 
         Raises:
-            Refused: naming the field.
+            Refused: with the name of the field.
         """
         refuse_unless_increasing(self, "heads", "tokens", "dimensions", "radii")
         short = [n for n in ("heads", "tokens", "dimensions", "radii") if len(getattr(self, n)) < 3]
@@ -104,8 +104,8 @@ def _network(config: Looseness, family: Family, at: dict[str, Any], key: jax.Arr
 
 
 def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]:
-    """Return the parameters of all heads and the data, at each of the steps."""
-    with enable_x64(False):  # the data of the figure, which are float32
+    """Return the parameters of all heads, and the data, at each of `config.steps`."""
+    with enable_x64(False):  # the figure's data are float32
         drawn = draw(FIGURE_2, key, config.n)
     part = {name: jnp.asarray(np.asarray(leaf), float) for name, leaf in drawn.items()}
     lane = {"train": part, "heads": jnp.asarray(float(config.run_heads))}
@@ -209,4 +209,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     controls=CONTROLS,
 )  # fmt: skip
-"""The experiment; its question is ours, because the paper measures none of its bounds."""
+"""The experiment; the question is this library's, because the paper measures no bound."""

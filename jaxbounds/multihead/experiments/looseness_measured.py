@@ -2,7 +2,7 @@
 
 The Hessian of the loss is blockdiag(blocks) + F F^T with a block for each head. Autograd gives the
 blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs). The
-inertia counts of `structured_extremes` then certify both ends of the spectrum at any H.
+inertia counts of `structured_extremes` then enclose both ends of the spectrum, at any H.
 """
 
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Measured(NamedTuple):
         left: the left sides by autograd, in the order of `QUANTITIES`.
         printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
         sharp: the sharpened bounds.
-        error: the width of the certified brackets over the left sides; 0 without a bracket.
+        error: the width of the certified brackets divided by the left sides; 0 without a bracket.
         certified: whether both brackets are proved.
         loss: L.
     """
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
 
 def _head(flat: Float[Array, " p"], tokens: Float[Array, "T d"]) -> Float[Array, ""]:
-    """Compute a head's output from its parameters in one vector: U, then W."""
+    """Compute a head's output from one vector of the head's parameters: U, then W."""
     length, d = tokens.shape
     outer = length * d
     return head_output(flat[:outer].reshape(length, d), flat[outer:].reshape(d, d), tokens)
@@ -68,7 +68,7 @@ def loss_parts(params: Params, data: Data, /) -> tuple[Array, Array]:
     weights = -logistic_slope(margin) * data["y"].astype(margin.dtype) / (n * root)
     outputs = jax.vmap(_head, in_axes=(None, 0))
     weighted = lambda row: jnp.sum(weights * outputs(row, data["X"]))
-    # One head after the other: the samples of a head are memory enough.
+    # One head after the other, because the samples of one head already take much memory.
     blocks = jax.lax.map(jax.hessian(weighted), rows)
     slopes = jax.lax.map(jax.jacrev(lambda row: outputs(row, data["X"])), rows)
     stretch = jnp.sqrt(logistic_curvature(margin) / n) / root
@@ -95,7 +95,7 @@ def measured(params: Params, data: Data, samples: int, /) -> Measured:
     Args:
         params: the weights U (H, T, d) and W (H, d, d).
         data: the samples X (n, T, d) and their labels y (n,).
-        samples: the number of first samples at which the Hessian of the model is measured.
+        samples: the Hessian of the model is measured at this number of samples, the first ones.
     """
     heads, length, d = params["U"].shape
     loss, slope = jax.value_and_grad(empirical_risk)(params, data)

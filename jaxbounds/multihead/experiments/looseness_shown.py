@@ -9,7 +9,7 @@ from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 from jaxbounds.experiments.settings import default_settings
 
 NEAR = 0.1
-"""The largest distance of an exponent from a factor's exponent that counts as equal.
+"""The largest distance between a measured exponent and a factor's exponent that count as equal.
 
 A larger number accepts slower growth.
 """
@@ -27,7 +27,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return a control whose left sides grow along an axis by another exponent."""
+    """Return a control whose left sides grow along an axis with another exponent."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -37,7 +37,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return a control whose left sides are a share of a bound, without an error."""
+    """Return a control whose left sides are a given share of a bound, with error 0."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -61,7 +61,7 @@ CONTROLS: dict[str, Control] = {
 def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
     """Compute the least-squares slope of log values against log sizes.
 
-    `last` > 0 uses only the last sizes.
+    If `last` > 0, only this number of the last sizes enter the fit.
     """
     values, sizes = values[-last:], sizes[-last:]
     if not np.all(values > 0):
@@ -81,7 +81,7 @@ def exponent(
         family: "random" or "aligned".
         axis: "H", "T", "d" or "R".
         quantity: a name from `looseness_measured.QUANTITIES`.
-        last: the number of largest sizes that count; 0 counts all.
+        last: only this number of the largest sizes enter the fit; 0 uses all sizes.
     """
     part = dataset[side].sel(family=family, quantity=quantity)
     part = part.isel(point=np.flatnonzero(dataset.axis.values == axis)).mean("seed")
@@ -133,7 +133,7 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest left side, minus its error, over a bound, and that network's place."""
+    """Return the largest ratio of (left side - its error) to a bound, and that network's place."""
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
         left, error = dataset[f"{start}left"], dataset[f"{start}error"]

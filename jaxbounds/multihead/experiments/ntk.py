@@ -1,10 +1,11 @@
-"""Section 7's first open question: whether random starts are NTK separable, and their margin.
+"""Section 7's first open question: whether random starts are NTK separable, and at which margin.
 
-The experiment computes the best NTK margin on DM1, with a certificate. The starts are random ones
-of several scales and head counts, theta^(1), and zero; n grows. A margin on n samples may be
-memorisation, because a head has T d + d^2 parameters. The experiment therefore tries the best
-direction on held-out samples, and tests whether the margin levels off. Margins grow with the size
-of the start, which Definition 1 counts in B_2. Compare margins at equal `head_norm`.
+The experiment computes the best NTK margin on the data model DM1, with a certificate. The starts
+are random starts of several scales and head counts, theta^(1), and zero. The number n of samples
+grows. A margin on n samples may come from memorisation, because a head has T d + d^2 parameters.
+The experiment therefore tests the best direction on held-out samples, and tests whether the margin
+levels off in n. Margins grow with the size of the start, which Definition 1 counts in B_2. Compare
+margins at equal `head_norm`.
 """
 
 import itertools
@@ -38,10 +39,10 @@ class NTK:
         distractors: M; d = M + 2.
         signal: S.
         noise: the bound of every noise coordinate, uniform.
-        samples: n; smaller sets are parts of larger ones.
+        samples: n; a smaller set is the first part of a larger set.
         heads: H of the random starts.
-        scales: standard deviations of all entries of the random starts.
-        first_samples: n1 of the first phase.
+        scales: the standard deviations of the entries of the random starts.
+        first_samples: n1, the number of samples of the first phase.
         held_out: the number of fresh samples.
         seeds: the number of repetitions.
     """
@@ -100,7 +101,7 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
 def _one_seed(
     key: jax.Array, config: NTK, model: SparseContext
 ) -> Iterator[tuple[str, list[tuple]]]:
-    """Yield for each start the rows (margin, upper end, held-out share and least, norm) over n."""
+    """Yield for each start, over n: margin, upper end, held-out share, held-out least, norm."""
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))
     test = model.sample(test_key, config.held_out)
@@ -152,7 +153,7 @@ EXPERIMENT = Experiment(
     label="Section 7, first open question",
     title="NTK margin of random initialisation against n and H",
     config=NTK(),
-    # Nothing was published: the paper asks the question.
+    # The paper asks the question and publishes no setting.
     presets={
         "quick": NTK(samples=(25, 50, 100), heads=(1, 8), held_out=500, seeds=1),
         "dense": NTK(relevant=5, signal=3.0, noise=0.05),

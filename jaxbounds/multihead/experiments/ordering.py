@@ -1,7 +1,7 @@
-"""Decisions whether a quantity rises or falls along the heads, by differences within each trial.
+"""Decisions whether a quantity rises or falls with H, by differences within each trial.
 
-The mean over trials and its 95% Student interval decide. For losses, the mean is of decimal
-logarithms, hence a geometric mean. The figures draw the same means.
+The mean over trials and its 95% Student interval decide. The mean of a loss is a mean of decimal
+logarithms, hence a geometric mean. The figures draw these means.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""The largest number of trials that a message calls enough; a larger number names more trials."""
+"""The most trials that a message names as enough; a larger number lets it name more trials."""
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:
@@ -30,8 +30,8 @@ def _power(log10: float) -> str:
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
     """Write the spread over trials (the last axis).
 
-    The spread is the largest standard deviation, as a factor for logarithms. If this factor is more
-    than ten, the text gives the least and the largest trial.
+    The spread is the largest standard deviation; for logarithms, the text gives it as a factor. If
+    this factor is more than ten, the text gives the least and the largest trial.
     """
     if values.shape[-1] < 2:
         return "one trial"
@@ -63,7 +63,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Write the number of trials that would decide, if they are like the present trials."""
+    """Write the number of trials that would decide, if all trials scatter like the present ones."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -76,10 +76,10 @@ def what_would_decide(change: np.ndarray, /) -> str:
 
 
 def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | None:
-    """Decide whether `second` lies above (below) `first`, paired.
+    """Decide whether `second` is above (below) `first`, by the differences within each trial.
 
     The decision is True or False if the 95% Student interval of the mean difference excludes zero.
-    It is None otherwise, or if there are fewer than two trials.
+    The decision is None otherwise, or if there are fewer than two trials.
     """
     change = (second - first) if rising else (first - second)
     mean = np.mean(change)
@@ -89,7 +89,7 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Write why a paired change did not decide as claimed, and what would decide; "" if it did."""
+    """Write why a paired change does not show the claim, and what would decide; "" if it does."""
     if decision:
         return ""
     unit = " in log10" if log10 else ""
@@ -100,7 +100,7 @@ def why_not(
 
 
 def combine(decisions: Sequence[bool | None], /) -> bool | None:
-    """Return False if any decision is False, else None if any is None or none exists, else True."""
+    """Return False if any decision is False, True if all are True (at least one), else None."""
     if any(d is False for d in decisions):
         return False
     return True if decisions and all(decisions) else None
@@ -126,10 +126,11 @@ def along_heads(
         panel: the index of the panel.
         steps: the steps of the claim; only recorded steps count.
         rising: whether the claim is a rise; False means a fall.
-        heads: the least and largest H that count.
+        heads: the least and the largest H that the claim is about.
 
     Returns:
-        None if the data set lacks the quantity, or has fewer than two such H or none of the steps.
+        None if the data set lacks the quantity, has fewer than two H in this range, or has none of
+        the steps.
     """
     if name not in dataset:
         return None

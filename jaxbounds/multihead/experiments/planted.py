@@ -1,7 +1,7 @@
 """Figures 4 and 5: a planted single-head teacher (DM2) at the settings of Appendix G.
 
 The paper fixes "some" W* and U*. Here every trial draws its own standard normal teacher, unless
-`shared_teacher` is set. The findings then hold for more than one lucky teacher.
+`shared_teacher` is set. The findings therefore do not rest on one lucky teacher.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,8 @@ class PlantedCurves(Curves):
     Attributes:
         tokens: T.
         dimension: d.
-        threshold: the teacher output below or at which samples are dropped (gamma_attn = 0.2).
+        threshold: the absolute teacher output at or below which a sample is dropped (gamma_attn =
+            0.2).
         shared_teacher: whether all trials have one teacher.
     """
 
@@ -51,15 +52,15 @@ class PlantedCurves(Curves):
 
 
 def _cosine(a: Array, b: Array) -> Array:
-    """Compute <a, b> / (||a|| ||b||), and 0 if one of them is zero."""
+    """Compute <a, b> / (||a|| ||b||), and 0 if a or b is zero."""
     squares = jnp.sum(a**2) * jnp.sum(b**2)
     return jnp.sum(a * b) / jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
 
 
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
-    """Compute the cosines between the students' (W_h), (U_h) and H copies of the teacher's.
+    """Compute the cosines between the students' (W_h), (U_h) and H copies of the teacher's W*, U*.
 
-    Figure 4's caption defines them. All heads are equal, so the first head is enough.
+    Figure 4's caption defines these alignments. All heads are equal, so the first head is enough.
     """
     return {f"alignment_{name}": _cosine(params[name][0], teacher[name]) for name in ("W", "U")}
 
@@ -153,5 +154,5 @@ EXPERIMENTS = tuple(
 )
 """Figures 4 and 5; the defaults are the published settings, as far as the paper states them.
 
-Figure 5 repeats plain GD, which is compared with momentum and Adam.
+Figure 5 repeats plain GD, for comparison with momentum and Adam.
 """

@@ -14,12 +14,12 @@ from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 FOUND = 0.9
 """The alignment of W with W* above which a run has found the teacher's attention.
 
-The alignment is a cosine ratio; a larger number finds the teacher in fewer runs.
+The alignment is a cosine. A larger number lets fewer runs count as runs that found the teacher.
 """
 SETTLED = 0.02
 """The change of the alignment over the second half of the steps below which a run has settled.
 
-The change is in units of a cosine ratio; a larger number calls more runs settled.
+The alignment is a cosine. A larger number lets more runs count as settled.
 """
 
 SETTINGS = Settings(
@@ -30,7 +30,7 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G on DM2.
 
-A head of 75 parameters overfits a fifth of the samples, and misses W*.
+A head of 75 parameters overfits a fifth of the paper's samples, and misses W*.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")
@@ -49,13 +49,13 @@ CONTROLS: dict[str, Control] = {
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Tell (H, trial) whether the run ends near the teacher."""
+    """Return, over (H, trial), whether the run ends near the teacher."""
     last = dataset.alignment_W.isel(panel=panel, step=-1).transpose("H", "trial")
     return last.values > FOUND
 
 
 def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Tell (H, trial) whether W's alignment hardly changed over the second half of the steps."""
+    """Return over (H, trial) whether W's alignment is steady over the second half of the steps."""
     curve = dataset.alignment_W.isel(panel=panel).transpose("step", "H", "trial").values
     steps = dataset.step.values
     half = int(np.argmin(np.abs(steps - steps[-1] / 2)))
@@ -65,7 +65,7 @@ def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the claims of Appendix G on DM2, panel by panel."""
     found: list[Finding] = []
-    measured = "alignment_W" in dataset  # of the paper's model; another student has no W
+    measured = "alignment_W" in dataset  # only the paper's model has W; another student has none
     names, rules = dataset.panel.values.tolist(), dataset.rule.values.tolist()
     for rule in dict.fromkeys(rules):
         own = [(i, names[i]) for i, other in enumerate(rules) if other == rule]
@@ -109,7 +109,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """Decide the order of the losses among the trials that find W* at each H, if some do not."""
+    """Decide the order of losses among the trials that find W* at each H, if others do not."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None
@@ -120,7 +120,7 @@ def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding 
 
 
 def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
-    """Decide whether all runs of a panel end near their teacher, with the frequency of failure.
+    """Decide whether all runs of a panel end near their teacher, and count the runs that do not.
 
     The answer is no if a run has settled elsewhere. It is open if the failing runs have not
     settled.
@@ -147,7 +147,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
-    """Write the least alignments among some runs, "" for no run."""
+    """Write the least alignments among the runs of `which`, or "" if there is no such run."""
     rows = {k: part[f"alignment_{k}"].transpose("H", "trial").values[which] for k in ("W", "U")}
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 
@@ -166,7 +166,7 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
         f"{float(part.teacher_margin.mean()):.3f}; without the norms min y Phi >= "
         f"{dataset.attrs['threshold']:g} in {unscaled.sum()} runs"
     )
-    # A run on its way may get there later: the number of steps is not stated.
+    # A run that still moves may arrive later, and the paper does not state the number of steps.
     stuck = int(np.sum(~reached & ~found_teacher(dataset, panel) & _settled(dataset, panel)))
     if stuck:
         number += f"; {stuck} runs have settled away from the teacher and short of it"
@@ -177,7 +177,7 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
 
 
 def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
-    """Decide whether one panel ends with less train loss than another at every H, by trial."""
+    """Decide whether panel `fast` ends with less train loss than `slow` at every H, by trial."""
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values
     decisions = [decide(np.zeros_like(row), row, rising=True) for row in gain]

@@ -1,7 +1,8 @@
 """Figures 2 and 3: sparse context (DM1) at the settings of Appendix G.
 
-Gaussian noise, as in the figures, violates Assumption 3 (bounded noise). If a theory needs a bound,
-the text of a result uses three standard deviations. This is generous to the theory.
+Gaussian noise, as in the figures, violates Assumption 3 (bounded noise). If a theorem needs a bound
+on the noise, the text of a result uses three standard deviations. This bound favours the theorem,
+because Gaussian noise can exceed it.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ class SparseContextCurves(Curves):
         signal: S.
         deviation: the standard deviation of the noise on irrelevant tokens.
         positions: the positions of the relevant tokens: "fixed" (the first ones) or "random" in
-            every sample. The paper does not state them.
+            every sample. The paper does not state the positions.
     """
 
     tokens: int = 10
@@ -86,7 +87,7 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 
 
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
-    """Return the theory's conditions on this data model, with noise cut at three deviations."""
+    """Return the theory's conditions on this data model, with the noise cut at three deviations."""
     model = config.model()
     dm1 = Assumption3.of(model)
     smooth = beta2(0.0, model.radius, T=config.tokens, d=4, H=config.heads[-1])

@@ -19,16 +19,16 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G on DM1."""
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
-"""Constant step sizes of the paper, as names of panels; it does not state the factor of sqrt(H)."""
+"""The paper's constant step sizes, as panel names; the paper states no factor for sqrt(H)."""
 RANGE = 10
-"""The factor between the first and the last step that a rate 1/k needs; a larger one needs more."""
+"""The ratio of last to first step that a rate 1/k needs; a larger ratio needs longer runs."""
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
 """A false variant: the sign of each difference turns, so heads and panels exchange their order."""
 
 
 def _faster_than_one_over_k(dataset: xr.Dataset) -> xr.Dataset:
-    """Make the losses of a run whose loss falls like k^-2."""
+    """Return data in which the loss falls like k^-2."""
     return dataset.assign(log10_train_loss=dataset.log10_train_loss - np.log10(dataset.step))
 
 
@@ -59,7 +59,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _step_sizes(dataset: xr.Dataset) -> list[str]:
-    """List the constant step sizes that are not the paper's, in words."""
+    """List, in words, the constant step sizes that differ from the paper's."""
     names = dataset.panel.values.tolist()
     return [
         f"panel {name!r}, not the paper's {wanted[0]!r}"
@@ -125,7 +125,7 @@ def _reaches_attention_margin(dataset: xr.Dataset, panel: int) -> Finding | None
     if not reached:
         number += f"; it was {shown(curve.values[half])} at step {steps[half]}: "
         if np.mean(share) - np.mean(curve.values[half]) > 0.01:
-            # The margin grows as the loss falls, and the number of steps is not stated.
+            # The margin grows as the loss falls, and the paper does not state the number of steps.
             reached, number = None, number + "it still grows, more steps would tell"
         else:
             number += why_not(reached, share - 0.9, "against 0.9")

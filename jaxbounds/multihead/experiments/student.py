@@ -1,9 +1,10 @@
 """The model of Figures 2 to 5: H equal heads, with the sample axis last, and its measurements.
 
 All heads start at zero and therefore stay equal. `EqualHeads` is the fast path of
-`MultiHeadAttention`. Its parameters are those of one head with a leading axis of length one. `tie`
-takes them from the parameters of H equal heads, and `untie` writes the H heads out again. The order
-(tokens, coordinates, samples) makes the tiny matrices of these models fast on a CPU.
+`MultiHeadAttention`. `EqualHeads` has the parameters of one head, with a leading axis of length
+one. `tie` takes this head from the parameters of H equal heads, and `untie` writes the H heads out
+again. The order (tokens, coordinates, samples) makes the tiny matrices of these models fast on a
+CPU.
 """
 
 import functools
@@ -35,7 +36,7 @@ def attention_logits(
 
 
 def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
-    """Compute the softmax over keys up to its normaliser, safe from overflow."""
+    """Compute the softmax over keys without the division by its sum, safe from overflow."""
     logits = attention_logits(weights, tokens)
     return jnp.exp(logits - jax.lax.stop_gradient(jnp.max(logits, axis=1, keepdims=True)))
 
@@ -56,7 +57,7 @@ def attention_mass(
 
 
 class EqualHeads(nn.Module):
-    """Eq. (2) with H equal heads, over n sequences at once; H is data.
+    """Eq. (2) with H equal heads, over n sequences at once; H is an input, not a shape.
 
     Attributes:
         scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).
@@ -118,7 +119,7 @@ def _norm(leaf: Array) -> Array:
 
 
 def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, Array]:
-    """Compute any network's quantities from its margins y_i f(X_i) on train and test samples."""
+    """Compute losses, accuracy and the least margin of a network from its margins y_i f(X_i)."""
     return {
         "log10_train_loss": log10_risk(train),
         "log10_test_loss": log10_risk(test),
@@ -130,8 +131,8 @@ def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, A
 def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     """Compute the quantities that Figures 2 to 5 share.
 
-    These include the captions' averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||. The margin
-    is min_i y_i Phi(X_i) over the second average, which is comparable to gamma_attn.
+    These quantities include the captions' averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||.
+    The margin is min_i y_i Phi(X_i) divided by the second average, and is comparable to gamma_attn.
     """
     heads = lane["heads"]
     found = risks(*(margins(params, heads, lane[part]) for part in ("train", "test")))

@@ -1,4 +1,4 @@
-"""The networks that Figures 2 to 5 can train, by name, and the place to add one.
+"""The networks that Figures 2 to 5 can train, by name, and the function that adds a network.
 
 A student is two pure functions. `init(key, tokens)` returns a pytree of parameters. `apply(params,
 tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen) module with these shapes
@@ -19,7 +19,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
-"""The name of the paper's model with equal heads (`student.EqualHeads`); H is data of a lane."""
+"""The name of the paper's model with equal heads (`student.EqualHeads`); H is a lane's input."""
 
 
 class Student(NamedTuple):
@@ -47,7 +47,7 @@ def of_module(module: nn.Module, /) -> Student:
 
 
 def all_heads(heads: int, /) -> Student:
-    """Return the paper's model with all heads written out, from zero."""
+    """Return the paper's model with all heads written out and a start at zero."""
     module = MultiHeadAttention(heads)
     one = lambda params, X: cast(Array, module.apply({"params": params}, X))
     every = jax.vmap(one, in_axes=(None, 0))
@@ -92,12 +92,12 @@ def refuse_unknown(name: str, /) -> None:
 
 
 def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
-    """Build the student of a name with H heads, and check it on the shape of the tokens.
+    """Build the named student with H heads, and check its output on tokens of this shape.
 
     Args:
         name: a name from `STUDENTS`.
         heads: H.
-        tokens: (n, T, d).
+        tokens: the shape (n, T, d) and dtype of the tokens.
 
     Raises:
         Refused: if the factory makes no student, or its outputs do not have shape (n,).
@@ -122,10 +122,10 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
 
 
 def attributed(student: str, claims: Iterable[Finding], /) -> tuple[Finding, ...]:
-    """Add the name of the student to the claims, unless it is the paper's model.
+    """Add the name of the student to the claims, unless the student is the paper's model.
 
     Args:
-        student: the value of the field.
+        student: the value of the field `student`.
         claims: the claims decided on the student's run.
     """
     whose = "" if student == EQUAL_HEADS else f"asked of student {student!r}: "

@@ -1,16 +1,16 @@
 """Measure whether a real network is self-bounded weakly convex, with a constant like 1/sqrt(H).
 
 The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. This experiment measures
--lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). It measures at
-initialisation and along training, on all parameters and on the attention's alone. There are two
-arms: heads split from the width, and heads of a fixed width. In the second arm, the sum of the
-heads is divided by sqrt(H), as in the paper. All ratios are lower estimates, since Lanczos gives
-upper estimates of lambda_min.
+-lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). The ratio is
+measured at initialisation and along training, on all parameters and on the attention's parameters
+alone. There are two arms (ways to make heads): the heads split the width, or the heads have a fixed
+width. In the second arm, the sum of the heads is divided by sqrt(H), as in the paper. All ratios
+are lower estimates, since Lanczos gives upper estimates of lambda_min.
 
 If the output is linear in the heads (preset "linear"), the second derivatives of the heads enter
-divided by sqrt(H). The layers after the attention add J^T (Hess of the rest) J, where J is the
-Jacobian of the heads' sum. J J^T does not shrink with H. This gives a floor below which the ratio
-cannot fall.
+divided by sqrt(H). If layers follow the attention, they add J^T (Hess of the later layers) J, with
+the Jacobian J of the heads' sum. J J^T does not shrink with H. The ratio therefore does not fall
+below a positive floor.
 """
 
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ class WeakConvexityCurves:
 
 
 def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
-    """Compute the numbers of `_NAMES` over (seed, record, block); seeds share a program."""
+    """Compute the numbers named in `_NAMES` over (seed, record, block); seeds share a program."""
     encoder = Encoder(heads, arm, config.dimension, config.layers, nonlinear=config.nonlinear)
     model = SparseContext(
         tokens=config.tokens,
@@ -107,7 +107,7 @@ def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) 
 
     table = np.zeros((config.seeds, len(config.records), len(BLOCKS), len(_NAMES)))
     for seed in range(config.seeds):
-        # Data and seeds are the same for all arms and H.
+        # All arms and H have equal data and seeds.
         data_key, start_key = jax.random.split(jax.random.fold_in(key, seed))
         batch = model.sample(data_key, config.n)
         state, done = begin(encoder.init(start_key, batch["X"])["params"], rule), 0
@@ -133,10 +133,10 @@ def run(
 ) -> xr.Dataset:
     """Compute ratios over (arm, H, seed, step, block).
 
-    The folder keeps each finished arm and H.
+    The folder keeps the result of each finished pair of arm and H.
 
     Raises:
-        Refused: if the records do not rise from 0 on, or a kept file is damaged or from another
+        Refused: if the records do not increase from 0, or a kept file is damaged or from another
             run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
@@ -181,7 +181,7 @@ def run(
 
 
 def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
-    """Compute for each seed the slope of log ratio against log H at a record.
+    """Compute, for each seed, the slope of log ratio against log H at the record of index `record`.
 
     The default is the first record.
     """
@@ -233,7 +233,7 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the exponents in H of both arms, and boundedness along training."""
+    """Decide the claims about both arms' exponents in H, and about a bounded ratio in training."""
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
     bounded = (_bounded_claim(dataset),)
     return (*AT_THE_START.judged(dataset, found), *ALONG_TRAINING.judged(dataset, bounded))

@@ -17,9 +17,9 @@ class HeadSum(nn.Module):
 
     Attributes:
         heads: H.
-        arm: "split": heads of width d / H, summed (the standard layer: their outputs side by side
-            and projected). "fixed": heads of width `width`, summed and divided by sqrt(H), as in
-            eq. (2) of the paper.
+        arm: "split": heads of width d / H, summed (this equals the standard layer, which
+            concatenates the heads' outputs and projects them). "fixed": heads of width `width`,
+            summed and divided by sqrt(H), as in eq. (2) of the paper.
         width: the width of each head in the arm "fixed".
     """
 
@@ -53,8 +53,8 @@ class HeadSum(nn.Module):
             jnp.einsum("...td,dhk->...htk", x, self.param(name, inner, shape))
             for name in ("query", "key", "value")
         )
-        # The output has unit variance for unit values: all heads feed it in the arm "split", and
-        # the sum over heads is divided by sqrt(H) in the arm "fixed".
+        # The output has unit variance for unit values in both arms: in "split", all heads feed each
+        # output; in "fixed", the sum over heads is divided by sqrt(H).
         fan_in = width if self.arm == "fixed" else d
         outer = nn.initializers.normal(fan_in**-0.5)
         out = self.param("out", outer, (self.heads, width, d))

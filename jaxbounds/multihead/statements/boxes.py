@@ -7,14 +7,14 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """Return one datum on each axis and U = (t_1, .., t_n), so the margins are the coordinates."""
+    """Return one datum on each axis, and U = (t_1, .., t_n), so that the t_i are the margins."""
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}
     return datum | {"U": point.reshape(1, 1, n), "W": jnp.zeros((1, n, n))}
 
 
 def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") -> Domain:
-    """Return the domain of one datum with any margin up to `largest` in size, or of n such data."""
+    """Return the domain of n data with any margins of absolute value at most `largest`."""
     return Domain(
         name=f"n = {n}, {'margin t, |t|' if n == 1 else 'margins t_1, t_2, |t_i|'} <= {largest:g}",
         chart=_margins,
@@ -27,7 +27,7 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return kappa_3's domain at A = B = (1, -1, .., -1), logits within 6 or 4 of the last."""
+    """Return kappa_3's domain: A = B = (1, -1, .., -1), logits within 6 or 4 of the last logit."""
     largest = 6.0 if outcomes == 2 else 4.0
 
     def chart(point: jax.Array, size: Size) -> Instance:
@@ -45,7 +45,7 @@ def signs(outcomes: int, /, *, slack: float) -> Domain:
 
 
 def heads(point: jax.Array, size: Size) -> Instance:
-    """Return an instance of Proposition 7 at B_Phi = g_0 = 1 and epsilon = .01; B_2 and R vary."""
+    """Return Proposition 7's instance at B_2, R = `point`, B_Phi = g_0 = 1 and epsilon = .01."""
     one = jnp.ones(())
     return {"B": point[0], "b": one, "R": point[1], "g": one, "eps": 0.01 * one}
 

@@ -1,4 +1,4 @@
-"""The library's closed forms of derivatives against autograd, where the paper has no display."""
+"""The library's closed forms of derivatives against autograd, if the paper has no display."""
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +97,7 @@ def _ends(instance: Instance) -> Sides:
     return Sides(
         lhs=jnp.stack([values[0], values[-1]]),
         rhs={
-            # A value that no inertia count encloses is no end of the spectrum.
+            # A value outside the enclosure by inertia counts is no end of the spectrum.
             "derived": jnp.where(found.certified, ends, jnp.nan),
             "control": ends * jnp.asarray([1.0, 1.01]),
         },
@@ -106,7 +106,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Measure one instance at a time; a batched loop takes the time of its slowest instance."""
+    """Measure one instance at a time, because a batched loop is as slow as its slowest instance."""
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 

@@ -1,4 +1,4 @@
-"""Presets: `on_loss(id=..., ...)` makes a `Statement` with the settings that bounds share."""
+"""Presets: `on_loss(id=..., ...)` makes a `Statement` with the settings that many bounds share."""
 
 import functools
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ on_loss = functools.partial(
 
 
 def token_radius(instance: Instance) -> Float[Array, ""]:
-    """Return R = max ||x_t||, the least R that the data allow."""
+    """Return R = max ||x_t||, the least R for which Assumption 1 holds."""
     return max_row_norm(instance["X"].reshape(-1, instance["X"].shape[-1]))
 
 
@@ -84,5 +84,5 @@ def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
-    """Return both sides, with 0.9 times the last form as the control."""
+    """Return both sides, with 0.9 times the last form's right side as the control."""
     return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

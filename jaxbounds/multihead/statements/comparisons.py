@@ -1,4 +1,4 @@
-"""Section 5.3: the head counts that a scaling of the oracle satisfies.
+"""Section 5.3: the conditions on the head count that scalings of the oracle satisfy.
 
 No scaling satisfies eq. (12) or Theorem 3. Some scalings satisfy the condition (3) of Theorem 1
 (E27).
@@ -50,7 +50,7 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _keep_candidate(instance: Instance, size: Size) -> Instance:
-    """Clip an instance to numbers that floats distinguish: S, C and n up to e^40, H to e^80."""
+    """Clip an instance to numbers that floats distinguish: S, C, n up to e^40 and H up to e^80."""
     low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
     high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
@@ -77,8 +77,9 @@ def _no_target(instance: Instance, size: Size) -> Sides:
 def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Check Section 5.3's target on noise-free DM1: T = 10, zeta = 1/10, M = 1, d = 4.
 
-    The tolerance is epsilon = 1/n. The check has two sequences, one of each label. It uses every
-    constant of Proposition 3 and the factor d sqrt(T) R^5 of (3). The model gives the margins.
+    The tolerance is epsilon = 1/n. The data are two sequences, one of each label. The check uses
+    every constant of Proposition 3 and the factor d sqrt(T) R^5 of (3), and computes the margins
+    with the model.
     """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
     drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}
@@ -168,7 +169,7 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Compare log C, if (12) is an equality, with the display below (12).
+    """Compare the log C at which (12) is an equality with the display below (12).
 
     Here S^2 = H^p / C and ||U|| <= ||W||.
 
@@ -187,7 +188,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Section 5.3 for the display: the case ||W|| >= ||U||.
 
-    H and n are integers up to .002, because a float's logarithm fixes 10^12 only up to .0018.
+    H and n are integers only up to .002, because a float of log 10^12 fixes the number up to .0018.
     """
     log_S, log_H, log_C, p, log_n = (
         instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")

@@ -2,8 +2,8 @@
 
 Noise is drawn at independent scales along mu, along nu and outside the patterns' span. It is
 uniform, at plus and minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption 3 are
-the least that an instance's noise allows. Every bound is strongest there. M = d - 3 of the d
-dimensions are distractors, so one dimension is outside the span.
+the least constants that an instance's noise allows, at which every bound is strongest. M = d - 3 of
+the d dimensions are distractors, so one dimension is outside the span.
 """
 
 import functools
@@ -28,7 +28,7 @@ DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
 """The largest Z / S^2 of S14, from S^4 - 4 S^2 Z - 4 Z^2 > 0; a larger limit allows more noise.
 
-The number is .2071, a factor of S^2. Proposition 3 asks for Z <= S^2 / 8.
+The limit is .2071 (a ratio). Proposition 3 requires Z <= S^2 / 8.
 """
 
 
@@ -59,7 +59,7 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on the rounding error of a margin, in proportion to its cancelling terms."""
+        """A bound on a margin's rounding error, in proportion to the margin's cancelling terms."""
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ class Context(Assumption3):
 
 
 def _scales(key: Array, d: int) -> Array:
-    """Draw one scale for mu_+ and mu_-, one for all nu, one for the rest, relative to S."""
+    """Draw noise scales relative to S: one for mu_+ and mu_-, one for all nu, one for the rest."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
@@ -109,7 +109,7 @@ def sequences(key: Array, size: Size) -> Instance:
 
 
 def quieter(*, p: float) -> Sampler:
-    """Return a sampler of data sets with a twentieth of the noise and p times the deviation."""
+    """Return a sampler of data sets whose noise is divided by 20 and whose deviation is times p."""
 
     def sample(key: Array, size: Size) -> Instance:
         instance = sequences(key, size)
@@ -136,7 +136,7 @@ def by_hand(
 
 
 def keep_context(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search: 1/4 <= S <= 8, noise at most 2 S."""
+    """Project an instance of a search onto 1/4 <= S <= 8 and noise of at most 2 S."""
     signal = jnp.clip(instance["S"], 0.25, 8.0)
     return {**instance, "S": signal, "z": jnp.clip(instance["z"], -2 * signal, 2 * signal)}
 
@@ -152,9 +152,9 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 
 
 def quiet_sequence(key: Array, size: Size) -> Instance:
-    """Draw a sequence within the limit of `keep_quiet`, log epsilon, and Gamma's excess.
+    """Draw a sequence within the limit of `keep_quiet`, log epsilon, and the excess of Gamma.
 
-    The excess is the distance of Gamma above the least Gamma. Half of the draws have no excess.
+    The excess is Gamma minus the least Gamma. Half of the draws have no excess.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)
@@ -189,9 +189,9 @@ def unfold(instance: Instance) -> Context:
 
 
 def assumption_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return Section 5's assumptions about an instance of DM1.
+    """Return Section 5's assumptions on an instance of DM1.
 
-    The instance comes with orthogonal patterns of norm S.
+    The patterns of an instance are always orthogonal and of norm S.
     """
     c = unfold(instance)
     counts = jnp.sum(instance["relevant"].reshape(-1, c.T), axis=1)

@@ -34,14 +34,14 @@ from jaxbounds.multihead.statements.run_instances import head_count, on_runs, wo
 from jaxbounds.multihead.tied import tied_risk
 
 GRID = 5
-"""The number of points on a segment at which the maximum of the loss is taken.
+"""The number of points on a segment at which the loss is evaluated for its maximum.
 
-A larger number gives a better lower estimate of the maximum. The lower estimate makes the test of
-Lemma 8's right side stricter than its claim.
+A larger number gives a better lower estimate of the maximum. A lower estimate on the right side
+makes the test stricter than Lemma 8.
 """
 
 MEASURABLE = 1e5
-"""A step is judged if its promised decrease is this factor times the losses' rounding.
+"""A step is judged if its promised decrease is at least this factor times the losses' rounding.
 
 The error of a ratio is then at most 1e-4. A larger factor judges fewer steps.
 """
@@ -50,9 +50,9 @@ The error of a ratio is then at most 1e-4. A larger factor judges fewer steps.
 def rounding_of_losses(instance: Instance, run: Run) -> Array:
     """Bound the effect of rounding on L(theta_k) and on the step to theta_{k+1}, for every k.
 
-    A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times its
-    terms. The groups may cancel, so the error is that of sqrt(H) max_h sum_t |u_t| |x_t| and not of
-    the margin.
+    A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times the
+    head's terms. The groups may cancel, so the error is eps times sqrt(H) max_h sum_t |u_t| |x_t|
+    and not eps times the margin.
     """
     _, largest, _ = sizes_along(run, instance["copies"])
     s = setting(instance)
@@ -62,7 +62,7 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Tell for k < STEPS whether eta <= 1 / rho_k and the step is measurable, for both forms."""
+    """Return for k < STEPS whether eta <= 1 / rho_k and the step is measurable, for both forms."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)
@@ -134,7 +134,7 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 def _penalties(instance: Instance) -> dict[str, Array]:
     """Compute max(beta_3(theta), beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
 
-    The two forms have the printed and the sharpened beta_3.
+    One form has the printed beta_3, and the other form has the sharpened beta_3.
     """
     run, copies, s = descend(instance), instance["copies"], setting(instance)
     norms, largest, _ = sizes_along(run, copies)
@@ -160,7 +160,7 @@ def _segment_maxima(instance: Instance) -> Array:
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
     """Return both sides of eq. (70) at its worst k < K.
 
-    A negative change of the distance moves to the right side, so that no term is negative.
+    If the distance decreases, its change moves to the right side, so no term is negative.
     """
     run, s, step = descend(instance), setting(instance), instance["step"]
     away = distances(run, target_of(instance), instance["copies"]) ** 2
@@ -188,11 +188,12 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
 
 
 def around_descent(size: Size) -> Instance:
-    """Return two single steps from zero, one that meets (68) and one that misses it.
+    """Return two single steps from zero: one satisfies (68), and one violates (68).
 
-    The n sequences are equal, and one has the other label. The first instance is just within (68),
-    and the second just beyond it. Let a = eta T ||x||^2. The step leads to z = a / 6 on (2 l(z) +
-    l(-z)) / 3. (68) asks that this loss is at most log 2 - a / 72, which holds up to a = 4.0760.
+    The n sequences are equal, and one of them has the other label. The first instance just
+    satisfies (68), and the second just violates (68). Let a = eta T ||x||^2. The step leads to z =
+    a / 6 on (2 l(z) + l(-z)) / 3. (68) says that this loss is at most log 2 - a / 72, which is true
+    up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

@@ -42,7 +42,7 @@ def _phases(key: jax.Array, size: Size) -> Instance:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _gap(K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data):
-    """Return L(theta_K) on fresh data minus the training loss, and L(theta_K) itself."""
+    """Return the gap (L(theta_K) on fresh data minus the training loss), and the fresh loss."""
     copies = jnp.full(2, heads / 2)
 
     def advance(params: Params, _: None) -> tuple[Params, None]:
@@ -58,7 +58,7 @@ def _everywhere() -> GoodInitialisation:
     """Return constants of Definition 1 that hold on every training set of this population.
 
     Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because the
-    signs balance. gamma is sqrt(2) times the class direction's margin, because W = 0.
+    signs balance. The constant gamma is sqrt(2) times the class direction's margin, because W = 0.
     """
     return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 
@@ -87,14 +87,15 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 @functools.lru_cache
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
-    """Return heads, step and bound of each form; they depend on no training set."""
+    """Return heads, step and bound of each form, which do not depend on a training set."""
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {
         name: corollary5_gap(good, 1.0, K, n, **at, corrected=name == "corrected")
         for name in ("printed", "corrected")
     }
     distance = number(realized_distance(good, 1 / K))
-    # G theta* of two heads, spread over H: each moves by distance / sqrt(H). Phi(theta^(1)) = 0.
+    # G theta* of two heads, spread over H heads: each head moves by distance / sqrt(H).
+    # Phi(theta^(1)) = 0.
     found[SHARP] = gap_certificate(
         n, **at, radius=1.0, distance=distance, K=K, loss_target=1 / K, spread=distance,
         loss_start=math.log(2.0), size=float(good.head_bound),
@@ -111,7 +112,7 @@ def _expected_gap(instance: Instance, size: Size) -> Sides:
         losses.append(loss)
     rhs = {name: found.gap_bound for name, found in certificates.items()}
     lhs["control"], rhs["control"] = lhs[SHARP], lhs[SHARP] - 0.1 * losses[-1]
-    # The least of the three losses bounds every gap, and no form falls below it by chance.
+    # The least of the three losses bounds every gap, and no right side is below it by chance.
     return Sides(lhs, rhs, trivial=min(losses))
 
 
@@ -170,7 +171,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the claim holds at each count, and fails at one sample or two heads fewer."""
+    """Check that the claim holds at each count, and fails with one sample or two heads fewer."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

@@ -53,7 +53,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
     root = jnp.sqrt(1.0 * alpha.shape[0])
     step = jax.tree.map(lambda g: -alpha[:, None, None] * root * g, slope)
     flat = lambda tree: jnp.concatenate([tree["U"].ravel(), tree["W"].ravel()])
-    # Eq. (120), term by term, with n1 for n.
+    # Eq. (120), term by term, with n1 in place of n.
     signed = c.y[:, None] * jnp.where(c.y[:, None] > 0, c.patterns[0], c.patterns[1])
     others = jnp.where(instance["relevant"][..., None], 0.0, c.X)
     rest = jnp.mean(c.y[:, None] * jnp.sum(others, axis=1), axis=0) / (2 * c.T)
@@ -117,7 +117,7 @@ LEMMA_16 = on_sequences(
 
 
 def _four_sequences(size: Size) -> Instance:
-    """Return laws of four sequences: either label, noise +-S/10 along one axis or along all axes.
+    """Return laws on four sequences: each label, with noise +-S/10 along one axis or all axes.
 
     The noise is on the irrelevant token.
     """
@@ -129,7 +129,7 @@ def _four_sequences(size: Size) -> Instance:
 
 @functools.cache
 def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all data sets from four sequences, as counts, with their probabilities."""
+    """Return all data sets from four sequences (each as four counts), with their probabilities."""
     three = np.indices((count + 1,) * 3).reshape(3, -1).T
     three = three[np.sum(three, axis=1) <= count]
     often = np.column_stack([three, count - np.sum(three, axis=1)]).astype(float)
@@ -142,7 +142,7 @@ def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _root_mean_squares(
     instance: Instance, weights: Array, probability: ArrayLike
 ) -> dict[str, Array]:
-    """Compute the root mean square distance of the first direction from either centre.
+    """Compute the root mean square distance of the first direction from each of the two centres.
 
     The mean is over data sets with these weights.
     """
@@ -207,7 +207,7 @@ LEMMA_2 = Statement(
 
 
 def _many(key: jax.Array, size: Size) -> Instance:
-    """Draw DM1, or DM1 without noise and with one relevant token, where p is nearly largest."""
+    """Draw DM1, or DM1 without noise and with one relevant token, which makes p nearly largest."""
     drawn = {**sequences(key, size), "delta": 0.1 * jnp.ones(())}
     if size["noise"]:
         return drawn
@@ -266,7 +266,7 @@ LEMMA_17 = on_sequences(
 
 def _tails(instance: Instance, size: Size) -> Sides:
     R, n, delta = instance["R"], instance["n"], instance["delta"]
-    # One sample moves ||p|| by at most R / n, and its mean is at most R / (2 sqrt(n)).
+    # One sample changes ||p|| by at most R / n, and the mean of ||p|| is at most R / (2 sqrt(n)).
     beyond = deviation_bound(R, n, delta) - R / (2 * jnp.sqrt(n))
     mcdiarmid = jnp.exp(-2 * beyond**2 / (n * (R / n) ** 2))
     pinelis = 2 * jnp.exp(-((2 * n * deviation_bound_sharp(R, n, delta)) ** 2) / (2 * n * R**2))

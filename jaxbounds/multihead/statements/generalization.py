@@ -127,7 +127,7 @@ LEMMA_11 = on_runs(
 def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
     """Compare the gap (loss on fresh data minus training loss) at theta_K with bounds.
 
-    The control says that there is no gap. The loss on fresh data bounds the gap without any theory,
+    The control claims a gap of at most 0. The loss on fresh data bounds the gap without any theory,
     because losses are positive.
     """
     run, K = descend(instance), instance["K"]
@@ -145,7 +145,7 @@ def _lemma3(instance: Instance, size: Size) -> Sides:
 
 @jax.jit
 def _visited(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that the iterates of all runs stay where G is a Lipschitz constant."""
+    """Check that the iterates of all runs stay in the set on which G is a Lipschitz constant."""
     s, copies = setting(instance), instance["copies"]
 
     def furthest(run: Run) -> Array:
@@ -218,7 +218,7 @@ THEOREM_4 = on_population(
 def _corollary4(instance: Instance, size: Size) -> Sides:
     measured, s, n = setting(instance), at_level(instance), size["n"]
     step, K = instance["step"], horizon(instance)
-    # theta(1/K) itself is known here: only D and L(theta) are replaced.
+    # Here theta(1/K) itself is known, so the setting replaces only D and L(theta).
     wider = measured._replace(distance=s.distance, loss_target=s.loss_target)
     printed = descent.corollary4_gap(s.distance, step, n)
     sharp = descent.generalization_gap(wider, step, K, n, descent.MEAN_SQUARE)

@@ -53,12 +53,12 @@ from jaxbounds.numerics.norms import vector_norm
 MOST_HEADS = 12
 """The largest number of heads for which the law of sum_h alpha_h is summed exactly.
 
-A larger number takes more terms.
+A larger number takes more terms and more time.
 """
 
 
 def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
-    """Return |sum_h alpha_h| and its probability, for k = 0, ..., MOST_HEADS plus signs."""
+    """Return |sum_h alpha_h| and its probability, for each number k <= MOST_HEADS of plus signs."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     logs = gammaln(heads + 1.0) - gammaln(k + 1.0) - gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
     probability = jnp.where(k <= heads, jnp.exp(logs - heads * jnp.log(2.0)), 0.0)
@@ -66,7 +66,7 @@ def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
 
 
 def _interval_sum_tail(heads: Array, least: Array) -> Array:
-    """Compute P(|sum_h alpha_h| > least), alpha_h uniform on [-1, 1] (Irwin and Hall's law)."""
+    """Compute P(|sum_h alpha_h| > least) for alpha_h uniform on [-1, 1] (Irwin and Hall's law)."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     left = jnp.maximum((heads - least) / 2 - k, 0.0)
     logs = gammaln(k + 1.0) + gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
@@ -81,7 +81,7 @@ def _hoeffding_cases(size: Size) -> Instance:
 
 def _hoeffding(instance: Instance, size: Size) -> Sides:
     heads = instance["H"].astype(float)
-    # Just below the mean of `plus` signs +1, where the tail is largest against the bound.
+    # Just below the mean at `plus` signs +1, where the ratio of the tail to the bound is largest.
     t = (1 - 1e-9) * (2 * instance["plus"].astype(float) - heads) / heads
     sums, probability = _sign_sum_law(heads)
     beyond = jnp.sum(jnp.where(sums / heads > t, probability, 0.0))
@@ -213,7 +213,7 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that a search may break.
+    """Return the hypotheses that a search may violate.
 
     Every sequence has the same number of relevant tokens, at least one and less than T.
     """
@@ -231,7 +231,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
     sums, probability = _sign_sum_law(heads)
 
     def largest(start: Array) -> Array:
-        """Return |<U, phi(0) X>| for alpha = 1; Phi is this times sum_h alpha_h / sqrt(H)."""
+        """Return |<U, phi(0) X>| for alpha = 1; |Phi| is this times |sum_h alpha_h| / sqrt(H)."""
         return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
 
     at_half, at_true = (largest(f(c.classifier, c.zeta)) for f in (printed_centre, centre))
@@ -366,7 +366,7 @@ PROPOSITION_2_P2 = on_signs(
 
 
 def _balanced(instance: Instance, size: Size) -> Sides:
-    """Compute the output at theta^(1) for one head of each sign, and two heads of one sign."""
+    """Compute the output at theta^(1) for one head of each sign, and for two heads of one sign."""
     c, signs = unfold(instance), balanced_signs(2)
     row = centre(c.classifier, c.zeta) + instance["p"]
     output = lambda signs: model_output(equal_rows(row, signs, c.T), c.X)

@@ -51,7 +51,8 @@ def _theorem3(instance: Instance, size: Size) -> Sides:
     furthest = largest_until(moved, instance, last=1)
     start, last = run.losses[0], run.losses[instance["K"]]
     sides = {
-        # Both are subtracted from L(theta_0), beside which their difference is small.
+        # Both numbers are subtracted from L(theta_0), because their difference is small beside
+        # L(theta_0).
         "printed, last iterate": (start - average, start - last),
         "printed, (80)": (average, descent.averaged_loss(s, step, K)),
         "control": (average, 2 * s.loss_target),
@@ -78,7 +79,7 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """Return the forms for the loss and the distance, with their own head count and step."""
+    """Return the forms for the loss and for the distance, each with its own head count and step."""
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
     distance = Form(name=f"{name}, distance", cites=cites, hypotheses=kept, note=moved)
@@ -276,7 +277,7 @@ COROLLARY_3 = on_runs(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The least heads of (74) and of the sharpened constants; the paper prints no closed form."""
+"""The constants of the least head counts, (74) and sharpened; the paper prints no closed form."""
 
 
 def _least_heads(instance: Instance, size: Size) -> Sides:

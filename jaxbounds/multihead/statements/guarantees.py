@@ -1,7 +1,7 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders in K, n, S and R, as rates.
 
-K goes up to 10^300, where log K is 690. At these K, powers of log K differ visibly from powers of
-K.
+K goes up to 10^300, where log K is 690. At such large K, powers of log K differ clearly from powers
+of K.
 """
 
 import functools
@@ -24,15 +24,15 @@ on_orders = functools.partial(
     sizes=({"C": 1},),
     budget=Budget(samples=1, restarts=0, steps=0, batch=1),
 )
-"""Settings of a rate in one number, at given constants."""
+"""Settings of statements about a rate in one number, at given constants."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
-"""A population of Section 5.1 with gamma* > 0 at P = 0: no noise, T = 2, M = 1, S = 1."""
+"""A population of Section 5.1 with gamma* > 0 for P = 0: no noise, T = 2, M = 1, S = 1."""
 
 
 @jax.jit
 def _section_5_1(failure: Real) -> tuple[Real, ...]:
-    """Return B_Phi, gamma* and R of this population."""
+    """Return B_Phi, gamma* and R of the population `DATA`."""
     return model_bound(DATA, 0.0, failure), gamma_star(DATA, 0.0), DATA.R
 
 

@@ -66,7 +66,7 @@ INDUCED = Statement(
 
 
 def _variance(i, size):
-    """Compute E Phi^2 over all signs U_h, one by one."""
+    """Compute E Phi^2 by enumerating all sign vectors U_h."""
     H, T, d = size["H"], size["T"], size["d"]
     signs = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=H * T * d)))
     outputs = jax.vmap(lambda s: model_output({"U": s.reshape(H, T, d), "W": i["W"]}, i["X"]))(

@@ -1,7 +1,7 @@
 """Instances of Sections 2 and 3: generic, extremal, iterates of training runs, and segments.
 
-Samplers take (key, size). size is {"T", "d"} for one head and one sequence, or {"n", "T", "d", "H"}
-for a data set and H heads.
+Samplers take (key, size). The argument `size` is {"T", "d"} for one head and one sequence, or {"n",
+"T", "d", "H"} for a data set and H heads.
 """
 
 import math
@@ -55,7 +55,7 @@ def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
 def single_generic(key: jax.Array, size: Size) -> Instance:
     """Draw one head, with scales of U and W from e^-4 to e^3.
 
-    Each bound is worst at its own scale.
+    Each bound has its largest ratio at its own scale.
     """
     token_key, head_key = jax.random.split(key)
     T, d = size["T"], size["d"]
@@ -64,7 +64,7 @@ def single_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def single_extremal(key: jax.Array, size: Size) -> Instance:
-    """Draw one head at known equality cases: antipodal, identical, one-hot attended tokens."""
+    """Draw one head at known equality cases: antipodal or identical tokens, one-hot attention."""
     keys = jax.random.split(key, 5)
     T, d = size["T"], size["d"]
     direction = jax.random.normal(keys[0], (d,))
@@ -95,7 +95,7 @@ def keep_radius(instance: Instance, size: Size) -> Instance:
 
 def radius_at_least_one(instance: Instance, size: Size) -> dict[str, jax.Array]:
     """Return Assumption 1 with R = max ||x_t||, the least R that the data allow."""
-    tokens = jnp.asarray(instance["X"])  # NumPy's, where a statement runs on the host
+    tokens = jnp.asarray(instance["X"])  # NumPy arrays, if a statement runs on the host
     return {"R >= 1": jnp.max(vector_norm(tokens)) >= 1 - 1e-12}
 
 
@@ -110,7 +110,7 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
-    """Draw heads and sequences that all are at a single-head equality case, with random labels."""
+    """Draw heads and sequences, each pair at an equality case of one head, with random labels."""
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)
     repeat = lambda leaf, times: jnp.broadcast_to(leaf[None], (times, *leaf.shape))

@@ -1,4 +1,4 @@
-"""Every numbered item and display of the paper: its statement, its definition, or a reason."""
+"""Every numbered item and display of the paper: the statement, the definition, or a reason."""
 
 from types import MappingProxyType
 

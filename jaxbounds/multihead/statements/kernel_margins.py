@@ -1,8 +1,8 @@
 """Definition 1 (P3) and Section 7: the best NTK margin and the global margin, as computed here.
 
-The paper asks for these margins and does not compute them. The statements therefore judge the
-library's own solvers. They compare the solvers with differentiation, with every face of a convex
-hull, and with known maxima.
+The paper's questions are about these margins, which the paper does not compute. The statements
+therefore judge the library's own solvers. They compare the solvers with differentiation, with every
+face of a convex hull, and with known maxima.
 """
 
 from itertools import combinations
@@ -48,7 +48,7 @@ def _kernel(instance: Instance, size: Size) -> Sides:
     pull = q @ signed
     along = 2**0.5 * (signed @ pull) / vector_norm(pull)
     gram = ntk_gram(params, X, X)
-    margin = NTKMargin(jnp.min(along), 2**0.5 * vector_norm(pull), q)  # of any weights q
+    margin = NTKMargin(jnp.min(along), 2**0.5 * vector_norm(pull), q)  # valid for any weights q
     best = ntk_margins(params, {"X": X, "y": y}, separator(params, {"X": X, "y": y}, margin))
     own = flat(dict(zip("UW", sample_gradients(params, X))), size["n"])
     held_out = held_out_margins(gram, y, y, margin)
@@ -78,7 +78,7 @@ KERNEL = Statement(
 
 
 def _gradients(size: Size) -> Instance:
-    """Return twelve times n signed gradients around a common one, so margins are not small."""
+    """Return twelve sets of n signed gradients around a common gradient: margins are not small."""
     rng = np.random.default_rng(0)
     common = rng.normal(size=(12, 1, size["p"]))
     return {"gradients": common + rng.normal(size=(12, size["n"], size["p"]))}
@@ -102,7 +102,7 @@ def _least_norm(points: np.ndarray) -> float:
 
 def _best_margin(instance: Instance, size: Size) -> Sides:
     points = instance["gradients"]
-    # Labels that alternate, so that a sign lost between kernel and margin would show.
+    # Labels alternate, so a sign that is lost between kernel and margin changes the result.
     labels = (-1) ** np.arange(size["n"])
     unsigned = labels[:, None] * points
     margin = best_ntk_margin(unsigned @ unsigned.T, labels)
@@ -133,7 +133,7 @@ BEST_MARGIN = Statement(
 )
 
 
-# Two tokens within 60 degrees, of lengths 2 and 1 to 2, and the seed of the search.
+# Two tokens at an angle of at most 60 degrees, of lengths 2 and 1 to 2, and the search's seed.
 _ACUTE = {"turn": Box(-3, 3), "between": Box(-1, 1), "length": Box(1, 2), "seed": Integers(0, 999)}
 
 
@@ -152,7 +152,7 @@ def _global_margin(instance: Instance, size: Size) -> Sides:
         key, data, "projection", starts=2, steps=size["steps"], step_size=0.3
     )
     again = jnp.min(head_margins(feasible(found.params, "projection"), data))
-    # Rows of phi(X W X^T) X lie in the tokens' hull, and may all tend to the longest token.
+    # Rows of phi(X W X^T) X are in the tokens' hull, and all rows may tend to the longest token.
     supremum = 2**0.5 * jnp.max(vector_norm(X))
     return Sides.pairs(
         {

@@ -52,7 +52,7 @@ on_margins = functools.partial(
     "to 15",
     budget=Budget(samples=128, restarts=4, steps=100),
 )
-"""Settings of a bound on the loss in terms of margins; n = 3, so that a mean is not a sum."""
+"""Settings of bounds on the loss by margins; n = 3, because a mean of one term equals a sum."""
 
 
 BY_SIZE = (
@@ -67,14 +67,14 @@ BY_SIZE = (
 
 
 def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
-    """Compute L, and the means of |l'| and |l''| by automatic differentiation of the loss."""
+    """Compute L, and by automatic differentiation the means of |l'| and |l''| over the data."""
     margin = margins(params_of(instance), training_set(instance))
     slope, curvature = jnp.abs(loss_slope(margin)), jnp.abs(loss_curvature(margin))
     return jnp.mean(logistic(margin)), jnp.mean(slope), jnp.mean(curvature)
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Return the hypothesis of moderate margins, since both sides agree for large margins."""
+    """Return the hypothesis that margins are moderate: both sides agree for large margins."""
     margin = margins(params_of(instance), training_set(instance))
     return {"|y Phi| <= 15": jnp.max(jnp.abs(margin)) <= 15}
 
@@ -300,7 +300,7 @@ COROLLARY_1_2 = on_loss(
 def _weak_convexity(instance: Instance, size: Size) -> Sides:
     hessian = risk_hessian(params_of(instance), training_set(instance))
     values = jnp.linalg.eigvalsh(hessian)
-    # Rounding of a symmetric eigenvalue problem.
+    # The rounding error of a symmetric eigenvalue problem.
     error = 1e-14 * jnp.max(jnp.abs(values))
     return Sides(-values[0], convexity_sides(*_alone(instance), size), error=error)
 

@@ -45,7 +45,7 @@ def _setting_of(instance: Instance) -> Assumption3:
 
 
 def _ordering(instance: Instance, size: Size) -> Sides:
-    """Compare the three margins in the best case for gamma*: P = 0."""
+    """Compare the three margins at P = 0, the best case for gamma*."""
     dm1 = _setting_of(instance)
     S = dm1.S
     linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
@@ -54,7 +54,7 @@ def _ordering(instance: Instance, size: Size) -> Sides:
             "printed": (star, full),
             "printed, gamma* >= gamma_lin": (linear, star),
             "derived": (linear, full),
-            # The deviation that the printed centre (zeta / 2) u* forces (E2).
+            # The deviation p that follows from the printed centre (zeta / 2) u* (E2).
             "derived, printed centre": (gamma_star(dm1, dm1.zeta * S * 2**0.5 / 4), linear),
             "control": (full, linear),
         }
@@ -83,7 +83,7 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return `_regime`, and gamma* > gamma_attn with the P of a first phase of n1 = 10^12 samples.
 
-    `_ordering` takes Z = 0, so this function does too.
+    This function takes Z = 0, as `_ordering` does.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -158,7 +158,7 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Draw a setting, in half of the draws without noise, and a sparsity `less` <= zeta.
+    """Draw a setting (half of the draws have no noise) and a second sparsity `less` <= zeta.
 
     A quarter of the draws have `less` = zeta.
     """

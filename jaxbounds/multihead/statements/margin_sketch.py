@@ -28,7 +28,7 @@ def _oracle(size: Size) -> Instance:
 
 
 def _relevant_tokens(instance: Instance, size: Size) -> Sides:
-    """Compare the least y <u_t, mu_y> of U and U* at equal norm, over labels and places."""
+    """Compare the least y <u_t, mu_y> over labels and positions, of U and of U* at equal norm."""
     U, patterns = instance["U"], instance["S"] * jnp.eye(2, size["d"])
     labels = jnp.asarray([1.0, -1.0])
     worst = lambda projection: jnp.min(projection @ patterns.T * labels[None, :])
@@ -82,7 +82,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
         return alpha * c.zeta / 2 * term(c.classifier, centred) + alpha * term(p, centred)
 
     weights = oracle_weights(c.patterns)
-    # p = 0: the first term alone, along W*, in logits of classes and of the softmax.
+    # At p = 0, the first term alone remains, along W*, in the logits of classes and of the softmax.
     dominant = slope(start["U"] - alpha * p[None, :], start["W"], c.X)
     logits = jnp.sum(relevance_scores(c.X, weights), axis=0)
     scores = alpha * c.zeta / 2 * (c.X @ c.classifier) @ flat @ logits

@@ -57,7 +57,7 @@ def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
-    """Return the forms of a bound on a gradient: as printed, and with orthogonal blocks."""
+    """Return two forms of a bound on a gradient: printed, and sharpened by orthogonal blocks."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
     return Form(name="printed", cites=cites, equality=NO_U), sharp
 
@@ -147,7 +147,7 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     """Return the hypothesis that S11 exceeds rounding.
 
-    S11 is rounding noise beside the scale S5 of the Hessian if the covariances vanish.
+    If the covariances vanish, S11 is mere rounding noise of the Hessian, whose scale is S5.
     """
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
     scores = bounds.summed_scores(instance["U"], instance["X"])

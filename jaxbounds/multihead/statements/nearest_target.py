@@ -1,8 +1,8 @@
 """Proposition 7 itself: the distance of a theta of small loss from a good start.
 
 For one sequence of one token, the model is linear in U. The least loss within a distance is
-therefore known. This judges the existence that the proposition claims, not only the theta of its
-proof.
+therefore known in closed form. The statement can then judge the existence of a theta, which the
+proposition claims, and not only the theta of the proof.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:
-    """Draw one sample of one token x, Phi(theta_0) = -offset, a margin's share, and epsilon."""
+    """Draw one sample of one token x, Phi(theta_0) = -offset, the share of gamma, and epsilon."""
     token_key, number_key = jax.random.split(key)
     numbers = jax.random.uniform(number_key, (4,))
     x = jax.random.normal(token_key, (size["d"],))
@@ -51,7 +51,7 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """Return one of H heads whose U together are `length` times x / ||x||; W = 0."""
+        """Return one of H equal heads with W = 0, whose U together have norm `length` along x."""
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}
@@ -97,9 +97,9 @@ def _keep_good(instance: Instance, size: Size) -> Instance:
 
 
 def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that a draw may miss.
+    """Return the hypotheses that a draw may violate.
 
-    The rest of Definition 1 and (98) hold by the construction of `_line`.
+    The construction of `_line` ensures the rest of Definition 1 and (98).
     """
     return {
         "R = ||x|| >= 1": vector_norm(instance["x"]) >= 1 - 1e-12,

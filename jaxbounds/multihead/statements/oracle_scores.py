@@ -103,8 +103,8 @@ EQ_129 = searched_sequence(
 def _score_gap(instance: Instance, size: Size) -> Sides:
     """Compare the scores of one relevant and one irrelevant token with (8).
 
-    The gap is at noise (-.1, 0, 0). The orders of (8) are at Z_mu = Z_nu = .1 for any S, where the
-    noise is (.1, .1, .1) / S.
+    The noise for the gap is (-.1, 0, 0). For the orders of (8), Z_mu = Z_nu = .1 at every S, and
+    the noise is (.1, .1, .1) / S.
     """
     S = instance["S"]
     patterns = S * jnp.eye(3)

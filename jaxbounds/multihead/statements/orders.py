@@ -1,4 +1,4 @@
-"""The orders that the main text claims, against the constants of the appendices: rates."""
+"""The main text's orders of growth, compared with the appendices' constants, as rates."""
 
 import functools
 import math
@@ -114,7 +114,7 @@ THEOREM_1_RHO = as_it_grows(
 
 
 def _gain(instance: Instance, size: Size) -> Sides:
-    """Compare sides in Section 5.1's case: P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2."""
+    """Compare both sides for P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2 (Section 5.1)."""
     S = instance["S"]
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     gain = gamma_star(dm1, 1.0) - gamma_linear(dm1)

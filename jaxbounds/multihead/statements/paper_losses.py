@@ -1,9 +1,9 @@
 """Corollary 1 at the sizes of the paper's experiments, along runs like those of Figures 2 to 5.
 
 Autograd measures the left sides: the gradient of the module's loss, and both ends of its Hessian by
-`Curvature`. The residual of `Curvature` shows that some eigenvalue is near. An inertia count of the
-closed form encloses the least and the greatest eigenvalue. The distance between the two
-measurements goes into the error.
+`Curvature`. The residual of `Curvature` proves that some eigenvalue is near the measured end. An
+inertia count of the closed form encloses the least and the greatest eigenvalue. The distance
+between the two measurements goes into the error.
 """
 
 import functools
@@ -36,7 +36,7 @@ DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
 LOOKED_AT = (0, 40, 400)
 """The steps at which a run is measured: start, middle and end; more steps take more time."""
 MANY, MOST = 10_000, 100_000
-"""From these numbers of samples times heads on, two instances are measured, with fewer products.
+"""Above these numbers of samples times heads, only two instances and fewer products are taken.
 
 Each of these instances takes seconds. One is the start of the run from zero, and one is the end of
 the other run. A larger number measures more instances and takes more products.
@@ -62,7 +62,7 @@ def copies_of(size: Size) -> tuple[int, int]:
 
 @functools.partial(jax.jit, static_argnames="steps")
 def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> Params:
-    """Run gradient descent as each single head receives it; iterates along the leading axis."""
+    """Run gradient descent on one head of each group; iterates are along the leading axis."""
 
     def advance(params: Params, _: None) -> tuple[Params, Params]:
         slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)
@@ -124,7 +124,7 @@ def _corollary_1(instance: Instance, size: Size) -> Sides:
         for name, rhs in rights.items()
         if name != CONTROL
     }
-    # Without the part of rank n the bound of (3) would be one of (2).
+    # Without the part of rank n, the bound in (3) would equal the bound in (2).
     sides[CONTROL] = _norm(ends), parts["(3)"][1]["sharpened S6"], sides["sharpened S6 (2)"][2]
     return Sides.pairs(
         {name: (lhs, rhs) for name, (lhs, rhs, _) in sides.items()},
@@ -153,7 +153,7 @@ _CITES = {
     "printed": "Corollary 1 {part}, Section 3",
     "printed, Lemma 6": "Lemma 6 {part}, Appendix A.2; the footnote to Corollary 1, Section 3",
 }
-"""The citation of each printed form, at which a reader opens the paper."""
+"""The citation of each printed form, the place at which a reader finds the form."""
 
 COROLLARY_1 = Statement(
     id="multihead.cor1.sizes",

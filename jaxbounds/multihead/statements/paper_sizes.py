@@ -1,7 +1,7 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). Search and proof happen at the smaller sizes, where each bound has its own row.
+and 5). The search and the proofs are at smaller sizes, at which each bound has its own row.
 """
 
 import jax
@@ -72,7 +72,7 @@ RUNS = together(
     budget=Budget(samples=2, restarts=0, batch=1),
     source="Sections 4.1, 6.1, Appendix B; n, T and d of Figures 2 and 3",
     horizon="steps",
-    # The certified H is in the millions: the loss falls by less than the rounding of a margin.
+    # The certified H is in the millions, so the loss falls by less than a margin's rounding error.
     without=("printed, last iterate: Theorem 3",),
 )
 
@@ -82,7 +82,7 @@ STABILITY = together(
     label="Section 6.2, at the paper's T and d",
     tex=r"\|\theta_k - \theta_k^{\neg i}\| \quad \text{at } n = 10, \; T = 10, \; d = 4",
     sample={"certified": _printed, "certified, sharpened": _sharpened},
-    # Time and memory grow with n^2, as every sample is left out once: n is 10 in place of 100.
+    # Time and memory grow with n^2, because every sample is left out once, so n is 10, not 100.
     sizes=({"n": 10, "T": 10, "d": 4, "steps": 60},),
     budget=Budget(samples=2, restarts=0, batch=1),
     source="Section 6.2, Appendix C; T and d of Figures 2 and 3",
@@ -135,4 +135,4 @@ TOY: dict[str, tuple[str, ...]] = {
     "Theorem 3 with other constants": ("multihead.thm1",),
     "an erratum (E8): (22) is what it means": ("multihead.eq21",),
 }  # fmt: skip
-"""Bounds of Sections 3, 4 and 6 that are measured only at small sizes, by the reason."""
+"""The bounds of Sections 3, 4 and 6 that are measured only at small sizes, by the reason."""

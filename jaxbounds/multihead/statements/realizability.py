@@ -1,6 +1,6 @@
 """Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-The statements judge Corollary 5 as `certified_run` returns it to a user, from data alone.
+The statements judge Corollary 5 in the form in which `certified_run` computes it from data alone.
 """
 
 import math
@@ -228,7 +228,7 @@ CERTIFICATES = {
     "sharpened S6, S9, S10": "sharpened",
     "sharpened S2, S6, S8, S10": "sharpened S8",
 }
-"""The forms of Corollary 5 and the certificates that they judge."""
+"""The certificate that each form of Corollary 5 judges."""
 
 
 def _certified(instance: Instance, size: Size) -> Sides:

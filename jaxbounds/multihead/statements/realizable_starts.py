@@ -1,9 +1,9 @@
 """Starts as in Definition 1 and targets as in Proposition 7: instances, and their hypotheses.
 
 The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1, and b
-sqrt(H) more of the first kind. The direction theta* is Lemma 13's with its measured margin. The
-heads of each kind are equal. So an instance stores two heads, and H can be as large as the
-conditions ask.
+sqrt(H) more heads with +1 than with -1. The direction theta* is Lemma 13's, with its margin
+measured. The heads of each sign are equal. An instance therefore stores two heads, and H can be as
+large as the conditions require.
 """
 
 import functools
@@ -36,8 +36,8 @@ _quiet = quieter(p=0.1)
 class Start(NamedTuple):
     """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
 
-    `excess` is b: (H + b sqrt(H)) / 2 of H heads have alpha = +1. So Phi(theta^(1)) is of order b
-    for any number of heads.
+    `excess` is b: (H + b sqrt(H)) / 2 of the H heads have alpha = +1. Phi(theta^(1)) is therefore
+    of order b at every H.
     """
 
     params: Params
@@ -68,14 +68,14 @@ def good_start_of(instance: Instance) -> Start:
     rows = jnp.broadcast_to(row[None, :], (c.T, row.shape[0]))
     outer, inner = c.direction["U"], c.direction["W"]
     start = {"U": jnp.stack([rows, -rows]), "W": jnp.zeros((2, *inner.shape))}
-    # theta* of Definition 1 has norm sqrt(2): here in two heads of norm one.
+    # Definition 1's theta* has norm sqrt(2): here it has two heads of norm one.
     direction = {"U": jnp.stack([outer, outer]), "W": jnp.stack([inner, -inner])}
     direction = jax.tree.map(lambda leaf: leaf / 2**0.5, direction)
     data = {"X": c.X, "y": instance["y"]}
     level, none = jnp.exp(instance["log_eps"]), GoodInitialisation(*jnp.ones(3))
     radius = jnp.maximum(c.R, 1.0)
     found = Start(start, direction, data, none, radius, level, instance["excess"])
-    # B_2, B_Phi and gamma do not depend on H: any large one will do.
+    # B_2, B_Phi and gamma do not depend on H, so any large H will do.
     share, copies = shared(found, 1e4)
     return found._replace(good=good_initialisation(start, copies, data, share))
 

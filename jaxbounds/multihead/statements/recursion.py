@@ -45,14 +45,14 @@ from jaxbounds.multihead.statements.segments import PAIRS
 from jaxbounds.multihead.tied import tied_norm
 
 GRID = 5
-"""The number of points on a segment at which a maximum is taken.
+"""The number of points on a segment at which a function is evaluated for its maximum.
 
-A larger number gives a better lower estimate of the maximum. The lower estimate makes the tests of
-the right sides of (19) and (20) stricter than their claims.
+A larger number gives a better lower estimate of the maximum. Lower estimates on the right sides
+make the tests stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
-"""Steps tried in (19), relative to one over the smoothness bound."""
+"""Step sizes tried in (19), in units of 1 / (smoothness bound)."""
 
 SHARP_BETAS = "sharpened S2, S6"
 
@@ -105,8 +105,9 @@ def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
 def _curved(size: Size) -> Instance:
     """Return equal tokens e_1, heads (c, 0, ...) in every row of U, W = 0, and theta' along U.
 
-    There L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if there are enough heads. A
-    step up the gradient would then expand by more than (19) allows. A step down contracts.
+    At these weights, L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if H is large
+    enough. A step up the gradient would then expand by more than (19) allows, but a step down the
+    gradient contracts.
     """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     margin = jnp.asarray([0.0, 1.0, 2.0])
@@ -215,7 +216,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 
 
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
-    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K and i."""
+    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K, i."""
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
     return Sides.pairs({name: worst_step(lhs, side[:, :-1], before) for name, side in rhs.items()})

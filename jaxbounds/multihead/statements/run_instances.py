@@ -1,8 +1,8 @@
 """Problems for gradient descent (Section 4): certified head counts and step sizes, and others.
 
-The problems are those of `jaxbounds.multihead.runs`. For Corollaries 3 and 4 they also have fresh
-data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two groups of
-heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
+The problems have the form of `jaxbounds.multihead.runs`. For Corollaries 3 and 4, the problems also
+have fresh data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two
+groups of heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
 """
 
 import functools
@@ -26,7 +26,7 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""The factor of the largest certified step; rounding would refuse steps with a larger factor."""
+"""The factor on the largest certified step; with a larger factor, rounding may refuse the step."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
@@ -41,9 +41,9 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
     """Draw theta_0 for two groups of heads, a direction, and whether one group moves alone.
 
-    The direction leads to the target. The start is zero, or random with Phi = 0 (the second group
-    has the sign of U reversed). The direction is the class direction in U, steepest descent, or
-    random in (U, W).
+    The target is in this direction. The start is zero, or random with Phi = 0 (the second group has
+    the first group's U with the sign reversed). The direction is the class direction in U, steepest
+    descent, or random in (U, W).
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -67,7 +67,7 @@ def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Ar
 def _target(
     start: Params, direction: Params, copies: Array, alone: Array, distance: Array
 ) -> Params:
-    """Return the point at that distance from theta_0; only the first group moves if `alone`."""
+    """Return the point at this distance from theta_0; if `alone`, only the first group moves."""
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
     move = lambda leaf, way: leaf + distance / tied_norm(direction, copies) * way
@@ -81,17 +81,18 @@ def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Const
 
 
 def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> Instance:
-    """Draw a run with H and eta as certified, up to rounding, or not certified at all.
+    """Draw a run whose H and eta are certified up to rounding, or are not certified.
 
     A certified H is the least that the printed or the sharpened constants allow, for training or
-    for stability. Its eta is at most the largest certified one. A loose H is log-uniform from 2 to
-    1e5. Its eta is from 0.1 to 4 over the smoothness bound at the start.
+    for stability. The eta of a certified run is at most the largest certified eta. A loose H is
+    log-uniform from 2 to 1e5. The eta of a loose run is 0.1 to 4 times 1 / (smoothness bound at the
+    start).
 
     Args:
         key: random key of the draws.
         size: the sizes n, T and d of the data.
-        only: the kind: 0 printed and 1 sharpened for training, 2 printed and 3 sharpened for
-            stability, 4 loose. None draws the kind.
+        only: the kind of H: 0 printed and 1 sharpened for training, 2 printed and 3 sharpened for
+            stability, 4 loose. None draws the kind at random.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)
@@ -107,7 +108,7 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     at_start = descent.Setting.bounded(
         distance=0.0, size=base, radius=token_radius(data), T=size["T"], d=size["d"]
     )
-    # Groups may differ: half of the heads may carry all of the displacement.
+    # The groups may differ: half of the heads may make the whole displacement.
     spread = jnp.where(alone, 0.0, math.sqrt(2.0) * distance)
     bounds = at_start.of_size(base + jnp.where(alone, distance, 0.0), distance=distance)
     sharpened = lambda of: jnp.where(largest_head, of(descent.LARGEST_HEAD), of(descent.SHARPEST))
@@ -131,8 +132,8 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 def realizable(key: jax.Array, size: Size) -> Instance:
     """Draw DM1 from zero initialisation, with theta(1/K), H and eta of Corollaries 3 and 4.
 
-    H is that of (81) or (95), or of the sharpened constants; g(eps) = g_0(eps) / sqrt(H). The fresh
-    sequences {"X_test", "y_test"} would fill sixteen training sets.
+    H comes from (81) or (95), or from the sharpened constants; g(eps) = g_0(eps) / sqrt(H). There
+    are sixteen times as many fresh sequences {"X_test", "y_test"} as training sequences.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])
@@ -222,7 +223,7 @@ on_runs = functools.partial(
 """A statement along certified runs."""
 
 FROM_ZERO = {"DM1 from zero": realizable}
-"""Certified runs on the population of Assumption 2."""
+"""Certified runs from zero on a population that satisfies Assumption 2."""
 
 CONDITIONS = "Assumption 1; (84); eta of Theorem 3. Sharpened form: its own H and eta"
 SHARP = "sharpened S2, S6, S9, S10"

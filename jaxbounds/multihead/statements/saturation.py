@@ -183,7 +183,7 @@ LEMMA_18 = Statement(
 
 
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
-    """Return Proposition 3's Gamma: printed, its positive part, and with the gap A - B (S14)."""
+    """Return Proposition 3's Gamma: printed, its positive part, and by the gap A - B (S14)."""
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)
     eighth = replace(c, Z_mu=c.S**2 / 8, Z_nu=c.S**2 / 8)
@@ -295,7 +295,7 @@ def _saturated_margin(instance: Instance, size: Size) -> Sides:
 
     bound = gamma_attention(c, eps)
     pairs = {name: (bound, margin(scale)) for name, scale in _scales(c, eps).items()}
-    # Section 7 prints an equality: its other half is that the margin is at most this.
+    # Section 7 prints an equality; the other half of it says that the margin is at most this bound.
     restated = c.S * (c.T / 2) ** 0.5 * (1 - eps - 2 * eps * c.Z_mu / c.S)
     pairs["printed, Section 7"] = (pairs["printed, Gamma >= 0"][1], restated)
     return Sides.pairs(pairs, error=1e-13 * c.T**0.5 * (c.S + c.Z))

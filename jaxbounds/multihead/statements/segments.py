@@ -36,7 +36,7 @@ from jaxbounds.multihead.statements.instances import (
 )
 
 GRID = 17
-"""The number of points on a segment at which extremes are taken.
+"""The number of points on a segment at which functions are evaluated for their extremes.
 
 The maxima are lower estimates. A larger number gives better estimates.
 """
@@ -47,7 +47,7 @@ QUASI_CONVEXITY = 4 / 3
 class Segment(NamedTuple):
     """The segment [theta_1, theta_2]: its ends, step, points, length, and the loss L at the points.
 
-    `printed` and `sharp` are the larger beta_3 / sqrt(H) of both ends.
+    `printed` and `sharp` are the larger of the two ends' beta_3 / sqrt(H).
     """
 
     first: Params
@@ -125,7 +125,7 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that logits change by less than 4 between points; else attention switches unseen."""
+    """Check that logits change by less than 4 between points, so that no switch is missed."""
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}
@@ -263,14 +263,14 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 
 
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H), b the larger beta_3 of both ends."""
+    """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H) for the ends' larger beta_3, b."""
     s = _segment(instance, size)
     near = {"eq. (18)": 2 * s.printed * s.length**2 <= 1}
     return radius_at_least_one(instance, size) | near
 
 
 def _apart(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that theta_1 and theta_2 are apart; in the limit every bound becomes 1 <= 1."""
+    """Check that theta_1 and theta_2 are apart; for equal ends, every bound reads 1 <= 1."""
     s = _segment(instance, size)
     return {"beta_3# ||theta_1 - theta_2||^2 >= 1e-4 sqrt(H)": s.sharp * s.length**2 >= 1e-4}
 

@@ -56,7 +56,7 @@ def _ntk_margin(instance: Instance, size: Size) -> Sides:
     sharper = deviation_part(c, P) - deviation_part_sharp(c, P)
     wrong = printed + attention_part(c) * (((2 * c.M + 2) / (2 * c.M + 1)) ** 0.5 - 1)
     margin = lambda inner: jnp.min(outer + inner)
-    # At H = 1 and delta = e^{-1/2} Lemma 14's loss is the bound of (118) itself.
+    # At H = 1 and delta = e^{-1/2}, Lemma 14's loss term equals the bound of (118).
     largest = margin_loss(c, P, jnp.exp(-0.5), 1)
     return Sides.pairs(
         {
@@ -247,8 +247,9 @@ def _margin_lemma(instance: Instance, size: Size) -> Sides:
         found = plus * (up + up_inner) + (total - plus) * (down - down_inner)
         return jnp.min(found) / total
 
-    # On [-1, 1] the mean of |alpha| is 1/2 up to this with probability 1 - 2 delta / n >= 1 - delta
-    # (Hoeffding, one-sided twice); all samples share it.
+    # For alpha on [-1, 1], the mean of |alpha| differs from 1/2 by at most this number, with
+    # probability 1 - 2 delta / n >= 1 - delta (Hoeffding, one-sided twice); all samples share this
+    # event.
     outer, inner = c.margins_at(printed_centre(c.classifier, c.zeta) + p)
     spread = jnp.sqrt(jnp.log(1 / failure) / (2 * heads))
     at_ends = jnp.minimum(outer + (0.5 - spread) * inner, outer + (0.5 + spread) * inner)

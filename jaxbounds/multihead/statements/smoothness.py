@@ -14,7 +14,7 @@ SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 
 
 def _following(along: ArrayLike) -> Array:
-    """Return the larger of an iterate's value and the next one's, for k < STEPS."""
+    """Return the larger of iterate k's value and iterate k + 1's value, for k < STEPS."""
     values = jnp.asarray(along)
     return jnp.maximum(values[:-1], values[1:])
 
@@ -27,7 +27,7 @@ def _along(instance: Instance, size: Size) -> Sides:
     before, until = within(instance, last=0)[:-1], within(instance, last=1)
     rho_k = _following(beta2(norms, s.radius, **shape, H=s.heads))
     sharp = {
-        # One head at most, and the mean over heads where the root mean square is asked for.
+        # The largest head, or the mean over heads for the form with the root mean square.
         SHARP: beta2_sharp(largest, largest**2, s.radius, T=s.T, H=s.heads),
         SHARPEST: beta2_sharp(largest, squares, s.radius, T=s.T, H=s.heads),
     }

@@ -28,7 +28,7 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 INTERVAL, SIGNS = (-0.75, -0.25, 0.25, 0.75), (-1.0, 1.0)
-"""Values of alpha: midpoints for the uniform law on [-1, 1], exact if linear in |alpha|; signs."""
+"""Values of alpha: midpoints on [-1, 1], exact for functions linear in |alpha|; and the signs."""
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:

@@ -1,4 +1,4 @@
-"""Several statements as one, measured on common instances: a row for sizes that take long."""
+"""Several statements joined in one on common instances, for sizes that take much time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """Return a form of one part; equality cases and boxes belong to the smaller sizes."""
+    """Return a part's form without equality cases and boxes, which belong to the smaller sizes."""
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
     return replace(
@@ -41,7 +41,7 @@ def _form(part: Statement, form: Form) -> Form:
 
 
 def _joined(asked: Sequence[Hypotheses], instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Join the answers of several hypotheses."""
+    """Join the conditions of several hypotheses."""
     found: dict[str, ArrayLike] = {}
     for hypotheses in asked:
         found |= hypotheses(instance, size)
@@ -79,7 +79,7 @@ def together(
         budget: the number of instances drawn; nothing is searched.
         source: the place in the paper, and the part of it that has these sizes.
         horizon: the horizon of trajectories, as in `Statement`.
-        without: names of forms that no instance of these sizes can decide.
+        without: names of the forms to omit, because no instance of these sizes can decide them.
     """
     kept = [
         (part, form)

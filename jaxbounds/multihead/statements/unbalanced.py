@@ -50,7 +50,7 @@ def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
         "distance": realized_distance(start.good, 1 / K),
         "loss_start": tied_risk(start.params, shared(start, 1e4)[1], start.data),
         "size": start.good.head_bound,
-        # theta* of two heads is theirs over sqrt(H / 2) in H heads: it spreads.
+        # The theta* of two heads, spread over H heads, is divided by sqrt(H / 2) in each head.
         "spread": jnp.sqrt(2.0) * target_scale(start.good, 1 / K) * head_norm(start.direction),
     }
 

@@ -1,4 +1,4 @@
-"""Self-bounded weak convexity beyond the paper's model: it holds for every network with some c.
+"""Self-bounded weak convexity beyond the paper's model: every network satisfies it with some c.
 
 The statements check it on the paper's heads and on a two-layer network. They compute the whole
 Hessians.
@@ -41,9 +41,9 @@ _DERIVED = (
 
 def _sides(values, margin, norms, loss, unsaturated=0.0) -> Sides:
     bound, weaker = slope_weighted_curvature(margin, norms), loss_weighted_curvature(margin, norms)
-    # Rounding of a symmetric eigenvalue problem, and of 1 - tanh^2 or of a covariance where a unit
-    # or attention is saturated. Where these leave fewer than four digits of lambda_min, the
-    # instance decides nothing.
+    # The rounding errors of a symmetric eigenvalue problem, and of 1 - tanh^2 or of a covariance if
+    # a unit or the attention is saturated. If the rounding errors leave fewer than four digits of
+    # lambda_min, `error` is so large that the instance decides no form.
     rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
     everything = 2 * (jnp.abs(values[0]) + bound + weaker)
     error = jnp.where(rounding > 1e-4 * bound, everything, rounding)
@@ -64,7 +64,8 @@ def _of_the_model(instance: Instance, size: Size) -> Sides:
     # About ||Hess f_i|| if no attention were saturated.
     free = beta3_sharp(largest, token_radius(instance), T=size["T"]) / size["H"] ** 0.5
     unsaturated = slope_weighted_curvature(margin, free * jnp.ones_like(norms))
-    # An eigenvalue of the size of rounding is zero, so that its sign is no processor's.
+    # An eigenvalue of the size of rounding counts as zero, so that its sign depends on no
+    # processor.
     rounding = 1e-14 * (jnp.max(jnp.abs(values)) + unsaturated)
     values = jnp.where(jnp.abs(values) > rounding, values, 0.0)
     return _sides(values, margin, norms, empirical_risk(params, data), unsaturated)
@@ -92,10 +93,10 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 
 
 def _one_free_unit(size: Size) -> Instance:
-    """Return networks of equality: one saturated unit makes every margin 9, others are zero.
+    """Return equality cases: one saturated unit makes every margin 9; the other units are zero.
 
-    The Hessian of a zero unit has eigenvalues +-||x||, and the gradient vanishes there. If there is
-    only one unit, it is zero.
+    The Hessian of a zero unit has eigenvalues +-||x||, and the gradient vanishes there. A network
+    of only one unit has the zero unit.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))
@@ -105,13 +106,13 @@ def _one_free_unit(size: Size) -> Instance:
 
 
 def _other_loss(instance: Instance, size: Size) -> Sides:
-    """Compare for sqrt(1 + z^2) - z, a convex, smooth, Lipschitz loss with |l'| <= l."""
+    """Compare both sides for sqrt(1 + z^2) - z, a convex, smooth, Lipschitz loss with |l'| <= l."""
     tokens, labels = instance["X"], instance["y"].astype(instance["X"].dtype)
 
     def risk(flat):
         params = unflatten(flat, params_of(instance))
         margin = labels * jax.vmap(network, in_axes=(None, 0))(params, tokens)
-        # Without cancellation for large margins.
+        # This form has no cancellation for large margins.
         root = jnp.sqrt(1 + margin**2)
         return jnp.mean(jnp.where(margin > 0, 1 / (root + jnp.abs(margin)), root - margin))
 
@@ -202,7 +203,7 @@ STATEMENTS = (
         project=keep_radius,
         kind="inequality",
         sample=STATIC,
-        # n = 1 is left out, because a mean of one term is a sum.
+        # The size n = 1 is left out, because a mean of one term is a sum.
         sizes=({"n": 2, "T": 2, "d": 2, "H": 1}, {"n": 2, "T": 2, "d": 2, "H": 2}),
         budget=Budget(samples=128, restarts=1, steps=20),
     ),

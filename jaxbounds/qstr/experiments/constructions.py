@@ -2,8 +2,9 @@
 
 Three panels show constructions of the paper: attention that retrieves, with its tail bound; the
 recurrent network, exact, biased and rectified; and the interpolating network. Two panels show
-constructions that contradict it. Two heads suffice although "H >= q", read for every d, asks for q
-heads. The random-code network breaks the operator-norm bound of Proposition 8.
+constructions that contradict the paper. Two heads suffice, although the paper's condition "H >= q",
+read for every d, demands q heads. The random-code network breaks the operator-norm bound of
+Proposition 8.
 """
 
 import math
@@ -61,7 +62,7 @@ class Constructions:
 
 
 def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: int = 2) -> dict:
-    """Measure the error of (A.2) and its tail bound, over (coherence, logit).
+    """Measure the error of the attention (A.2) and the error's tail bound, over (coherence, logit).
 
     The result also has the coherences of the drawn encodings.
     """
@@ -113,7 +114,7 @@ def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int
 
 
 def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
-    """Measure the squared norm over n^3 of every draw, balanced as in the paper and optimally."""
+    """Measure each draw's squared norm over n^3, with the paper's balance and with the best one."""
 
     def one(key: Array, n: int) -> Array:
         key_x, key_y, key_v = jax.random.split(key, 3)
@@ -131,9 +132,9 @@ def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> d
 
 
 def two_head_risks(config: Constructions, key: Array, /) -> dict:
-    """Measure squared errors of the two heads over the label's variance, over (q, beta).
+    """Measure the two heads' squared error divided by the label's variance, over (q, beta).
 
-    The error is taken at a position that counts.
+    The error is the error at the last position of a prompt.
     """
     found = np.zeros((len(config.sparsities), len(config.tilts)))
     for row, q in enumerate(config.sparsities):
@@ -212,7 +213,7 @@ def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _vanishing(name: str) -> Control:
-    """Return a control that replaces a norm by one that falls like N^-3."""
+    """Return a control that replaces a norm by a norm that falls like N^-3."""
     return lambda dataset: dataset.assign({name: dataset.code_N.astype(float) ** -3})
 
 
@@ -226,7 +227,7 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""Errors above their bounds, other slopes, and norms that fall with N."""
+"""False variants of the data: errors above their bounds, other slopes, norms that fall with N."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

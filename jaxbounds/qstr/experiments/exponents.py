@@ -1,4 +1,4 @@
-"""Exponents of samples against length, with censored runs and bootstrap intervals."""
+"""Exponents of samples in the prompts' length, with censored runs and bootstrap intervals."""
 
 from typing import NamedTuple
 
@@ -18,8 +18,8 @@ class Exponent(NamedTuple):
     Attributes:
         slope: the maximum-likelihood exponent.
         low: lower end, from the 2.5% quantile of the resampled exponents or from Student's law.
-        high: upper end, from the same source.
-        censored: number of runs that entered as "more than the budget".
+        high: upper end, from the 97.5% quantile or from Student's law.
+        censored: number of runs that entered the fit as "more than the budget".
     """
 
     slope: float
@@ -31,7 +31,8 @@ class Exponent(NamedTuple):
 def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
     """Fit a line and return its slope, by least squares or the normal (Tobit) likelihood.
 
-    The likelihood is used if some y are censored, which means that only a lower bound is known.
+    The function uses the likelihood if some y are censored: only a lower bound of a censored y is
+    known.
     """
     design = np.stack([np.ones_like(x), x], axis=1)
     first = np.linalg.lstsq(design, y, rcond=None)[0]
@@ -65,16 +66,17 @@ def fit_exponent(
     """Fit the exponent of samples-to-threshold in the prompt's length.
 
     Args:
-        lengths: N of each row.
-        samples: samples for each N and seed; inf if a run did not learn within its budget.
+        lengths: N of each row of `samples`.
+        samples: number of samples for each N and seed; inf if a run did not learn within its
+            budget.
         budgets: for each N, the number of samples after which a run counts as censored.
-        groups: a label for each seed; seeds of one group share luck and are resampled together.
-            The default makes each seed a group.
+        groups: a label for each seed; seeds of one group share the luck of their task and are
+            resampled together. The default makes each seed a group.
         resamples: number of resamples of the groups, for the interval.
         seed: seed of the resampling.
 
     Raises:
-        Refused: if fewer than two lengths differ, or every run is censored.
+        Refused: if all lengths are equal, or every run is censored.
     """
     lengths, samples = np.asarray(lengths, float), np.asarray(samples, float)
     if len(np.unique(lengths)) < 2:

@@ -2,9 +2,9 @@
 
 Preset `published` is the public code's protocol: all runs share one link and one set of encodings,
 and the test data are simple. Preset `check` repeats this protocol at two lengths, over several
-draws of the shared task, whose luck moves the feedforward mean by 10%. It also repeats it with a
-test set of the training law. Preset `honest` tests on the training law with a task for each run.
-Preset `quick` does the same in minutes.
+draws of the shared task, whose luck moves the feedforward mean by 10%. The preset also repeats the
+protocol with a test set of the training law. Preset `honest` tests on the training law with a task
+for each run. Preset `quick` is a small version of `honest` that takes minutes.
 """
 
 import itertools
@@ -41,7 +41,8 @@ class Figure1:
         architectures: names from `jaxbounds.qstr.architectures`.
         lengths: N, increasing.
         longest_gru: the largest length of gated networks; 0 trains them at all lengths.
-        seeds: number of runs of each cell; they share one task if the protocol says so.
+        seeds: number of runs of each cell; the runs share one task if the protocol's `shared_task`
+            is true.
         draws: number of repetitions of each cell, with other keys.
         beside: whether to repeat each cell, from the same keys, with a test set of the training
             law.
@@ -127,7 +128,7 @@ PRESETS_1B: dict[str, Figure1] = {
 
 
 def _jobs(config: Figure1, ending: str, key: Array, folder: Place | str | None):
-    """Yield each (architecture, N, draw) with its key and, if it is stored, its place."""
+    """Yield each (architecture, N, draw) with its key and, if a folder is given, its place."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
@@ -167,15 +168,16 @@ def run(
     The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a
     censored run. The last axis holds the runs of all draws, with the coordinate `task`. The
     variable `seen` over (architecture, N) counts the samples that the cell's runs saw. All three
-    are NaN if a cell is not part of the grid. If `beside`, the result has the same variables again,
-    with names that end in "_honest".
+    are NaN if a cell is not part of the grid. If `config.beside` is true, the result has each
+    variable a second time, under a name that ends in "_honest", from a test set of the training
+    law.
 
     Args:
         config: the grid.
         key: key of all draws; a cell's key depends on its draw and N only.
-        folder: where every cell is stored, in a folder of its own, once a minute and at its end. So
-            a larger grid resumes from the cells of a smaller one.
-        resume: continue the stored cells, instead of clearing them.
+        folder: the folder in which every cell has its own folder. A cell is stored once a minute
+            and at its end. A larger grid therefore resumes from the cells of a smaller grid.
+        resume: continue the stored cells instead of clearing the cells.
 
     Raises:
         Refused: if a stored cell is damaged, or has another protocol, key or number of seeds.

@@ -1,12 +1,13 @@
 """The paper's reading of Figure 1, as claims, and a comparison with its published means.
 
-The paper reads (a): feedforward and recurrent networks need many samples at large N. It reads (b):
-recurrent networks come close to Transformers, and depend on N much less than feedforward networks.
+The paper concludes from panel (a) that feedforward and recurrent networks need many samples at
+large N. The paper concludes from panel (b) that recurrent networks come close to Transformers, and
+that they depend on N much less than feedforward networks.
 
-A published mean is over five runs on one task (link and encodings), and all five share its luck.
-One task decides claims about ratios and exponents of means. One task can also show that a mean is
-near the published mean. To deny this takes several tasks (`draws`), or a factor that no task's luck
-explains.
+A published mean is over five runs on one task (link and encodings), so all five runs share the
+task's luck. One task suffices to decide a claim about ratios or exponents of means. One task also
+suffices to confirm a published mean. To refute a published mean takes several tasks (`draws`), or a
+difference by a factor that no task's luck explains.
 """
 
 from collections.abc import Iterator
@@ -43,19 +44,19 @@ OCCLUDED = {
     ("1a", "gru500", 2): 1000.0,
     ("1b", "gru500", 25): 3000.0,
 }
-"""Larger read errors of markers that hide one another, in samples."""
+"""Larger errors, in samples, of digitised means whose markers hide one another."""
 
 LEAST_TASKS = 3
-"""Tasks below which an interval over tasks decides nothing; a larger number asks for more."""
+"""The least number of tasks whose interval decides a claim; a larger number needs more tasks."""
 
 LINEAR = 0.8
-"""Exponent below which a growth counts as slower than linear; a larger one accepts more growth."""
+"""Exponent below which growth counts as slower than linear; a larger one accepts faster growth."""
 CLOSE = 2.0
-"""Factor within which two architectures' samples are close; a larger one accepts more."""
+"""Factor within which two numbers of samples count as close; a larger factor accepts more pairs."""
 LUCK = 2.0
-"""Factor that the luck of one task does not reach; a larger one leaves more cells open.
+"""Factor that one task's luck does not reach; a larger factor leaves more cells open.
 
-The largest factor on record is 1.67, of 18 cells.
+The largest factor on record is 1.67, over 18 cells.
 """
 
 _CAPTION = {"protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"}
@@ -78,7 +79,7 @@ SETTINGS = {
 """The settings in the caption of Figure 1, by panel."""
 
 HONEST = "_honest"
-"""The ending of variables that were tested on the training law."""
+"""The ending of the names of variables that come from a test set of the training law."""
 
 
 def panel_of(dataset: xr.Dataset, /) -> str:
@@ -88,18 +89,18 @@ def panel_of(dataset: xr.Dataset, /) -> str:
 
 
 FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "lstm": "RNN"}
-"""The words of the claims for architectures, by the beginnings of their names."""
+"""The claims' word for each architecture, by the beginning of the architecture's name."""
 
 
 def said(name: str, /) -> str:
-    """Return the word of the claims for an architecture, with its name: "FFN (feedforward256)"."""
+    """Return the claims' word for an architecture, then its name: "FFN (feedforward256)"."""
     found = (word for start, word in FAMILIES.items() if name.startswith(start))
     word = next(found, "")
     return f"{word} ({name})" if word and name != "transformer" else word or name
 
 
 def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
-    """Return the architectures that are not trained at the longest lengths, with their longest."""
+    """Return the largest trained N of each architecture that is not trained at the largest N."""
     trained = dataset.samples.notnull().any("seed")
     most = int(dataset.N.values.max())
     longest = {
@@ -126,7 +127,7 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
 
 
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
-    """Return the samples, with a lower bound for censored runs, and whether any run is censored.
+    """Return the samples, a lower bound for each censored run, and whether any run is censored.
 
     The lower bound is the number of samples that a run saw.
     """
@@ -136,7 +137,7 @@ def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, boo
 
 
 def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Finding:
-    """Decide a claim about a ratio of means, "> 4" or "< 3.5"; None if censoring leaves it open."""
+    """Decide a claim about a ratio of means, "> 4" or "< 3.5"; censored runs may leave it open."""
     (top, open_top), (low, open_low) = _at_least(dataset, *over), _at_least(dataset, *under)
     value, limit = float(top.mean() / low.mean()), float(sign[1:])
     # A censored numerator bounds the ratio from below, a censored denominator from above.
@@ -148,7 +149,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Decide whether the mean is near the published mean, and whether that is a likely draw."""
+    """Decide whether the mean is near the published mean, and whether the latter is likely."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -169,7 +170,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> It
         return
     likely = None
     if not censored:
-        # A further mean of five runs on another task falls within it with probability 95%.
+        # The mean of five runs on a further task is within this distance with probability 95%.
         reach = student.ppf(0.975, count - 1) * means.std(ddof=1) * np.sqrt(1 + 1 / count)
         likely = bool(abs(mean - published) <= reach + error)
     spread = f"tasks {means.min() / 1e3:.1f}k to {means.max() / 1e3:.1f}k"
@@ -181,7 +182,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> It
 
 
 def _honest(dataset: xr.Dataset, name: str, N: int) -> Finding:
-    """Decide whether the simple test set, on which the public code tests, changes the count."""
+    """Decide whether the public code's simple test set changes the number of samples."""
     renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
         _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
@@ -218,7 +219,7 @@ _RATIOS = {
         ),
     ),
 }
-"""Ratios of means on which the reading of each panel rests."""
+"""Ratios of means on which the paper's reading of each panel rests."""
 
 
 def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None:
@@ -238,7 +239,7 @@ def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None
 
 
 def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
-    """Decide whether a recurrent network needs about the Transformer's samples at every N."""
+    """Decide whether a recurrent network needs about as many samples as Transformers at every N."""
     ratios, late = [], False
     for N in lengths:
         (own, own_late), (other, other_late) = (
@@ -254,7 +255,7 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Decide whether a recurrent network is nearer to the Transformer than the feedforward one."""
+    """Decide whether a recurrent network is nearer to the Transformer than a feedforward one is."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)
@@ -266,13 +267,13 @@ def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
 
 
 def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | None:
-    """Decide whether one network's exponent exceeds another's, with separate intervals."""
+    """Decide whether one network's exponent exceeds another network's, with disjoint intervals."""
     slopes = exponents(dataset)
     if not {more, less} <= set(slopes):
         return None
     runs, tasks = dataset.sizes["seed"], len(np.unique(dataset.task))
     drawn = tasks if tasks > 1 else runs
-    if drawn < LEAST_TASKS:  # the means' scatter about the line stands for the runs' spread
+    if drawn < LEAST_TASKS:  # the means' scatter about the line replaces the runs' spread
         high, low = (_regression(dataset, name) for name in (more, less))
     else:
         high, low = slopes[more], slopes[less]
@@ -297,7 +298,7 @@ _OF_RNNS = {
     "1a": ("RNN needs more than Transformer",),
     "1b": ("RNN stays close to Transformer", "RNN depends on N much less than FFN"),
 }
-"""The reading of recurrent networks, by panel; a grid without these networks leaves it open."""
+"""The paper's claims about recurrent networks, by panel; open if a grid has no such network."""
 
 
 def _without_rnn(panel: str) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control
 
 MANY = 50.0
-"""Factor on samples that a claim on a level has to notice; a larger one is easier to notice."""
+"""Factor on samples that must break a claim about a level; a larger one breaks it more easily."""
 
 
 def _named(start: str):
@@ -18,7 +18,7 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return a control whose samples grow like N from those at the least N."""
+    """Return a control whose samples grow like N, from the samples at the least N."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]
@@ -29,7 +29,7 @@ def _linear(start: str) -> Control:
 
 
 def _exchanged(one: str, other: str) -> Control:
-    """Return a control in which two networks have each other's samples."""
+    """Return a control that exchanges the samples of two networks."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         names = dataset.architecture.values.tolist()
@@ -56,4 +56,4 @@ CONTROLS: dict[str, Control] = {
     "within the spread over tasks": scaled(MANY, "samples"),
     "with an honest test set": scaled(MANY, "samples_honest"),
 }
-"""Controls by words of a claim: data for which the claim is false."""
+"""The control of each claim, by words of the claim: data for which the claim is false."""

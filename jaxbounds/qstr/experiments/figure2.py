@@ -1,10 +1,10 @@
-"""Figure 2: the place of the weight in the trained attention matrix W_Q^T W_K.
+"""Figure 2: the large entries of the trained attention matrix W_Q^T W_K, and where they are.
 
 The construction (A.2) has alpha I in one de x de block and zeros elsewhere. The experiment measures
 the energy in that block, the share of this energy on the diagonal, and the margin of each token's
 own score. For comparison, it also measures the diagonal share of sum_i omega_i omega_i^T. This
-matrix matches tokens with themselves as alpha I does. Random encodings are not orthonormal, so it
-is no multiple of I.
+matrix matches tokens with themselves as alpha I does. Random encodings are not orthonormal, so this
+matrix is no multiple of I.
 """
 
 import contextlib
@@ -58,7 +58,7 @@ PRESETS: dict[str, Figure2] = {
 
 
 def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[str, float]:
-    """Measure how close an attention matrix is to (A.2).
+    """Measure how close an attention matrix is to the construction (A.2).
 
     Args:
         matrix: W_Q^T W_K, of shape (De, De) with q = 1.
@@ -80,7 +80,7 @@ def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[s
 
 
 SECONDS = 60.0
-"""Seconds between two times that the training is stored; a larger number stores less often."""
+"""Seconds between two stores of the training; a larger number stores less often."""
 
 
 def _trained(
@@ -161,7 +161,7 @@ def run(
 
 
 LEARNED = 0.05
-"""Test risk below which a run counts as learned; a larger one accepts worse runs."""
+"""Test risk below which a run counts as learned; a larger number accepts worse runs."""
 
 SETTINGS = Settings(
     exact={"N": 100, "protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"},
@@ -177,13 +177,13 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""Data for which a claim is false: a run that has not learned, energy and scores elsewhere."""
+"""Data for which a claim is false: an untrained run, energy and scores at other entries."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether the trained matrix is that of (A.2), in its place and as alpha I.
+    """Decide whether the trained matrix has its energy in the block of (A.2), as alpha I.
 
-    If the run has not learned, a negative result decides nothing.
+    If the run has not learned, a negative result leaves the claim open.
     """
     risk, N = float(dataset.risk.max()), int(dataset.attrs.get("N", 0))
     samples = int(dataset.attrs.get("samples", 0))

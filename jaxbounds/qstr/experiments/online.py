@@ -34,8 +34,8 @@ class Protocol:
         q: number of relevant tokens.
         link: name of the link.
         simple: whether the training data are simple-qSTR.
-        test_on: the law of the test data, "same" as the training data, or "simple" as in the public
-            code.
+        test_on: the law of the test data: "same" (the law of the training data), or "simple" (as in
+            the public code).
         batch: number of fresh prompts in a step.
         learning_rate: learning rate of AdamW.
         weight_decay: weight decay of AdamW, decoupled, on all parameters.
@@ -91,7 +91,7 @@ class Protocol:
 
 
 def encoded_dimension(N: int, protocol: Protocol, /) -> int:
-    """Return De of prompts of N tokens, with the paper's encodings.
+    """Return De, an encoded token's dimension, for prompts of N tokens with the paper's encodings.
 
     Raises:
         Refused: if N < 2, for which there are no encodings.
@@ -124,14 +124,15 @@ def _examples(key, task: Task, protocol: Protocol, count: int, N: int, *, simple
 
 
 def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
-    """Return PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter with biases."""
+    """Return PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter and bias."""
     return optimizer("adamw", protocol.learning_rate, weight_decay=protocol.weight_decay)
 
 
 def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -> Run:
     """Draw the task, the test set and the initial parameters of one seed.
 
-    Tasks and test sets do not depend on the architecture, so that curves can be compared.
+    Tasks and test sets do not depend on the architecture. The curves of architectures are therefore
+    comparable.
     """
     key_task = shared if protocol.shared_task else jax.random.fold_in(key, 1)
     key_link, key_omega = jax.random.split(key_task)
@@ -152,7 +153,7 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
 def _mean_over(error, data, at_once: int = 250) -> Array:
     """Return the mean of `error(*data)` over all examples, from parts of `at_once` examples.
 
-    Parts take less memory and less time.
+    Parts take less memory and less time than all examples at once.
     """
     count = len(data[0])
     whole = count // at_once * at_once
@@ -176,7 +177,7 @@ def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run
         return _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
 
     def steps(training, keys):
-        # Drawn for many steps at once, prompts take half the time: larger kernels use all cores.
+        # Prompts drawn for many steps at once take half the time: larger kernels use all cores.
         def step(training, batch):
             return train_step(lambda params: loss(params, *batch), rule, training), None
 

@@ -2,8 +2,8 @@
 
 Prompts have the propositions' own distribution with scalar tokens (d = 1) and orthonormal
 encodings. Each head has one W_QK, either free ("coupled") or block-diagonal in token and position
-("decoupled"). Training uses one position of the second half only, since all these positions see the
-same tokens.
+("decoupled"). Training uses only one position of the second half, because all positions of the
+second half have the same label.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Phase:
 
     Attributes:
         sparsities: q, with one compiled program each.
-        heads: H; masks let all run side by side.
+        heads: H; masks let one program train every H side by side.
         width: width of the two-layer readout.
         batch: number of fresh prompts in a step.
         steps: number of steps of Adam.
@@ -63,7 +63,7 @@ def _predict(params: dict, mask: dict, z: Array) -> Array:
 
 
 def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
-    """Return the final risk of one run, scaled to the share of positions that count."""
+    """Return one run's final risk at the last position, times 1/2 + 1/N, such positions' share."""
     N, H = 2 * q + 2, max(config.heads)
     De = 1 + (q + 1) * N
     omega = jnp.eye(N)
@@ -150,7 +150,7 @@ SETTINGS = default_settings(
 )
 """The least training that counts as a search for runs below the bounds."""
 TRAINS = 0.1
-"""Risk of as many heads as tokens below which training works; a larger one accepts worse runs."""
+"""Risk at the most heads below which training works; a larger number accepts worse runs."""
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
@@ -170,7 +170,7 @@ CONTROLS: dict[str, Control] = {
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide that no decoupled run beats 1 - H/q, and that coupled runs with H = 2 < q do."""
+    """Decide whether decoupled runs stay above 1 - H/q, and coupled runs with H = 2 < q do not."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
     text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
     least = float(apart.min())

@@ -26,10 +26,10 @@ class Cell(NamedTuple):
     """The outcome of a cell, one entry for each seed.
 
     Attributes:
-        samples: samples drawn when the test risk was first seen below the threshold; inf if it
-            never was.
+        samples: number of samples drawn when the test risk was first seen below the threshold; inf
+            if no look saw it below.
         risk: the last test risk.
-        seen: samples drawn by every run of the cell; the runs stop together.
+        seen: number of samples that each run of the cell drew; the runs stop together.
         history: the test risk at every look, (looks, seeds).
     """
 
@@ -62,10 +62,10 @@ def samples_to_threshold(
         name: an architecture (`jaxbounds.qstr.architectures`).
         N: length of the prompts.
         protocol: what is trained and how.
-        key: key of the cell; seed i uses the i-th split of it, for any number of seeds.
+        key: key of the cell; seed i uses the key's i-th split, whatever the number of seeds.
         seeds: number of runs.
-        store: where this cell is stored. If the store holds a part of this run, training continues
-            from it.
+        store: where this cell is stored. If the store holds a part of this cell, training continues
+            from that part.
 
     Raises:
         Refused: if the architecture is unknown or does not fit, N < 2, the budget is below one

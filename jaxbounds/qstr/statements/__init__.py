@@ -1,8 +1,8 @@
 """The statements of the paper, in the paper's order.
 
 `SECTIONS` names the module for each section of the paper. `errata.toml` lists the paper's errors
-and the claims that nothing checks. `items` lists every numbered item and display. `reference` holds
-the edition, the citation, and the functions that no statement judges.
+and the claims that no statement checks. `items` lists every numbered item and display. `reference`
+holds the edition, the citation, and the functions that no statement judges.
 """
 
 from pathlib import Path

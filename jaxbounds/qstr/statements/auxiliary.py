@@ -110,22 +110,22 @@ SHORTEST = 14
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """Return the log of a packing's number of points in R^d's unit ball, and their distance."""
-    if family == MAXIMAL:  # at distance 1/2; only a lower bound on their number is known
+    """Return the log of the number of a packing's points in R^d's unit ball, and their distance."""
+    if family == MAXIMAL:  # spaced by 1/2; only a lower bound on the points' number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
         points = np.linspace(-1.0, 1.0, 5)[:, None]
     else:  # the code's words that begin with 24 - d zeros, without these zeros
         words, fewer = packing.golay_points(), max(0, 24 - d)
         words = words[np.all(words[:, :fewer] > 0, axis=1), fewer:]
-        points = words * math.sqrt(24 / (24 - fewer))  # unit vectors again
+        points = words * math.sqrt(24 / (24 - fewer))  # scaled back to unit vectors
     return math.log(len(points)), packing.smallest_distance(points)
 
 
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
-    """Return the two numbers of `_family`, traceably and without building the points.
+    """Return the two numbers of `_family` in traceable operations, without building the points.
 
-    The 2^(d - 12) words of a code differ in 8 places or more.
+    Any two of the 2^(d - 12) words of a code differ in 8 places or more.
     """
     length = jnp.clip(jnp.asarray(d, float), SHORTEST, 24)
     of = lambda *each: jnp.select([family == SEGMENT, family == GOLAY], each[:2], each[2])

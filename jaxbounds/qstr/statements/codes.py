@@ -1,4 +1,4 @@
-"""The short names in this paper's statements: its tasks, each explained."""
+"""The short names in this paper's statements: the names of the paper's tasks, each explained."""
 
 CODES = {
     "qSTR": "The paper's task, q-sparse token regression: the label at a position depends on q "

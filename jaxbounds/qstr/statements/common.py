@@ -32,13 +32,13 @@ def signs(N: int, de: int, /) -> Int[np.ndarray, "N de"]:
 
 
 def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
-    """Return the unit encodings of these signs."""
+    """Return the unit encodings with these signs."""
     de = signs.shape[1]
     return signs.astype(jnp.zeros(()).dtype) / jnp.sqrt(jnp.asarray(float(de)))
 
 
 def positions(key: Array, size: Size) -> dict[str, Array]:
-    """Draw the positions t of one prompt, and add the signs of its encodings.
+    """Draw the positions t of one prompt, and add the signs of the prompt's encodings.
 
     The tokens are drawn elsewhere, from a set.
     """
@@ -48,7 +48,7 @@ def positions(key: Array, size: Size) -> dict[str, Array]:
 
 
 def reals(shapes: str, /) -> dict[str, Box]:
-    """Return the sets of all real arrays of the shapes in the text.
+    """Return, by name, the set of all real arrays of each shape in the text `shapes`.
 
     For example, "W: m k, b: 2 m" declares W of shape (m, k) and b of shape (2, m).
     """

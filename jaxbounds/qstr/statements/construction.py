@@ -15,7 +15,7 @@ from jaxbounds.qstr.statements.common import encodings, positions, searched
 _KNOTS = 8
 """Number of knots of Lemma 22's squares; a larger number gives a smaller error."""
 RADIUS = 4.0
-"""Bound B on all numbers of a token; a larger radius admits larger tokens."""
+"""Bound B on the absolute entries of a token; a larger bound admits larger tokens."""
 
 
 def _inner_product(i, size):
@@ -28,7 +28,7 @@ def _inner_product(i, size):
 
 
 def _on_circles(point, size):
-    """Return two unit vectors from their angles."""
+    """Return two unit vectors in the plane from their angles."""
     (a, b), zero = point, 0.0 * point[0]
     return {
         "w": jnp.stack([jnp.cos(a), jnp.sin(a), zero]),
@@ -106,7 +106,7 @@ searched_prompts = functools.partial(
 
 
 def tokens_of(i, size):
-    """Return encoded tokens without the factor sqrt(d/q), and the sizes that a transition takes."""
+    """Return encoded tokens without the factor sqrt(d/q), and the arguments of a transition."""
     z = data.encode(i["x"], i["t"], encodings(i["signs"]), scale=False)
     return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": RADIUS}
 
@@ -177,7 +177,7 @@ def _interpolated(i, size):
     network = rnn_construction.interpolated_transition(**sizes, knots=knots, coherence=mu)
     error = jnp.max(miss(network))
     bound = rnn_construction.interpolated_error(**sizes, knots=knots, coherence=mu)
-    # Where the gate is closed the output must be 0, not just small.
+    # If the gate is closed, the output must be 0, not just small.
     weight = jnp.where(want == 0.0, 1e12, 1.0)
     printed = jnp.max(weight * miss(gates.printed_transition(**sizes, eps=_EPS)))
     return Sides.pairs(

@@ -24,7 +24,7 @@ def _sizes_of_covers(i, size):
     two = of_a + of_w
     L, R = slope * math.sqrt(f.H * r**2 + 1), math.sqrt(f.H) * f.r_QK
     share = of_heads / (two + of_heads)
-    # A ball of parameters has ((R + e/2) / (e/2))^p cells, written without the covers' functions.
+    # A ball of parameters has ((R + e/2) / (e/2))^p cells; this code calls no function of `covers`.
     ball = lambda p, radius, moved: p * math.log((radius + moved / 2) / (moved / 2))
     left = (1 - share) * eps
     moved_a, moved_w = (left * p / two for p in (of_a, of_w))
@@ -97,10 +97,10 @@ N, DE = 12, 40
 def _branches(i, size):
     """Compare the least covers of two families of matrices with Lemma 16's bounds.
 
-    Prompts are encoded, (x; enc) with |x| = r_x. The radius eps is half of |x|. The first family is
-    Theta = u e_1^T, for |u| <= 1, on the tokens x of an r_x/2-net of the sphere |x| = r_x. The
-    second family is Theta = e_1 v^T on the token x = r_x e_1. Both act on the token's block alone,
-    so the finitely many encodings play no part.
+    Prompts are encoded, (x; enc) with |x| = r_x. The radius eps of the covers is half of |x|. The
+    first family is Theta = u e_1^T, for |u| <= 1, on the tokens x of an r_x/2-net of the sphere |x|
+    = r_x. The second family is Theta = e_1 v^T on the token x = r_x e_1. Both families act on the
+    token's block alone, so the encodings play no part.
     """
     d = int(i["d"])
     De = d + 2 * DE

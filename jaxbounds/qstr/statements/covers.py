@@ -46,12 +46,12 @@ COMPOSITION = searched(
 )
 
 _MEMBERS = 4
-"""Number of networks, and of attentions, in a finite class; a larger number takes longer."""
+"""Number of networks, and of attentions, in a finite class; a larger number takes more time."""
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 
 def _groups_case(size):
-    """Return two networks and two attentions, each with a near copy: covers count the groups."""
+    """Return two networks and two attentions, each with a near copy in the same ball of a cover."""
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
 
@@ -68,7 +68,7 @@ _lipschitz = jax.jit(jax.vmap(lambda a, U: bounds.two_layer_lipschitz(a, U)))
 
 
 def _covers(i, size):
-    """Compare exact covering numbers of finite classes; data are the positions of one prompt."""
+    """Compare exact covering numbers of finite classes on the positions of one prompt."""
     z, W, U, n, N = i["z"], i["W"], i["U"], _MEMBERS, size["N"]
     radius = np.max(np.linalg.norm(z, axis=1))
     heads = _heads(z, W.reshape(-1, *W.shape[2:]))

@@ -13,7 +13,7 @@ from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import searched_on_host
 
 TARGET = 0.5
-"""Risk, in label variances, at which samples are counted; a larger risk needs fewer samples."""
+"""Target risk, in units of the label's variance; a larger target needs fewer samples."""
 
 
 def _decay(i, size):
@@ -153,7 +153,7 @@ LENGTHS = Statement(
 def _separation(i, size):
     """Compare the samples of Transformers with those of feedforward networks.
 
-    Theorem 6: with n samples, feedforward networks have risk at least 1 - n/(Nd).
+    Theorem 6 says: after n samples, feedforward networks have risk at least 1 - n/(Nd).
     """
     N, d, target = int(i["N"]), 10, float(i["target"])
     feedforward = (1 - target) * N * d

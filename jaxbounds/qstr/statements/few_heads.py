@@ -42,7 +42,7 @@ def _enough_heads(i, size):
     tokens = jax.vmap(read)(x)
     label = lambda x: (jnp.sum(x**2, axis=(1, 2)) - q * d) / math.sqrt(q * d)
     missed = mass * (label(tokens) - label(x[:, :q])) ** 2
-    risk = jnp.sum(missed)  # (2.1): all N positions share t, hence label and prediction
+    risk = jnp.sum(missed)  # risk (2.1): all positions share t, label, prediction
     error = jnp.max(jnp.abs(tokens - x[:, :q]))
     bound = heads.decoupled_head_bound(N=N, q=q, H=d).value
     return Sides.pairs(
@@ -206,7 +206,8 @@ def _two_heads(i, size):
     got = two_heads.two_head_prediction(x, every, omega, select, **tilt)[:, -1]
     y = (jnp.sum(x[:, :, 0] ** 2, axis=1) - q) / math.sqrt(q)
     risk = jnp.sum(mass * (got - y) ** 2)
-    # Tilted means' third derivatives are fourth cumulants: at most 2 range^4 in absolute value.
+    # The third derivative of a tilted mean is a fourth cumulant, at most 2 range^4 in absolute
+    # value.
     spread = jnp.max(x[:, :q, 0], axis=1) - jnp.min(x[:, :q, 0], axis=1)
     bound = jnp.sum(mass * (math.sqrt(q) * i["beta"] ** 2 * spread**4 / 3) ** 2)
     return Sides(lhs=risk, rhs={"derived": bound, "control": bound / 2000}, error=1e-18)

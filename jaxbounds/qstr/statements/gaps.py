@@ -1,6 +1,6 @@
 """Statements about uniform gaps over a class: Lemmas 18 and 32, Corollaries 19 and 33.
 
-An ascent approaches each supremum from below. The prompts are made of signs, so that all can be
+An ascent approaches each supremum from below. The prompts consist of signs, so all prompts can be
 listed.
 """
 
@@ -22,7 +22,7 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""Radius of the searched ball of parameters; a larger radius searches more parameters.
+"""Radius of the ball of parameters that is searched; a larger radius gives a larger class.
 
 The prompts of two signs have N = 2, d = q = 1 and de = 2.
 """
@@ -52,7 +52,7 @@ def _network(size):
 def _ball_climb(objective, size):
     """Return the largest objective that projected ascent meets in the ball of parameters.
 
-    It is a lower bound on the supremum.
+    This objective is a lower bound on the supremum over the ball.
     """
     flat, params = _network(size)
     drawn = np.random.default_rng(0).normal(size=(2, len(flat)))

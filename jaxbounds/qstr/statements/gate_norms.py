@@ -25,7 +25,7 @@ def _norms(i, size):
         norms = gates.network_norms(gates.gate_network(**given))
         stated = gates.gate_norms(**given)
         exact = max([exact, *(abs(a / b - 1) for a, b in zip(norms, stated))])
-        R = math.sqrt(1 + 4 * r**2 + state * r_h**2)  # of Lemma 24
+        R = math.sqrt(1 + 4 * r**2 + state * r_h**2)  # R of Lemma 24
         limit = gates.printed_norms(R=R, eps=eps, dimension=2 + state)
         found[f"{name} m"] = norms.width, limit.width
         found[f"{name} |a|"] = norms.outer, limit.outer / math.sqrt(norms.width)

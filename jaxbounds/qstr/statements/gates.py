@@ -83,7 +83,7 @@ GATE = searched_gates(
 
 
 def _block_grid(size):
-    """Return every input of a grid with spacing 1 or 1/2, which holds z = 1/2 and the corners."""
+    """Return every input of a grid of spacing 1 or 1/2 that holds z = 1/2 and the corners."""
     axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return {"x": points[:, : size["d"]], "w": points[:, size["d"] :]}
@@ -126,7 +126,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size):
-    """Return full slopes that change sign between any two knots, and the straight line."""
+    """Return slopes of full size whose sign changes at every knot, and those of a straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 
@@ -138,7 +138,7 @@ def _approximated(i, size):
     values = values - values[n // 2]  # f(0) = 0, so that |f| <= L R
     network = gates.lipschitz_network(values[::CELLS], radius=RADIUS)
     at = jnp.linspace(-RADIUS, RADIUS, n + 1)
-    # Both sides are straight between these points: this is the supremum.
+    # Both functions are linear between these points, so this maximum is the supremum.
     error = jnp.max(jnp.abs(evaluate(network, at[:, None])[:, 0] - values))
     eps = SLOPE * RADIUS / K
     norms = gates.network_norms(network)

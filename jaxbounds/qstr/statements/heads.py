@@ -16,7 +16,7 @@ def _heads_sample(key, size):
     key_w, key_x, key_h = jax.random.split(key, 3)
     De = d + (q + 1) * de
     prompts = heads.lower_bound_prompts(key_x, shape=(), N=N, q=q, d=d)
-    scale = 0.3 / np.sqrt(d)  # keeps every attention weight well above rounding
+    scale = 0.3 / np.sqrt(d)  # this scale keeps every attention weight far above rounding
     W = scale * jax.random.normal(key_w, (H, De, De))
     different = jax.random.randint(key_h, (), 1, H + 1)  # the other heads repeat the last one
     return {
@@ -116,8 +116,8 @@ PROPOSITION_3 = random_weights(
 def _least_decoupled_risk(i, size):
     """Return the least risk of heads whose W_QK is block-diagonal in data and position.
 
-    At a vanishing token, their attention A does not depend on x. So they reveal A x in every
-    coordinate.
+    At a position whose own token vanishes, the heads' attention A does not depend on x. The heads
+    therefore reveal A x in every coordinate.
     """
     d = size["d"]
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)

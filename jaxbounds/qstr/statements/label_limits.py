@@ -21,13 +21,13 @@ def _prompts(key, size):
 
 
 def _repeated(key, size):
-    """Draw prompts, the last a copy of the first prompt, so that its label tells nothing new."""
+    """Draw prompts, the last a copy of the first prompt, so the last label adds no information."""
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
 def _best(size):
-    """Return an instance whose estimate is P u, from a pseudo-inverse."""
+    """Return an instance whose estimate is P u, computed by a pseudo-inverse."""
     key_x, key_u = jax.random.split(jax.random.key(3))
     instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
     x, t, u = map(np.asarray, instance.values())
@@ -38,9 +38,9 @@ def _best(size):
 def _limit(i, size):
     n, N, d, q = (size[name] for name in ("n", "N", "d", "q"))
     relevant = data.relevant_tokens(i["x"], i["t"])
-    one = relevant[:, 0].reshape(n, q * d)  # a label of each prompt, as in (2.3)
-    every = relevant.reshape(n * N, q * d)  # all of them, as in (2.2)
-    # The mean of a quadratic form over the sphere is that over a basis.
+    one = relevant[:, 0].reshape(n, q * d)  # one label of each prompt, as in (2.3)
+    every = relevant.reshape(n * N, q * d)  # all labels, as in (2.2)
+    # The mean of a quadratic form over the sphere equals its mean over an orthonormal basis.
     risks = lambda tokens: jax.vmap(lambda e: label_limits.hidden_risk(tokens, e))(jnp.eye(q * d))
     least = jnp.mean(risks(one))
     u, other = i["u"], label_limits.mirrored_direction(one, i["u"])
@@ -65,7 +65,7 @@ def _limit(i, size):
 
 
 def _conditioned(i, size):
-    """Require that the relevant tokens have a clear rank in float64."""
+    """Require that the rank of the relevant tokens is unambiguous in float64."""
     relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
     values = jnp.linalg.svd(relevant, compute_uv=False)
     share = values / jnp.maximum(values[0], 1e-300)

@@ -1,4 +1,4 @@
-"""Statements about Assumption 2: two-layer networks for the links that ship none of their own."""
+"""Statements about Assumption 2: two-layer networks for the links that have no exact network."""
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ def _approximated(i, size):
         (LINKS[name].apply(parameters, x) - found.network(x)) ** 2
     )
     squares = error("quadratic", {}, square)
-    # `xor` on either side of its jump, where any network nearly agrees with itself.
+    # `xor` on both sides of its jump, at points where a network takes nearly equal values.
     a, b, W = i["network"][:, 0], i["network"][:, 1], i["network"][:, 2:]
     near = 1e-6 * token
     sides = jnp.stack([near, -near])

@@ -17,7 +17,7 @@ _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS
 
 
 def predict(params, z, size):
-    """Return the predictions of a Transformer of that size on encoded prompts."""
+    """Return the predictions of a Transformer of these sizes on encoded prompts."""
     return SparseTransformer(heads=size["H"], width=size["m"]).apply({"params": params}, z)
 
 
@@ -27,7 +27,7 @@ def length(tree):
 
 
 def _aligned_pair(size):
-    """Return equal tokens and one unit aligned with them; the readout moves far or hardly."""
+    """Return equal tokens and one unit aligned with them; the readout moves much or little."""
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
     case["b"][:, 0] = 1.0
@@ -112,7 +112,7 @@ _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECU
 
 
 def _readouts_apart(size):
-    """Return long equal tokens, zero transitions, and readouts that differ in a and V.
+    """Return equal tokens of large norm, zero transitions, and readouts that differ in a and V.
 
     One small unit is aligned with the tokens.
     """

@@ -1,4 +1,4 @@
-"""Statements about Theorem 9's network that memorises, and the norm that it costs."""
+"""Statements about Theorem 9's network that memorises, and about the network's norm."""
 
 import jax
 import jax.numpy as jnp

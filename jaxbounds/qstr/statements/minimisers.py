@@ -1,7 +1,7 @@
-"""Statements about Theorem 9 as a whole: least-norm minimisers, computed, and their risk.
+"""Statements about Theorem 9 as a whole: computed least-norm minimisers, and their risk.
 
-The training data are the tokens x_{j^(i)}^(i) and their labels. A network that memorises reads
-nothing else of the prompts.
+The training data are the tokens x_{j^(i)}^(i) and their labels. A network that memorises needs no
+other part of the prompts.
 """
 
 import functools
@@ -19,7 +19,7 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""The risk c_3 of Theorem 9; a larger value asks for less learning."""
+"""The risk c_3 of Theorem 9, in label variances; a larger value asks for less learning."""
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -42,7 +42,7 @@ def _minimiser(i, units=32, rounds=3):
 
 @functools.partial(jax.jit, static_argnames="depth")
 def _printed(i, depth):
-    """Return the paper's network, Lemma 38 along v, and the L^2 |U|_F^2 that its cost allows."""
+    """Return the paper's network (Lemma 38 along v), and the L^2 |U|_F^2 that its cost allows."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
     total = sum(jnp.sum(jnp.asarray(leaf) ** 2) for leaf in jax.tree.leaves(layers))
@@ -51,16 +51,16 @@ def _printed(i, depth):
 
 
 def _allowed(network, depth):
-    """Return the L^2 |U|_F^2 that networks can have at this network's cost in balanced layers."""
+    """Return the largest L^2 |U|_F^2 at this network's cost, in a network of balanced layers."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
 @functools.partial(jax.jit, static_argnames=("width", "depth"))
 def _in_the_family(network, i, width, depth):
-    """Return the L^2 |U|_F^2 that networks of `width` units can have at this network's cost.
+    """Return the largest L^2 |U|_F^2 of networks of `width` units at this network's cost.
 
-    The cost is that of the network itself, padded with zero units. The result is infinite if the
-    network does not pass through the samples.
+    The cost is the cost of the network itself, padded with zero units. The result is infinite if
+    the network does not pass through the samples.
     """
     more = width - len(network.a)
     a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)

@@ -17,7 +17,7 @@ from jaxbounds.qstr.statements import common
 def _labels(i, size):
     N, d, q = size["N"], size["d"], size["q"]
     keys = jax.random.split(jax.random.wrap_key_data(i["seed"]), 3)
-    # One key: links of a kind share their direction.
+    # There is one key, so all links share their direction.
     parameters = {name: link.init(keys[0], q, d) for name, link in LINKS.items()}
     network = LINKS["two_layer"], parameters["two_layer"]
     drawn = data.sample_prompts(keys[1], *network, shape=(), N=N, d=d, q=q)

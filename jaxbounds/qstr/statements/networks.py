@@ -52,14 +52,14 @@ def _mlp(parameters, *features):
 
 
 def _both_ways(states, z):
-    """Return the states beside each token, from a forward and from a backward reading."""
+    """Return each token together with the states of a forward and of a backward reading."""
     return jnp.stack(states("forward", z)), jnp.stack(states("backward", z[::-1])[::-1])
 
 
 def _as_in_section_3(p, z):
     """Evaluate the public code's one-head Transformer as the paper's Transformer.
 
-    Its value and output maps become part of W.
+    The value and output maps become part of the paper's W.
     """
     De, mlp = z.shape[1], p["mlp"]
     explicit = {
@@ -95,7 +95,7 @@ def _linear(p, z):
 
 
 def _gated(name):
-    """Return a function that evaluates a gated RNN, one cell after the other."""
+    """Return a function that evaluates a gated RNN token by token."""
     cell, gates, parts = CELLS[name]
 
     def run(p, z):

@@ -1,9 +1,10 @@
-"""Statements that compare the orders of growth in print with the paper's own chain of lemmas.
+"""Statements that compare the printed orders of growth with the paper's own chain of lemmas.
 
-Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, Theorems 4, 7 and 10 hide their
-constants. The chain has every constant. A form moves one letter of the problem and compares the
-explicit bound, which the lemmas prove, with the printed order. If the explicit bound were of a
-larger order, the lemmas would not prove the printed order. A form uses formulas only, no data.
+Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
+their constants. The chain has every constant. A form lets one letter of the problem grow and
+compares the explicit bound, which the lemmas prove, with the printed order. If the explicit bound
+were of a larger order, the lemmas would not prove the printed order. A form evaluates formulas only
+and draws no data.
 """
 
 import functools
@@ -19,7 +20,7 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""Number of doublings of a letter, or of factors 4 of n; a larger number takes longer."""
+"""Number of doublings of a letter (n grows by factors 4); a larger number takes more time."""
 SAMPLES = 2.0**80
 """Number of prompts; a larger number leaves every bound further below its trivial value."""
 
@@ -35,7 +36,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a printed form for each letter, with the band of its exponent."""
+    """Return a printed form for each letter, with the range that the exponent may have."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",
@@ -90,7 +91,7 @@ def _coverings(i, size):
 
 
 def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
-    """Return the function that compares one result of `_uniform` with the printed order."""
+    """Return the function that compares one of `_uniform`'s two bounds with the printed order."""
 
     def sides(i, size):
         k, pairs = int(i["k"]), dict[str, Pair]()
@@ -106,7 +107,7 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 _OF_UNIFORM = {
     "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""For each letter, the least and the largest exponent that Lemma 18 and Corollary 19 may show."""
+"""For each letter, the least and largest exponents allowed for Lemma 18 and Corollary 19."""
 
 COVERINGS = _order(
     id="qstr.prop17.order",
@@ -235,7 +236,7 @@ RECURRENT = _order(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""For a growing letter, start values of q and d at which the letter's own term is the largest."""
+"""Start values of q, d or m for each growing letter, at which the letter's own term dominates."""
 _EPS = 2.0**-80
 """Squared error of attention, in label variances; a larger value makes the class smaller."""
 

@@ -46,7 +46,7 @@ PROJECTION = searched(
 
 
 def _accumulate(i, size):
-    """Compare the errors of the final state with N; each step errs by noise in [eps/2, eps].
+    """Compare the final state's error at several N; each step errs by noise in [eps/2, eps].
 
     Here eps is 0.01.
     """
@@ -62,7 +62,7 @@ def _accumulate(i, size):
 
 
 def _repeated_noise(size):
-    """Return eight errors, repeated, so that their mean is equal for every N."""
+    """Return eight errors, repeated, so that the mean is equal for every N."""
     rng, repeats = np.random.default_rng(0), size["N"] // 8
     noise = np.tile(0.01 * rng.uniform(0.5, 1.0, (16, 8)), repeats)
     return {"noise": noise, "x": rng.uniform(0.5, 2.0, 16)}
@@ -148,7 +148,7 @@ def _one_unit_case(size):
     case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][..., 0] = 1.0
     case["V"][..., 0, [0, 2]] = 1.0
     case["c"][:, 0, :, 0] = 0.01
-    # A second pair has equal transitions and different readouts.
+    # The second pair has equal transitions and different readouts.
     case["c"][1, 1, :, 0] = 0.01
     case["a"][1, 1, 0] = 0.5
     return case

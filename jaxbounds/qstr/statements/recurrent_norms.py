@@ -22,13 +22,13 @@ from jaxbounds.qstr.code_rnn import (
 from jaxbounds.qstr.statements.common import cases_on_host, searched_on_host
 
 BITS = 3
-"""Bits that a code stores of each token; a larger number makes the levels finer."""
+"""Number of bits that a code stores of each token; a larger number makes the levels finer."""
 CODE_SIZES = tuple({"N": N} for N in (2, 3, 4, 5))
 
 
 @functools.lru_cache
 def machine(seed: int, N: int, bits: int = BITS, redundancy: int = 8) -> CodeRNN:
-    """Return the random-code RNN of this seed."""
+    """Return the random-code RNN that this seed draws."""
     return code_rnn(jax.random.key(seed), N, bits=bits, redundancy=redundancy)
 
 
@@ -114,7 +114,7 @@ PROPOSITION_8 = cases_on_host(
 
 
 _LONG = 60
-"""Number of tokens of RNNs that store their bits in few numbers; a larger number takes longer."""
+"""N of the RNNs that store all bits in few numbers; a larger N takes more time."""
 
 
 def _widths(i, size):
@@ -153,7 +153,7 @@ WIDTH = cases_on_host(
 
 
 _SHARE = 0.25
-"""Share of ones below which a word is light; a larger share makes more words light."""
+"""Largest share of ones in a light word; a larger share makes more words light."""
 
 
 def _light(i, size):
@@ -217,7 +217,7 @@ def _constants(i, size):
     N, bits, values = size["N"], int(i["bits"]), np.asarray(i["x"])
     m = machine(int(i["seed"]), N, bits)
     L, square = m.lipschitz, m.frobenius_norm**2
-    states = bits * N * math.log(2)  # the logarithm of their number
+    states = bits * N * math.log(2)  # the logarithm of the number of states
     # Sudakov's bound at states a distance spread/L apart, solved for |U|_F^2.
     spread = float(m.quantiser.levels[-1] - m.quantiser.levels[0])
     constant = bits * spread**2 / (4 * math.pi)
@@ -291,8 +291,8 @@ CONSTANTS = searched_on_host(
 def _risk(i, size):
     """Compare the variance that the random-code RNN explains with Theorem 9's limit.
 
-    The predictions are scaled by c, and both sides are in closed form. E(x - c Q(x))^2 = 1 - (2 c -
-    c^2)(1 - D) for the best levels Q, whose error is D.
+    The predictions are scaled by c, and both sides are in closed form. The best quantiser Q has the
+    error D, and E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D).
     """
     N, c = size["N"], float(i["scale"])
     m = machine(int(i["seed"]), N)

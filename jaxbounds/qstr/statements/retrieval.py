@@ -14,7 +14,7 @@ from jaxbounds.qstr.statements.common import encodings, positions, reals, search
 from jaxbounds.qstr.transformer import SparseTransformer
 
 _EPS = 1e-2
-"""Squared error allowed to attention, in label variances; a larger value makes alpha smaller."""
+"""Squared error allowed to attention, in units of the label's variance; larger: smaller alpha."""
 NETWORKS = ({"N": 8, "d": 3, "q": 2, "de": 12},)
 SPARSITIES = tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))
 
@@ -29,7 +29,7 @@ def _accuracy(i, size):
     predicted = SparseTransformer(heads=q, width=3).apply(parameters, data.encode(x, t, omega))
     retrieved = lambda a: network(retrieval.retrieve(x, t, omega, a))
     root = math.sqrt(_EPS)
-    # Any g of Assumption 2 is within sqrt(eps) of the network, and may be that far on any side.
+    # A link g of Assumption 2 may differ from the network by sqrt(eps), in either direction.
     error = lambda values: root + jnp.max(jnp.abs(values - network(x[t])))
     return Sides.pairs(
         {
@@ -150,7 +150,7 @@ RETRIEVAL_TAIL = searched(
 
 
 def _inside(i, size):
-    """Return the argument of alpha's logarithm."""
+    """Return the argument of the logarithm in Lemma 11's alpha."""
     r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
     return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
 

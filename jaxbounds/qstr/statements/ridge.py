@@ -1,4 +1,4 @@
-"""A statement about the rates of Lemma 42 in two dimensions: least networks and printed orders."""
+"""A statement about Lemma 42's rates in two dimensions: least networks against printed orders."""
 
 import functools
 
@@ -9,11 +9,11 @@ from jaxbounds.qstr import ridge_networks
 
 EPS = (0.2, 0.17, 0.14, 0.12, 0.1, 0.085, 0.07)
 WAVES = (1.0, 0.5)
-"""The spacings of the lattices; the distance to the nearest lattice point is 1-Lipschitz."""
+"""The spacings of two lattices; the test functions are distances to the nearest lattice point."""
 
 
 def _wave(x: np.ndarray, spacing: float) -> np.ndarray:
-    """Return the distance to a lattice, minus the middle of its values."""
+    """Return the distance to the nearest lattice point, minus the middle of its range."""
     cell = x / spacing - np.round(x / spacing)
     return spacing * (np.linalg.norm(cell, axis=1) - np.sqrt(0.5) / 2)
 

@@ -21,9 +21,9 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""The knots and mu of Proposition 26's network with eps > 0; more knots make a smaller error.
+"""The number of knots and mu of Proposition 26's network; more knots make a smaller error.
 
-The gate leaves room for the inner product's error.
+mu exceeds the coherence 1/2 by the inner product's error.
 """
 
 
@@ -32,7 +32,7 @@ def _states(i, size):
     N, q, d = size["N"], size["q"], size["d"]
     interpolated = {"knots": _KNOTS_26, "coherence": _MU}
     eps = rnn_construction.interpolated_error(**sizes, **interpolated)
-    # r_x over coordinates, so that |x_j| <= sqrt(d) B.
+    # B bounds the coordinates of a token, so r_x = sqrt(d) B bounds |x_j|.
     radius = math.sqrt(q) * (math.sqrt(d) * RADIUS + math.sqrt(d) * eps)
     networks = {
         "printed": rnn_construction.interpolated_transition(**sizes, **interpolated),
@@ -52,7 +52,7 @@ def _states(i, size):
                 for way in (False, True)
             ]
         )
-        # Where the token is not yet read the state must be 0, not just small.
+        # Before the token is read, the state must be 0, not just small.
         weight = jnp.where(jnp.stack([t < place, t > place])[..., None], 1.0, 1e12)
         lhs[name] = jnp.max(weight * jnp.abs(states - want))
         lhs["control"] = jnp.max(jnp.abs(states - late))
@@ -134,7 +134,7 @@ NORMS = Statement(
 
 
 _EPS_2NN = 0.01
-"""Squared error of Assumption 2, in label variances; a larger value allows larger errors."""
+"""Squared error of Assumption 2, in units of the label's variance; a larger value allows more."""
 
 
 def _within(eps, sizes):
@@ -158,10 +158,10 @@ def _rnn(i, size):
     tokens = rnn_construction.recovered_tokens(forward, backward, steps, q=q)
     got = rnn_construction.constructed_rnn(transition, g, z)
     root = math.sqrt(_EPS_2NN)
-    # Any g of Assumption 2 is within the root of the network, and may be that far on any side.
+    # A link g of Assumption 2 may differ from the network by the root, in either direction.
     missed = jnp.max(jnp.abs(got - g(i["x"][t])))
     slope = float(np.linalg.norm(a) * np.linalg.norm(np.column_stack([W, 0.3 * a])))  # r_a r_w
-    # eps_h of the proof, in f_y too, where the proof allows twice as much.
+    # The proof's eps_h, used in f_y too, for which the proof allows twice as much.
     step = _within(root / (4 * math.sqrt(q * d) * slope), sizes)
     near = rnn_construction.constructed_rnn(step, g, z)
     moved = jnp.max(jnp.abs(near - g(i["x"][t])))

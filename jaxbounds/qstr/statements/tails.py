@@ -18,7 +18,7 @@ def _radius_cases(size):
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""Laws of the nN tokens.
+"""The numbers of three laws of the nN tokens.
 
 EXCLUSIVE: |x| in {0, r}, at most one token is not 0. INDEPENDENT: |x| in {0, r}, independent
 tokens. GAUSSIAN: independent normal tokens.
@@ -28,7 +28,7 @@ tokens. GAUSSIAN: independent normal tokens.
 def _radius(i, size):
     n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
     law = int(i["law"])
-    # For one token: the rarest event that Assumption 1 allows, or the chi law.
+    # The probability for one token: the largest that Assumption 1 allows, or that of the chi law.
     beyond = (
         scipy.special.gammaincc(d / 2, r**2 / 2) if law == GAUSSIAN else bounds.largest_tail(r, d=d)
     )

@@ -17,7 +17,7 @@ _ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 
 
 def _pair_case(size):
-    """Return two opposite tokens that share the attention, and weights that move a little."""
+    """Return two opposite tokens that get equal attention, and weights that move a little."""
     case = zeros(_ATTENTIONS, size)
     case["z"][:, ::2, 0], case["z"][:, 1::2, 0] = 2.0, -2.0
     case["moved"][..., 0, 0] = 1e-4
@@ -123,7 +123,7 @@ def _assembly_cases(size):
 def _assembly(i, size):
     q, d, m, n = (int(i[name]) for name in ("q", "d", "m", "n"))
     r, De = float(i["r"]), d + q
-    r_QK, two_layer = q / d, m * q * De  # R = e - 1, eps = 1: a logarithm of one
+    r_QK, two_layer = q / d, m * q * De  # R = e - 1, eps = 1: so the logarithm is 1
     whole = bounds.transformer_log_covering_rate(
         1.0, m=m, H=q, De=De, R=math.e - 1, r_a=1.0, R_w=1.0, r_z=r, r_QK=r_QK
     )
@@ -142,7 +142,7 @@ def _assembly(i, size):
     whole_risk = bounds.transformer_excess_rate(n, q=q, d=d, m_g=m, r_a=1.0, r_w=1.0, r_x=r)
     discretised = 1 / n + math.sqrt(2 * m * math.log1p(r * d * n) / n)
     exponent = rnn_bounds.sample_exponent(depth=d, width_exponent=0.3, repaired=q == 1)
-    gained = math.log(n) if q == 1 else math.log(n / n**0.3)  # of N / log dh at N = n
+    gained = math.log(n) if q == 1 else math.log(n / n**0.3)  # the gain of N / log dh at N = n
     return Sides.pairs(
         {
             "derived Theorem 9": (gained / d, 3 * exponent * math.log(n)),

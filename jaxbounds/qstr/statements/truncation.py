@@ -18,7 +18,7 @@ _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
 def _truncation_cases(size):
-    """Return networks with large and small readouts, with weights of both signs or of one sign."""
+    """Return networks with large or small readouts, whose weights have both signs or one sign."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
     for tail, scale, low, seed in grid:
@@ -43,7 +43,7 @@ def _largest_moment(N, d):
 
 @functools.lru_cache
 def _normal_pairs():
-    """Return nodes and weights for two normal tokens, and prompts that want the second token."""
+    """Return nodes and weights for two normal tokens, and prompts whose t is the second token."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
     return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))
@@ -55,8 +55,7 @@ _first_predictions = jax.jit(lambda params, z: predict(params, z, _PAIR)[:, 0])
 def _truncated(i, size):
     """Compare truncation errors, moments and tails with their bounds, by quadrature.
 
-    One head reads two normal tokens. The moment and tail of the largest token are those of N
-    tokens.
+    One head reads two normal tokens. The moment and the tail of the largest token are for N tokens.
     """
     tail, N, d = float(i["tail"]), round(math.exp(i["log_N"])), int(i["d"])
     setting, many = excess.Setting(N=2, d=1, q=1), excess.Setting(N=N, d=d, q=1)
@@ -101,7 +100,7 @@ TRUNCATION = searched_on_host(
         excess.prediction_moment,
     ),
     over={
-        "tail": Box(0.5, 12),  # from the least order of a moment
+        "tail": Box(0.5, 12),  # the lower end belongs to the least order of a moment
         "log_N": Box(0, 7),
         "d": Integers(1, 6),
         **{name: Box(-5, 5, one.shape_at(_PAIR)) for name, one in WEIGHTS.items()},

@@ -20,10 +20,10 @@ from jaxbounds.seqlength.comparisons import (
 )
 
 _POINT = Setting(d=16, m=10**7)
-"""A sample at which every bound is below the trivial value; Theorem 4.1 needs m = 590,336."""
+"""A point with every bound below the trivial value; Theorem 4.1 needs m >= 590,336 for this."""
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The paper's theorem, its lemma by the method of the rivals, and the sharpened bound."""
+"""The paper's theorem, the paper's Lemma 3.6 by the rivals' method, and the sharpened bound."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -50,7 +50,7 @@ class Comparison:
         """Refuse lines that have fewer than two values or do not increase.
 
         Raises:
-            Refused: naming the line.
+            Refused: with the name of the line.
         """
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
@@ -65,10 +65,11 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
     """Evaluate every bound on the three lines; the run is not random.
 
     Returns:
-        over_T (bound, T), over_m and over_B_QK with `trivial_over_...` and `winner_over_...`.
-        `certified` and `first_m` over `bound`; `first_m` is the least m with a bound below the
-        trivial value, inf if above 2^60. `crossover` is the x = B_QK B_x / eps above which
-        parameter counting has the smaller cover.
+        The bounds along each line: `over_T` (bound, T), `over_m` and `over_B_QK`, with
+        `trivial_over_...` and `winner_over_...`. `certified` and `first_m` have the axis `bound`;
+        `first_m` is the least m at which the bound is below the trivial value, or inf if this m is
+        above 2^60. `crossover` is the x = B_QK B_x / eps above which parameter counting has the
+        smaller cover.
     """
     setting, names = config.setting, list(BOUNDS)
     table: dict[str, Any] = {}
@@ -97,7 +98,7 @@ def _words(winners: np.ndarray, line: np.ndarray) -> str:
 
 
 def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
-    """Tell where along a line a bound is below the trivial value; elsewhere it is clipped."""
+    """Return a mask of the points at which a bound is below the trivial value, thus not clipped."""
     return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
 
 
@@ -171,11 +172,11 @@ CONTROLS: dict[str, Control] = {
     "where each wins, by norm": turned("B_QK", "winner_over_B_QK"),
     "smaller cover": valued(np.inf, "crossover"),
 }
-"""False variants of the data: bounds that grow, bounds that do not, and other winners."""
+"""False variants of the data: bounds that grow, bounds that do not grow, and other winners."""
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims about its bounds beside others, on a dataset of `run`."""
+    """Decide the paper's claims about its own bounds and other bounds, on a dataset of `run`."""
     *at_any_point, below = _over_length(data)
     found = [below]
     first = dict(zip(data["bound"].values.tolist(), data["first_m"].values.tolist()))
@@ -199,7 +200,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """Describe the point through which the lines go; empty if the data do not record it."""
+    """Describe the point through which the lines go; "" if the data do not record the point."""
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""
@@ -216,8 +217,8 @@ def _setting(data: xr.Dataset) -> str:
 def figure(data: xr.Dataset, /) -> Any:
     """Draw the three lines side by side.
 
-    A dashed line has hidden constants. The dotted line is the trivial value. A bound that is
-    clipped at the trivial value is faint, because there it gives no information. A title names the
+    A dashed line has hidden constants. The dotted line is the trivial value. A bound is faint at
+    points where it is clipped at the trivial value and gives no information. A title names the
     bounds that are clipped everywhere.
     """
     import matplotlib.pyplot as plt

@@ -25,21 +25,22 @@ class SparseMajority:
         train: the number of training samples.
         validation: the number of validation samples; the paper also calls them the test set.
         epochs: the largest number of epochs.
-        every: the number of epochs between validations. Training does not depend on it: the
-            validation after an epoch is equal at any `every`. A larger number takes less time and
-            finds the best epoch among fewer epochs.
+        every: the number of epochs between validations. Training does not depend on `every`, so the
+            validation after an epoch gives equal numbers at any `every`. A larger number takes less
+            time and finds the best epoch among fewer epochs.
         chunk: the number of validations between checkpoints; training at a length may end at a
             checkpoint.
         group: the number of runs trained side by side on a device.
         batch: the batch size; the last batch of an epoch may be smaller.
-        loss: "sigmoid" (the code's mean of two binary cross entropies) or "softmax" (the paper's).
-        rule: "adam", or "momentum": SGD with momentum 0.9, the code's rule; the paper names no
-            rule.
+        loss: "sigmoid" (the public code's mean of two binary cross entropies) or "softmax" (the
+            paper's cross entropy).
+        rule: the optimiser: "adam", or "momentum" (SGD with momentum 0.9, as in the public code).
+            The paper names no optimiser.
         rate: the learning rate.
         decay: the factor of the learning rate per epoch.
         floor: the least learning rate.
-        stop: whether to stop a run after the first epoch with training accuracy 1. The code stops;
-            the paper does not mention it.
+        stop: whether to stop a run after the first epoch with training accuracy 1. The public code
+            stops the run; the paper mentions no stop.
         hidden: the width of the dense layer that the paper does not mention; 0 omits the layer.
         embedding: the embedding of bits as tokens.
     """
@@ -69,7 +70,7 @@ class SparseMajority:
         """Refuse settings that are impossible.
 
         Raises:
-            Refused: naming the setting.
+            Refused: with the name of the setting.
         """
         if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
             raise Refused(
@@ -104,7 +105,7 @@ PUBLISHED = SparseMajority(
     floor=0.001,
     embedding=Embedding(),
 )
-"""The paper's numbers; if the paper is silent, the public code's optimiser, loss and early stop."""
+"""The paper's numbers, with the public code's optimiser, loss and early stop."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
 """The paper's text alone: its loss, all 200000 epochs, attention and one linear map."""

@@ -1,4 +1,4 @@
-"""Decisions whether runs at several lengths show a rise, and how many runs would decide."""
+"""Decisions whether runs at several lengths show a trend, and estimates of the runs needed."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ from jaxbounds.seqlength.trends import trend
 
 
 class Decision(NamedTuple):
-    """Whether values rise (or fall) with x, and the number of runs that would decide.
+    """Whether values rise (or fall) with x, and the number of runs that would decide the question.
 
     Attributes:
-        present: True: the slope has the sign asked about and is significant. False: it is not, and
-            a slope as large as asked about is excluded. None: neither.
-        runs: the estimated number of runs per row that decides, a multiple of the present number;
-            None if it is more than 16 times the present number.
+        present: True if the slope is significant and has the sign of `change`. False if it is not,
+            and the test excludes a slope as large as that of `change`. None otherwise.
+        runs: the estimated number of runs per row that would decide, a multiple of the present
+            number; None if the estimate is more than 16 times the present number.
     """
 
     present: bool | None
@@ -35,12 +35,14 @@ def decide(
     """Decide whether values change with the sign of `change`, or certainly by less than `change`.
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
-    It excludes the slope if the remaining slope has the other sign and is significant. If neither
-    test is significant, the function repeats every run 2, 4, ... times. This estimates the number
-    of runs needed from the scatter of the present runs.
+    The second test excludes the slope of `change` if the remaining slope is significant and has the
+    other sign. If neither test is significant, the function repeats every run 2, 4, ... times. The
+    repetition estimates, from the scatter of the present runs, the number of runs that would
+    decide.
 
     Args:
-        x: one abscissa per row. `trend` describes `x`, `values` and `keep` and the errors raised.
+        x: one abscissa per row. The docstring of `trend` describes `x`, `values`, `keep` and the
+            errors raised.
         values: one value per run.
         keep: the runs that count.
         kind: "mean" or "max".

@@ -29,7 +29,7 @@ from jaxbounds.seqlength.sparse_majority import embed
 LEARNED = 0.6
 """The training loss below which a run counts as learned; ln 2 is the loss of chance.
 
-A larger number counts more runs as learned. The unit is nats; the best epoch counts.
+The loss is that of the best epoch, in nats. A larger number counts more runs as learned.
 """
 
 DELTA = 0.05
@@ -39,7 +39,7 @@ DELTA = 0.05
 def _network(
     trained: Trained, seed: int, config: SparseMajority
 ) -> tuple[AttentionNetwork, dict[str, float], TokenNorms]:
-    """Return one run's best network with a scalar output, its norms, and its tokens' norms."""
+    """Return a run's best network with a scalar output, its norms, and the norms of its tokens."""
     pick = lambda tree: jax.tree.map(lambda leaf: leaf[seed], tree)
     dense = [("hidden", "relu")] if config.hidden else []
     dense.append(("readout", "identity"))
@@ -85,9 +85,10 @@ def run(
     last epoch) and diverged (an epoch, or -1).
 
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
-    gap of cross entropy clipped to [0, 1] at the run's own norms and delta = 0.05. It is a
-    diagnostic, because no union over norms is paid. `bound_fixed` uses the norms of the first
-    length instead. `norm_product` is the factor of the norms around the attention.
+    gap of cross entropy clipped to [0, 1] at the run's own norms and delta = 0.05. The value is a
+    diagnostic and no certificate, because the norms are not fixed in advance. `bound_fixed` uses
+    the norms of the first length instead. `norm_product` is the product of the norms of the maps
+    around the attention.
 
     Args:
         config: the experiment.

@@ -1,14 +1,14 @@
 """The claims of Section 6 about Figures 1 to 3, decided on the data of `seqlength.majority`.
 
-Only runs that learned count, because an untrained network has no gap at any length. There are four
-claims about trends. They share a significance level of 5%, so each is tested at 1.25%. A trend is
+Only runs that learned count, because an untrained network has no gap at any length. Four claims are
+about trends. They share a significance level of 5%, so each claim is tested at 1.25%. A trend is
 present if its slope is significant. A trend is absent if the test excludes a trend that readers of
 the figure would see (a doubling, a tenth of accuracy). Otherwise the claim is open, and its finding
 estimates how many runs would decide it. The statistic is the paper's maximum over runs; the
-accuracy also uses the mean. The output lists the other statistic and the slopes against ln T too.
+accuracy also uses the mean. The output also lists the mean over runs, and the slopes against ln T.
 
-Settings other than the paper's leave the claims about the figures open. Section 4's bounds hold for
-every network and every training, so each run decides about its own bound.
+Settings that differ from the paper's settings leave the claims about the figures open. Section 4's
+bounds hold for every network and every training, so each run decides about its own bound.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +26,9 @@ from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05 / 4
-"""The significance level of each of four claims, a probability (share of samples).
+"""The significance level of each of four claims, a probability.
 
-A larger level decides more claims, and more often wrongly.
+A larger level decides more claims, and decides wrongly more often.
 """
 
 RISE = "no rise at p < .0125, a doubling excluded"
@@ -48,8 +48,8 @@ def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
     words = []
     for name, published in theirs.items():
-        # What is about machines changes no run, and looks are not stated: no curve needs more than
-        # the preset's.
+        # Settings of the machine change no run. The paper does not state how often it validates,
+        # and no curve needs more validations than the preset makes.
         if name in ("chunk", "group") or name not in config:
             continue
         if name == "every" and config[name] <= published:
@@ -81,7 +81,7 @@ def _in_words(found: dict[str, Trend]) -> str:
 def _absent(
     data: xr.Dataset, name: str, keep: np.ndarray, kind: str, change: float
 ) -> tuple[bool | None, list[str]]:
-    """Decide whether a trend with the sign of `change` is absent, or say what would decide."""
+    """Decide whether a trend with the sign of `change` is absent; if open, name the runs needed."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)
     if found.present is not None:
@@ -115,7 +115,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide whether the gap is below the bound, and that only norms carry its dependence on T."""
+    """Decide whether the gap is below the bound, and whether the bound needs T only for norms."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous
@@ -138,7 +138,7 @@ def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims about Figures 1 to 3 and the bound on a dataset of `majority.run`."""
+    """Decide the claims about Figures 1 to 3 and about the bound on the data of `majority.run`."""
     keep = data["learned"].values.astype(bool)
     share = float(keep.mean())
     text = "more than half of the runs have learned (others are left out)"

@@ -19,7 +19,7 @@ WORDS = {True: "yes", False: "NO", None: "open"}
 
 
 def _settings(data: xr.Dataset) -> str:
-    """Describe the number of runs, the runs that learned, and settings that are not the paper's."""
+    """Describe the runs, the runs that learned, and the settings that differ from the paper's."""
     lengths, seeds = data["learned"].shape
     faint = int((~data["learned"].values.astype(bool)).sum())
     runs = f"{seeds} runs at each of {lengths} lengths"

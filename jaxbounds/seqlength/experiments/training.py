@@ -33,7 +33,7 @@ class Data(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The differences between runs of one length: key, initial parameters, data, learning rates."""
+    """The inputs in which a length's runs differ: key, initial parameters, data, learning rates."""
 
     key: Array
     params: Any
@@ -130,12 +130,12 @@ def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
     """
     data, n, batch = lane.data, config.train, min(config.batch, config.train)
     count = -(-n // batch)
-    # A key by epoch number: rounds of any length give the same run.
+    # The key depends on the epoch's number, so rounds of any length give equal runs.
     order = jax.random.permutation(jax.random.fold_in(lane.key, run.epoch), n)
     padded = jnp.concatenate([order, jnp.zeros(count * batch - n, order.dtype)])
     real = (jnp.arange(count * batch) < n).astype(jnp.float32)
     rate = jnp.maximum(lane.rate * lane.decay ** run.epoch.astype(jnp.float32), lane.floor)
-    # Keras' momentum averages gradients that the learning rate has multiplied already.
+    # Keras' momentum averages gradients that are already multiplied by the learning rate.
     inside, outside = (rate, 1.0) if config.rule == "momentum" else (1.0, rate)
     rule = optimizer(config.rule, outside)
 
@@ -179,10 +179,10 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
-    """Run `every` epochs, but none after the last one, and a validation.
+    """Run at most `every` epochs, none after the last epoch of the run, and then validate.
 
-    The number of epochs is data. One program therefore serves every number, and an epoch gives the
-    same bits at each.
+    The number of epochs is an input of the program. One program therefore serves every number, and
+    an epoch's bits do not depend on the number.
     """
 
     def live(_: Array, run: Run) -> Run:

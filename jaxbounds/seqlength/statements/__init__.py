@@ -1,6 +1,6 @@
 """The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
 
-`instances` is shared by the statements. `errata.toml` lists the paper's errors. `items` lists every
+The statements share `instances`. `errata.toml` lists the paper's errors. `items` lists every
 numbered item. `reference` holds the edition, links and BibTeX.
 """
 

@@ -1,10 +1,11 @@
-"""Corollary F.0.2 refuted as a number, in every orientation and for either ball.
+"""Corollary F.0.2's printed number refuted, in every orientation and for either ball.
 
 As in `packings`, the networks have one layer and a constant [CLS] token, and they differ only in
 row 0 of W_QK. Every other matrix has one row or one column, short enough for the printed norms of
-both orientations. All tokens are in the l_1 ball. Pi_norm moves no row, on the l_2 ball or on the
-l_1 ball. Two faults remain: the first W_QK needs a factor B_x^2 more (E9), and the cover of the
-first W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes F.0.1 in this way.
+both orientations. All tokens are in the l_1 ball. The projection Pi_norm moves no row, neither on
+the l_2 ball nor on the l_1 ball. Two faults cause the refutation: the first W_QK's cover lacks a
+factor B_x^2 (E9), and the first W_v's cover is for inputs of norm 1 (E10). `appendix_f_levels`
+refutes Corollary F.0.1 with similar networks.
 """
 
 import functools
@@ -57,7 +58,7 @@ def meets(
 ) -> dict[str, Any]:
     """Check every assumption of Sections 2.6, 4.3 and Appendix F except the norm in W_QK's lemma.
 
-    `columns` and `rows` are norms of the whole W_QK; `layer` has three of its coordinates.
+    `columns` and `rows` are norms of the whole W_QK; `layer` has only three coordinates of it.
     """
     one = 1.0 + 1e-12
     narrow = (layer["W_v"], layer["W_c"].T, w[:, None])
@@ -90,8 +91,8 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 2) * xp.log(2.0), 0.0)
     C_1, C_Bx = (lemma_3_4_leading(x, k=1, d=d) for x in (1.0, B_x))
     printed = theorem_4_2(norms, C_1, C_Bx, size["L"]) / eps**2
-    # The proof's own list, with the C of the d x d matrix W_QK for every matrix. This repairs E11
-    # and the terms of E10. It leaves E9, and W_v's cover for inputs of norm 1.
+    # The proof's own list, with the C of the d x d matrix W_QK for every matrix. This list repairs
+    # E11 and the terms of E10. It does not repair E9, nor W_v's cover for inputs of norm 1.
     C_1, C_Bx = (lemma_3_4_leading(x, k=d, d=d) for x in (1.0, B_x))
     derived = derived_size(norms, C_1, C_Bx, size["L"]) / eps**2
     corrected = corrected_size(norms, constants_F_0_2_corrected_leading(1.0, d, 1), size["L"])
@@ -110,7 +111,7 @@ def _corollary_F_0_2(instance: Instance, size: Size) -> Sides:
 def _meets_F_0_2(instance: Instance, size: Size) -> dict[str, Any]:
     d, B_x = draw.numbers(instance, "d", "B_x")
     X, layer, w = signs(instance, 1.0, 1)
-    entry = abs(layer["W_QK"][0, 3])  # row 0 has d - 2 such entries, one in a column
+    entry = abs(layer["W_QK"][0, 3])  # row 0 has d - 2 such entries, one per column
     # The [CLS] token, and two for each i.
     met = meets(X, layer, w, B_x, (d - 2) * entry, math.sqrt(d - 2) * entry, (2 * d - 3, d))
     return {**met, "eps > 0": instance["epsilon"] > 0}
@@ -134,7 +135,7 @@ COROLLARY_F_0_2 = on_packings(
     " B^2 ln(dk) in gamma and eta",
     cases=lambda size: draw.stacked(
         [_halves(d) for d in (1000, 10**5, 10**6)]
-        # B_x hardly more than such a d needs.
+        # B_x is hardly larger than this d needs.
         + [_halves(10**8, B_x=3e4, epsilon=0.45)]
         + [
             {"d": d, "B_x": B_x, "epsilon": epsilon}

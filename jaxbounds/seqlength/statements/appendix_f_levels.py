@@ -1,7 +1,7 @@
-"""Corollary F.0.1 refuted as a number: networks of `appendix_f` with many levels instead of signs.
+"""Corollary F.0.1's number refuted: networks of `appendix_f` with many levels instead of signs.
 
-The printed number of F.0.1 grows with d, so signs do not refute it. Levels refute it: the first
-layer distinguishes levels of the order of B_x^2 / d.
+The printed number of F.0.1 grows with d, so signs do not refute it. Levels refute this number: the
+first layer distinguishes a number of levels of the order B_x^2 / d.
 """
 
 import functools
@@ -35,7 +35,7 @@ def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
     """Build the network whose row 0 of W_QK is 1 / d at 2 and l_i / d at i > 2.
 
     Each l_i is one of M equally spaced levels in [-1, 1]. The tokens +-B_x (15 e_1 + (e_i - t e_2)
-    / 2) / 16 compare l_i with a threshold t. Here t is the middle of two neighbouring levels;
+    / 2) / 16 compare l_i with a threshold t. Here t is the middle between two neighbouring levels;
     `side` selects the neighbour.
     """
     d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
@@ -49,7 +49,7 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
     xp, norms = array_module(d, B_x, M, eps), norms_of(B_x)
     ends = [number(outputs(*_levels(instance, side)))[0] for side in (1.0, -1.0)]
     packing = xp.where(abs(ends[0] - ends[1]) >= 2.0 * eps, real(d - 3) * xp.log(M), 0.0)
-    # 1 is traced where B_x is: ln(2k + 1) is then enclosed with the rest.
+    # The number 1 is traced if B_x is traced, so that the enclosure includes ln(2k + 1).
     C_1, C_Bx = (lemma_3_3(x, k=1, d=d) for x in (1.0 + 0.0 * B_x, B_x))
     printed = theorem_4_2(norms, C_1, C_Bx, size["L"]) / eps**2
     corrected = corrected_size(norms, constants_F_0_1_corrected(1.0, d, 1), size["L"])
@@ -66,7 +66,7 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
 
 
 def _whole(instance: Instance, size: Size) -> Instance:
-    """Project an instance for the search: M whole and at least two, and every level in [-1, 1]."""
+    """Project an instance of a search: M a whole number, at least 2; every level in [-1, 1]."""
     scales = draw.positive("B_x", "epsilon")(instance, size)
     M = np.maximum(np.round(np.abs(instance["M"])), 2.0)
     most = 1.0 - 1.0 / (M - 1.0)
@@ -76,7 +76,7 @@ def _whole(instance: Instance, size: Size) -> Instance:
 def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
     d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
     X, layer, w = _levels(instance, 1.0)
-    # Row 0 has d - 2 entries of at most 1 / d; each is a column's only one.
+    # Row 0 has d - 2 entries of at most 1 / d; each is the only nonzero entry of its column.
     met = meets(X, layer, w, B_x, 1.0 / d, (d - 2) / d, (2 * (d - 3) * (M - 1) + 1, d))
     return {
         **met,

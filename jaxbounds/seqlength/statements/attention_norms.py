@@ -1,4 +1,4 @@
-"""Appendix C: the norms that its chain uses, over columns, and the range of the attention class."""
+"""Appendix C: the norms over columns that its proofs use, and the attention class's range."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _longest(size: Size) -> Instance:
-    """Return maximisers of both sides: v selects the longest column of P; u is this column."""
+    """Return maximisers of both sides: v selects the longest column of P; u is that column."""
     P = np.random.default_rng(0).normal(size=(8, size["d"], size["T"]))
     at = np.linalg.norm(P, axis=1).argmax(axis=1)
     columns = P[np.arange(8), :, at]
@@ -30,7 +30,7 @@ def _norms(instance: Instance, size: Size) -> Sides:
         {
             "printed": (taken, columns * mass),
             "derived, over rows": (taken, row_norm(P, 2, math.inf) * mass),
-            # X = P^T: the tokens are its rows, and X^T has the norm over columns.
+            # X = P^T has the tokens as rows, and X^T has the norm over columns.
             "printed, ||X||_{2->inf}": (jnp.max(jnp.abs(P.T @ u)), columns * vector_norm(u)),
             "control": (taken, 0.9 * columns * mass),
         }
@@ -89,7 +89,7 @@ NORMS = draw.inequality(
 
 
 def _equal_tokens(size: Size) -> Instance:
-    """Return sequences whose tokens all equal B_x s e_j: a mixture is as long as its tokens."""
+    """Return sequences whose tokens all equal B_x s e_j: mixtures have the tokens' norm."""
     rng, rows = np.random.default_rng(0), []
     for vertex in draw.signed_vertices(size["d"], 3.0):
         W = rng.normal(size=(size["d"], size["d"]))
@@ -99,7 +99,7 @@ def _equal_tokens(size: Size) -> Instance:
 
 def _range(instance: Instance, size: Size) -> Sides:
     X = instance["X"]
-    # The class has both signs s and all e_j: the largest coordinate.
+    # The class has both signs s and all e_j, so its range is the largest coordinate.
     value = jnp.max(jnp.abs(attend_from(X, instance["W"], 0)))
     longest = max_row_norm(X)
     return Sides(

@@ -28,7 +28,7 @@ _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
     """Return the assumptions of Theorem 4.2 and Appendix E on the stored step.
 
-    The step has B_x = 4, w = e_1, tanh.
+    The stored step has B_x = 4, w = e_1 and the activation tanh.
     """
     named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
     bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}
@@ -51,7 +51,7 @@ def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
-    """Draw the weights of one block, each matrix at its own scale, and a version moved by noise."""
+    """Draw a block's weights, each matrix at its own scale, and a copy moved by noise."""
     d, k = size["d"], size["k"]
     entry_key, scale_key = jax.random.split(key)
     drawn = draw.normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
@@ -62,7 +62,7 @@ def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
 
 
 def moved_enough(weights: Instance, moved: Instance) -> dict[str, Array]:
-    """Return the hypothesis that the weights moved by at least 1e-5, far above rounding."""
+    """Return the hypothesis that the weights move by at least 1e-5, far above rounding."""
     steps = [jnp.max(jnp.abs(weights[name] - moved[name])) for name in weights]
     return {"weights moved by 1e-5": jnp.max(jnp.stack(steps)) >= 1e-5}
 
@@ -82,7 +82,7 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 
 
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
-    """Return a layer and a copy with another W_c; the outer projection changes neither output."""
+    """Return a layer and a copy with another W_c; the outer projection changes no output."""
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
     W_c = rng.uniform(-1.0, 1.0, size=(2, k, d)) / (k * math.sqrt(d))
@@ -113,7 +113,7 @@ def _block_cases(size: Size) -> Instance:
 def _moved(
     g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
 ) -> Array:
-    """Measure the largest distance between the outputs of the two versions, over tokens."""
+    """Measure the largest distance, over tokens, between outputs of the two versions."""
     run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 

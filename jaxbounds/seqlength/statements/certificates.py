@@ -1,4 +1,4 @@
-"""The paper's bounds on a trained network, a use that is not in the paper."""
+"""The paper's bounds applied to a trained network, which the paper itself does not do."""
 
 import bisect
 import dataclasses
@@ -37,7 +37,7 @@ READOUT = np.array([1.0, -1.0])
 
 
 def _network(scale: float) -> AttentionNetwork:
-    """Return a network: one head in R^1, two outputs, map and dense layer of norm `scale`."""
+    """Return a network: one head in R^1, two outputs; map and dense layer have norm `scale`."""
     return AttentionNetwork(
         maps=np.array([[[scale, 0.0]]]),
         values=np.array([[[0.5]]]),
@@ -92,7 +92,7 @@ NORMS = identity_on_host(
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad by random signs on 16 networks: signs of values, offset, kernel and bias."""
+    """Estimate Rad with random signs on 16 networks: each sign of values, offset, kernel, bias."""
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense
@@ -164,7 +164,7 @@ def _certified(scale: float, m: int) -> Sides:
         spent /= (j + 1) * (j + 2)
         off = max(off, norm / value, value / (2.0 * norm) if j else 0.0)
     tail = float(deviation(0.5, m, spent)) / sure.tail
-    # A diagnostic of the rounded norms at the spent delta is the certificate.
+    # The certificate equals the diagnostic at the rounded norms and the spent delta.
     apart = bound(rounded, m, spent) / sure.bound
     least = loose.smallest_sample or 0
     exact = bisect.bisect_left(range(2**14), True, lo=1, key=lambda m: at(m) < 1.0)

@@ -55,7 +55,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
     for scale in (0.5, 2.0, 4.0, 8.0):
         X = scale * np.outer(np.ones(size["T"]), e_1)
-        # A large W_c makes outputs that are projected to e_1; a small W_c does not.
+        # A large W_c gives outputs that the projection moves to e_1; a small W_c does not.
         for W_c, factor in ((10.0, 1.0), (0.5, scale / 10.0)):
             layers = {"W_QK": np.zeros((L, d, d)), "W_v": stack(np.eye(d, k))}
             layers["W_c"] = stack(W_c * np.eye(k, d))
@@ -66,7 +66,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return the step that breaks the first block, before layers that rest, and single moves."""
+    """Return the step that breaks the first block, with later layers unmoved, and single moves."""
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -76,7 +76,7 @@ def _network_cases(size: Size) -> Instance:
         }
         layers, moved = follow(case["layer"]), follow(case["moved"])
         rows.append({"X": case["X"], "layers": layers, "moved": moved, "w": w, "what": w})
-    # The first W_v alone moves, and so little that tanh is nearly linear.
+    # Only the first W_v moves, and so little that tanh is nearly linear.
     stay = {"W_QK": np.zeros((size["L"], d, d)), "W_c": np.stack([np.eye(k, d)] * size["L"])}
     later = [np.eye(d, k)] * (size["L"] - 1)
     value = lambda c: {**stay, "W_v": np.stack([c * np.eye(d, k), *later])}
@@ -180,7 +180,7 @@ CHAIN = on_networks(
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
     """Compute the norms of a network and its step, and sum_i beta_i eps_i.
 
-    eps_i is the distance that map i moves.
+    eps_i is the distance by which map i moves.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)
@@ -191,7 +191,7 @@ def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
     within = jnp.ones(size["L"]).at[0].set(B_x)
 
     def total(beta: Array, readout: Array, values: Array = within) -> Array:
-        # The covers' resolutions: how far each map moves on its ball of inputs.
+        # The covers' resolutions are the distances by which the maps move on their balls of inputs.
         scales = (steps["W_c"], steps["W_v"] * values, steps["W_QK"] * within)
         return beta[0] * readout + beta[1:] @ jnp.stack(scales, axis=1).ravel()
 
@@ -248,7 +248,7 @@ COVER = on_networks(
 
 
 def _words_sample(key: Array, size: Size) -> Instance:
-    """Draw a network, K readout rows of norm 1, and versions with a small or large move."""
+    """Draw a network, K readout rows of norm 1, and a copy moved by little or by much."""
     a, b, c = jax.random.split(key, 3)
     drawn = draw.normals(a, {"V": (size["K"], size["d"]), "step": (size["K"], size["d"])})
     V = draw.unit(drawn["V"])
@@ -265,7 +265,7 @@ def _word_masking(instance: Instance, size: Size) -> Sides:
     step = jnp.max(jnp.linalg.norm(V - Vhat, axis=1))
     plain = terms_corrected(norms, ONES, size["L"], softmax_constant=1.0)
     listed = terms_word_masking(plain, K)
-    # w has K covers, one for each row; the other matrices keep their covers.
+    # The readout needs K covers, one for each row; the other matrices keep their covers.
     count = jnp.sum(listed.C) - jnp.sum(plain.C)
     return Sides.pairs(
         {

@@ -112,7 +112,7 @@ MASSART = Statement(
 def _one_function(size: Size) -> Instance:
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
-    F[0] = np.abs(F[0])  # relu is linear there
+    F[0] = np.abs(F[0])  # relu is linear on nonnegative values
     return {"F": F}
 
 
@@ -155,7 +155,7 @@ NEGATION = on_functions(
 def _contraction(instance: Instance, size: Size) -> Sides:
     F = instance["F"]
     plain = empirical_rademacher(F)
-    # Linear functions are left out: their ratio is one whatever F is, and would hide the others'.
+    # Linear functions are left out: their ratio is 1 for every F and would hide the other ratios.
     over = jnp.maximum(empirical_rademacher(jax.nn.relu(F)), empirical_rademacher(jnp.tanh(F)))
     doubled = empirical_rademacher(2.0 * F)
     return Sides.pairs({"derived": (over, plain), "control": (doubled, plain)})
@@ -208,7 +208,7 @@ def _dudley(instance: Instance, size: Size) -> Sides:
 
 
 def _dudley_cases(size: Size) -> Instance:
-    """Return random functions beside 0; at three points also all functions with values -1 and 1."""
+    """Return random functions and 0; at three points also all functions with values -1 and 1."""
     rng, rows, m = np.random.default_rng(0), [], size["m"]
     for _ in range(12):
         values = rng.normal(size=(8, m)) * np.exp(rng.normal(size=(8, 1)))

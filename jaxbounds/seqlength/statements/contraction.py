@@ -33,10 +33,10 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
     """Return the largest number of points that the functions shatter with margin `gap`.
 
-    Points are shattered if, at one of each point's levels, every pattern of values `gap` above or
-    below occurs.
+    Points are shattered if each point has a level such that every pattern of values at least `gap`
+    above or below the levels occurs.
     """
-    # Which functions are above, and which below: as bits of one whole number.
+    # The functions above, and the functions below, as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
     sides = [[(bits(v >= at + gap), bits(v <= at - gap)) for at in levels[i]]
              for i, v in enumerate(values.T)]  # fmt: skip
@@ -51,14 +51,14 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
-    """Return the middles of all pairs of values at least 2 gap apart; these levels suffice."""
+    """Return the middles of all pairs of values at least 2 gap apart; no other level is needed."""
     ordered = np.unique(values)
     i, j = np.nonzero(ordered[None] - ordered[:, None] >= 2.0 * gap)
     return np.unique((ordered[i] + ordered[j]) / 2.0)
 
 
 def _worst_complexity(F: np.ndarray, m: int) -> float:
-    """Compute the largest Rad over all samples of m points; points may repeat."""
+    """Compute the largest Rad over all samples of m points, repeated points included."""
     sums, probability, first = _sign_sums(F.shape[1], m)
     of_sums = probability * (sums @ F.T).max(axis=1)
     return float(np.add.reduceat(of_sums, first).max()) / m
@@ -94,7 +94,7 @@ def _largest_separated(G: np.ndarray) -> int:
 
 
 def _class(key: Array, size: Size) -> Instance:
-    """Draw some functions, repeated to fill the class, a margin over Rad, and whole levels."""
+    """Draw functions (repeated to fill the class), a margin in units of Rad, and whole levels."""
     keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
     which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
     F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])

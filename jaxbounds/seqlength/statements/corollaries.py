@@ -48,7 +48,7 @@ def _C(instance: Instance) -> float:
 
 
 def _informative(instance: Instance, size: Size) -> dict[str, Any]:
-    # A search checks the hypotheses before it projects, so the numbers may be negative here.
+    # The numbers may be negative here, because a search checks the hypotheses before it projects.
     instance = draw.positive("B_x", "B_QK", "m")(instance, size)
     B_x, m, d = draw.numbers(instance, "B_x", "m", "d")
     a, b, B = entropy_terms(B_x, _C(instance), m, d)

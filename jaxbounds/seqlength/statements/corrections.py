@@ -28,7 +28,8 @@ FINE = 1.1
 def _cases(size: Size) -> Instance:
     """Return the maps that need the most corrections.
 
-    The maps' errors on orthonormal points are slightly above the size that needs a correction.
+    On orthonormal points, the errors of these maps slightly exceed the size that needs a
+    correction.
     """
     k, d, N = size["k"], size["d"], size["N"]
     rows = []
@@ -102,7 +103,7 @@ def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -
     below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())
     levels = 1 + sum(1 for _ in below)
     letters = list(itertools.product(range(k), range(n), signs, range(levels)))
-    # Below x = 1 the one matrix 0 is a cover.
+    # For x < 1, the matrix 0 alone is a cover.
     return length * math.log(len(letters) + 1) if x >= 1 else 0.0
 
 

@@ -18,11 +18,12 @@ def _sizes_of_covers(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
     K, at = int(linear_bounds.sparsity_needed(x)), {"k": k, "d": d}
     entries = float(linear_bounds.lemma_3_6_sharp(x, **at))
-    # The members of a cover are counted if the cover is small enough to be listed.
+    # The code counts the members of a cover that is small enough to be listed.
     off = [1.0]
     if count_signed(k * d, K) <= 20_000:
         off.append(len(linear_covers.entries_cover(k, d, 1.0, K)) / math.exp(entries))
-    # Appendix A covers each of the k rows in R^d: the product is Lemma 3.3's cover of W^T.
+    # Appendix A covers each of the k rows in R^d; the product of these covers is Lemma 3.3's cover
+    # of W^T.
     rows = float(linear_bounds.lemma_3_3_sharp(x, k=d, d=k))
     listed = rows
     if count_signed(d, K) ** k <= 20_000:
@@ -166,7 +167,7 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
     epsilon = sparsify_radius(1.0, size["K"])
     lengths = [(vector_norm(moved, q), k ** (1.0 / q) * epsilon) for q in (1.0, 2.0, math.inf)]
     worst = jnp.max(jnp.stack([length / bound for length, bound in lengths]))
-    # This holds for every cover of the rows and every q > 0: each output moves by at most epsilon.
+    # For every cover of the rows and every q > 0, each output moves by at most epsilon.
     steps = jnp.abs((W - instance["moved"]) @ x)
     largest = jnp.max(steps)
     powers = [(jnp.sum(steps**q), k * largest**q) for q in (0.5, 1.0, 2.0, 4.0)]

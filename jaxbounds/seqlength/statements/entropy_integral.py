@@ -57,11 +57,11 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 
 
 def _least(a: Any, b: Any, B: Any) -> Any:
-    """Compute the minimum of the objective over 0 < delta <= B by search, or by a traced formula.
+    """Compute the objective's minimum over 0 < delta <= B, by search or by a traced formula.
 
-    The claim is an equality, and the value at an arbitrary delta is only an upper bound. The traced
-    form uses the zero of the derivative 1 - a - b / delta, or B if B is less. For b >= 0 the
-    objective is convex, so this value is the minimum. a must be below 1.
+    The claim is an equality, so the value at an arbitrary delta, an upper bound on the minimum, is
+    not enough. The traced formula uses the zero of the derivative 1 - a - b / delta, or B if B is
+    less. For b >= 0 the objective is convex, so this value is the minimum. a must be below 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)
@@ -148,7 +148,7 @@ def _integral(instance: Instance, size: Size) -> Sides:
     factor, one = attention_lipschitz(B_x), float(lemma_3_6(1.0, k=1, d=1))
 
     def least(C: float, shortest: float) -> float:
-        # A map of one entry, at the scale where Lemma 3.6 has C / eps^2.
+        # A map of one entry, at a scale at which Lemma 3.6's log size is C / eps^2.
         map_covering = at_scale(lemma_3_6, math.sqrt(C / one), k=1, d=1)
         covering = attention_log_covering(map_covering, factor, int(d))
         height = lambda e: np.sqrt(covering(e) / m)

@@ -30,12 +30,12 @@ def _gap(instance: Instance, size: Size) -> Sides:
     grid = (jnp.arange(THRESHOLDS).astype(x.dtype) + 0.5) / THRESHOLDS
     truth = (x > 0.5) ^ instance["flip"]
     loss = ((x[None] > grid[:, None]) != truth[None]).astype(x.dtype)
-    # A threshold t errs where x lies between t and 1/2, unless the label was flipped.
+    # A threshold t errs if x is between t and 1/2, except if the label was flipped.
     population = 0.2 + 0.6 * jnp.abs(grid - 0.5)
     rad = rademacher_monte_carlo(key, lambda signs: jnp.max(loss @ signs), m, draws=32).mean
     bound = lambda sharp: generalization_gap(rad, c=1.0, m=m, delta=DELTA, sharp=sharp)
     gap = jnp.max(jnp.abs(population - jnp.mean(loss, axis=1)))
-    # The printed tail is spent on four events at delta / 4; here there is one, at delta.
+    # The printed tail divides delta among four events; here one event has the whole delta.
     one_event = deviation(1.0, m, 4.0 * DELTA, sharp=False) / 4.0
     return Sides.pairs(
         {
@@ -82,9 +82,9 @@ GENERALIZATION = Statement(
 
 
 def _tail(instance: Instance, size: Size) -> Sides:
-    """Check the tail: a mean of m terms in [-c, c] exceeds its mean by t with this probability.
+    """Check the tail of the mean of m independent terms in [-c, c].
 
-    The probability is exp(-m t^2 / (2 c^2)).
+    The mean exceeds its expectation by t with probability at most exp(-m t^2 / (2 c^2)).
     """
     c, m, delta, rad, lipschitz = draw.numbers(instance, "c", "m", "delta", "rad", "lipschitz")
     given = {"c": c, "m": m, "delta": delta, "lipschitz": lipschitz}

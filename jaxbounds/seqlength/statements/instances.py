@@ -20,13 +20,13 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""Budget without a search, for statements that draws and extremal instances decide."""
+"""Budget without a search, for statements that random and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """Search budget for statements with no known extremal instance."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""Budget for statements whose instances vary much and need no search."""
+"""Budget with more draws and no search, for statements whose instances vary widely."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)
@@ -36,7 +36,7 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""An inequality with a few short searches beside draws and extremal instances."""
+"""A declaration of an inequality: few short searches, beside random and extremal instances."""
 
 random_search = functools.partial(
     Statement,
@@ -44,10 +44,10 @@ random_search = functools.partial(
     search="random",
     budget=Budget(samples=64, restarts=4, steps=30, batch=64),
 )
-"""An inequality whose sides are piecewise constant (a greedy choice, a truncation)."""
+"""A declaration of an inequality whose sides are piecewise constant (a greedy choice, a cut)."""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""Budget for statements that run on the host, where more draws matter little."""
+"""Budget for statements that run on the host and gain little from more draws."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -61,7 +61,7 @@ identity_on_host = functools.partial(Statement, kind="identity", host=True, budg
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
-    """Draw normal arrays by name from one draw, so that only one random program is compiled."""
+    """Split one normal draw into arrays by name, so that only one random program is compiled."""
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}
@@ -117,14 +117,14 @@ def stacked(rows: list[dict], /) -> dict:
 
 
 def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
-    """Return cases: all combinations of these values, by name."""
+    """Return the sampler of cases: all combinations of these values, by name."""
     columns = zip(*itertools.product(*values.values()))
     cases = dict(zip(values, map(np.array, columns)))
     return lambda size: dict(cases)
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """Return a projection for host searches: the magnitudes of these numbers, but at least 1e-6."""
+    """Return a projection of host searches: the named numbers' absolute values, at least 1e-6."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},

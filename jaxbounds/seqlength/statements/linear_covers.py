@@ -40,7 +40,7 @@ def _lemma_3_2(instance: Instance, size: Size) -> Sides:
 
     *many, half = counts(basis)
     *on_all, half_on_all = counts(xp.concatenate([basis, x]))
-    # One map covers the class {0, W_1} if every column of W_1 is shorter than epsilon.
+    # The map 0 alone covers the class {0, W_1} if every column of W_1 is shorter than epsilon.
     columns = [xp.max(xp.linalg.norm(W[1], ord=q, axis=0)) for q in ORDERS]
     values = xp.einsum("fkd,nd->fnk", W[:2], xp.concatenate([basis, x]))
     two = [covering_number(sup_distances(values, q), epsilon) for q in ORDERS]
@@ -78,7 +78,7 @@ def _lemma_3_2_sample(key: Array, size: Size) -> Instance:
 
 
 def _zero_and_identity(size: Size) -> Instance:
-    """Return zero and a multiple of the identity's first rows, at averages of basis vectors."""
+    """Return the maps 0 and a multiple of the identity's first rows, at means of basis vectors."""
     k, d = size["k"], size["d"]
     average = np.stack([np.where(np.arange(d) < n, 1.0 / n, 0.0) for n in (2, 2, 3, 3)])
     scales = np.array([0.5, 1.0, 2.0])

@@ -42,7 +42,7 @@ def _closed_form(instance: Instance, size: Size) -> Sides:
     height = lambda e: math.sqrt(
         A / e**2 / m * math.log(letters * (math.log2(2.0 * kappa**2 / e**2) + 2.0) + 1.0)
     )
-    # In ln(epsilon), where the integrand is smooth.
+    # The integral is over ln(epsilon), in which the integrand is smooth.
     area = lambda low: scipy.integrate.quad(
         lambda t: math.exp(t) * height(math.exp(t)), math.log(low), math.log(upper)
     )[0]
@@ -154,12 +154,12 @@ WITH_LOGARITHMS = draw.random_search_on_host(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Measure networks with W_QK = v e_i^T, ||v||_2 = 1, and each point 2^26 times."""
+    """Measure Rad of networks with W_QK = v e_i^T, ||v||_2 = 1, at each point 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
     maps = np.einsum("ni,cj->ncij", circle, np.eye(d)).reshape(-1, d, d)
-    # One layer of the multi-layer network: w.r to l_2, no factor for the sign.
+    # One layer of the multi-layer network: w has an l_2 norm, and there is no factor for the sign.
     norms = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     return Sides(
         complexity_below(instance, maps, 2**26),

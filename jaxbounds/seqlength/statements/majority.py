@@ -142,7 +142,7 @@ TASK = identity_on_host(
 
 
 def _trend(instance: Instance, size: Size) -> Sides:
-    """Exchange two rows of one run each: this turns the slope's sign, so p is 1."""
+    """Compare trends; an exchange of two rows of one run each turns the slope's sign, so p is 1."""
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)
     two = trend(x, np.array([[0.5], [0.5 + step]]), keep, kind="max", permutations=9)
@@ -150,7 +150,7 @@ def _trend(instance: Instance, size: Size) -> Sides:
     keep[3, 1] = False
     values = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0], [3.0, 100.0]])
     slopes = [trend(x, values, keep, kind=kind, permutations=9).slope for kind in ("mean", "max")]
-    # By hand: the means are .5, 2, 3.5, 3 and the maxima 1, 3, 5, 3; x is centred at 1.5.
+    # Computed by hand: the means are .5, 2, 3.5, 3, the maxima are 1, 3, 5, 3, and x has mean 1.5.
     expected = np.array([step / 2.0, 1.0, 0.9, 0.8])
     found = np.array([two.slope, two.p_value, *slopes])
     return Sides(found, {"derived": expected, "control": np.flip(expected)})

@@ -43,7 +43,7 @@ GRADIENT = identity(
 
 
 def _corners(size: Size) -> Instance:
-    """Return logits with the right word at -M and all others at M, and a small step away."""
+    """Return logits -M of the right word and M of all other words, and logits a small step away."""
     M = np.linspace(0.5, 3.0, 16)[:, None]
     corner = np.where(np.arange(size["K"]) == 0, -1.0, 1.0)[None]
     return {"x": M * corner, "y": (M - 1e-3) * corner}
@@ -164,7 +164,7 @@ def _binary(instance: Instance, size: Size) -> Sides:
     direct = masking.binary_loss(difference, jnp.broadcast_to(labels, difference.shape))
     loss, scalar = _losses(scores, labels, 2), empirical_rademacher(difference)
     whole = empirical_rademacher(loss)
-    # The two descriptions of the loss agree function by function.
+    # The two descriptions of the loss agree for each function.
     scale = 1.0 + jnp.max(jnp.abs(scores))
     apart = jnp.max(jnp.abs(direct - loss)) / scale
     return Sides.pairs(

@@ -42,7 +42,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     listed = terms_derived(norms, C_1, C_Bx, L)
     B_w, B_c, B_v, _, Ls, _ = norms
     alpha = downstream_factors(norms, L)
-    # gamma + eta as the last display of the proof gives them.
+    # gamma and eta are those of the last display of the proof.
     each = alpha ** (2 / 3) * (1.0 + (Ls * B_c) ** (2 / 3))
     later = (2.0 * alpha[1:] * Ls * B_c * B_v) ** (2 / 3)
     sum_ = jnp.cbrt(C_1) * (1.0 + B_w ** (2 / 3) * (jnp.sum(each) + jnp.sum(later)))

@@ -13,10 +13,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _packing(columns: Any, rows: Any, eps: Any) -> Any:
-    """Compute ln of the number of maps whose columns are all +-e_i in R^rows, or 0 for large eps.
+    """Compute ln of the number of maps in R^rows with all columns +-e_i; 0 if eps is large.
 
-    Two such maps differ at some e_j, an input of l_1 norm 1. Their images are sqrt 2 or 2 apart
-    there. The value is 0 if sqrt 2 is below 2 eps.
+    Two such maps differ at some e_j, an input of l_1 norm 1, and their images of e_j are sqrt 2 or
+    2 apart. If sqrt 2 is below 2 eps, the result is 0.
     """
     xp = array_module(columns, rows, eps)
     return xp.where((2.0 * eps) ** 2 <= 2.0, real(columns) * xp.log(2.0 * real(rows)), 0.0)

@@ -14,16 +14,16 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The ratio of bound and trivial value at m* and at 0.5% fewer samples, and m* itself."""
+    """The ratio of bound to trivial value at m* and at 0.5% fewer samples, and m* itself."""
 
     there: float
     before: float
     samples: float
 
 
-@functools.lru_cache(maxsize=64)  # every form's search starts at the same instances
+@functools.lru_cache(maxsize=64)  # the searches of all forms start at equal instances
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
-    """Return the onset of one theorem, as printed and sharpened."""
+    """Return the onset (least sample size) of one theorem, as printed and as sharpened."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]
     least = smallest_samples(setting, layers=2, words=3, theorems=(name,))[name]
 
@@ -39,7 +39,7 @@ def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
 def _onset(instance: Instance, size: Size) -> Sides:
     B_QK, B_x = draw.numbers(instance, "B_QK", "B_x")
     printed, sharp = _found(size["theorem"], Setting(d=2, B_QK=B_QK, B_x=B_x))
-    # Bounds are clipped at the trivial value, which says nothing: such a bound counts as above it.
+    # Bounds are clipped at the trivial value and vacuous there: a clipped bound counts as above it.
     informative = lambda share: share if share < 1.0 else 2.0
     return Sides.pairs(
         {
@@ -62,7 +62,7 @@ ONSET = draw.random_search_on_host(
     formula="each main theorem's bound is below its trivial value from m* samples on, not before",
     budget=Budget(samples=1, restarts=1, steps=3),
     over={"B_QK": Box(0.1, 10), "B_x": Box(0.25, 4)},
-    # All norms 1, as in the table, or one of them 2.
+    # All norms are 1, as in the table, or one of the norms is 2.
     cases=lambda size: {"B_QK": np.array([1.0, 2.0, 1.0]), "B_x": np.array([1.0, 1.0, 2.0])},
     evaluate=_onset,
     judges=(onsets, smallest_samples),

@@ -1,4 +1,4 @@
-"""Corollaries D.0.1, D.0.2 and F.0.1: the matrix that is bounded, by columns, and its inputs."""
+"""Corollaries D.0.1, D.0.2 and F.0.1: the matrix whose column norm is bounded, and its inputs."""
 
 import math
 from typing import Any
@@ -31,11 +31,11 @@ def _orientation(instance: Instance, size: Size) -> Sides:
     """
     (n,) = draw.numbers(instance, "d")
     xp = array_module(n)
-    # Columns with ||.||_1 <= 1: the images W^T e_1 fill the cube [-1, 1]^d.
+    # If every column has ||.||_1 <= 1, the images W^T e_1 fill the cube [-1, 1]^d.
     eps = xp.sqrt(n) / 4.0
     cube = volumetric_lower_cube(1.0 / eps, k=n)
-    # Columns with ||.||_2 summing to 1: the images W e_1 fill the unit ball; those of W^T, summed
-    # over rows, are +-e_i at most.
+    # If the columns' ||.||_2 sum to 1, the images W e_1 fill the unit ball, and the images W^T e_1
+    # stay in the hull of all +-e_i.
     ball = volumetric_lower_column(2.0, k=n)
     points, at = xp.log(2 * n), {"k": n, "d": n}
     return Sides.pairs(
@@ -51,11 +51,11 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed column norms of the matrices in the packings, at corners."""
+    """Check the printed column norms of the packings' matrices, at the corners of cube and ball."""
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
     e_1[0] = 1.0
-    row, column = np.ones((1, d)), np.ones((d, 1)) / math.sqrt(d)  # of e_1 s^T, of v e_1^T
+    row, column = np.ones((1, d)), np.ones((d, 1)) / math.sqrt(d)  # e_1 s^T and v e_1^T
     return {
         "||W_QK||_{1,inf} <= 1 (Corollary D.0.1; norm: Section 2.1)": np.abs(row).sum(axis=0).max()
         <= 1,
@@ -70,7 +70,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
-    """Return the counterexample in R^d, where the packing is `ratio` times the bound."""
+    """Return the counterexample in R^d whose packing is `ratio` times the bound."""
     size = {"largest": largest}
     return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
 
@@ -180,7 +180,7 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """Return the counterexample of cubes of side 2 in n coordinates, `ratio` times the bound."""
+    """Return the counterexample of cubes of side 2 in R^n, with packing `ratio` times the bound."""
     size = {"largest": 256}
     return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)
 

@@ -1,4 +1,4 @@
-"""Section 4.3 and Appendix F refuted as numbers: networks too far apart to be covered.
+"""Printed numbers of Section 4.3 and Appendix F refuted: networks too far apart to be covered.
 
 The functions are pairwise at least 2 eps apart on some inputs. Each member of a cover is within eps
 of at most one function, because covers are strict (Section 2.4). A cover therefore has at least as
@@ -50,18 +50,18 @@ def sigma_is_allowed() -> bool:
 
 @jax.jit
 def outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
-    """Compute the one-layer network's output w . g^(2)(X) at the [CLS] token 0, for each X."""
+    """Compute the one-layer network's output w . g^(2)(X) at [CLS] (token 0), for each X."""
     return block(X, layer, activation=linear)[:, 0] @ w
 
 
 def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Any:
-    """Compute epsilon^2 ln N with the list (C_i, beta_i) of the paper's proof."""
+    """Compute epsilon^2 ln N (N: the cover's size) with the proof's printed list (C_i, beta_i)."""
     listed = terms_derived(norms, C_1, C_Bx, layers)
     return covering_constant(listed.C, listed.beta)
 
 
 def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> Any:
-    """Compute epsilon^2 ln N with the corrected list (C_i, beta_i)."""
+    """Compute epsilon^2 ln N (N: the cover's size) with the corrected list (C_i, beta_i)."""
     listed = terms_corrected(norms, constants, layers)
     return covering_constant(listed.C, listed.beta)
 
@@ -91,7 +91,7 @@ def _theorem_4_2(instance: Instance, size: Size) -> Sides:
     apart = xp.min(xp.stack([xp.max(abs(a - b)) for a, b in pairs]))
     packing = xp.where(apart >= 2.0 * eps, xp.log(4.0), 0.0)
     norms = _few_norms(instance)
-    # Lemma 3.6 for the one matrix that varies; the others are single points.
+    # Lemma 3.6 covers the one matrix that varies; the classes of the others are single points.
     C_1, C_Bx = (lemma_3_6(c * x, k=2, d=2) for x in (1.0, B_x))
     derived = derived_size(norms, C_1, C_Bx, L) / eps**2
     printed = theorem_4_2(norms, C_1, C_Bx, L) / eps**2
@@ -172,7 +172,7 @@ def norms_of(B_x: Any) -> NetworkNorms:
 
 
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
-    """Return one input, one network and w, in the coordinates 0, 1, 2 and i of R^d.
+    """Return one input, one network and w, by the coordinates 0, 1, 2 and i of R^d.
 
     The other coordinates are 0. Row 0 of W_QK has `entries` at 2 and i. The token [CLS] is B_x e_0.
     The other two tokens are +-B_x (share e_1 + direction), with `direction` in the coordinates 2
@@ -194,7 +194,7 @@ def signs(instance: Instance, sign: float, p: int) -> tuple[Any, dict[str, Any],
     """
     d, B_x = draw.numbers(instance, "d", "B_x")
     xp = array_module(d, B_x)
-    share = {1: 0.5, 2: xp.sqrt(0.5)}[p]  # where it is traced, the root is enclosed
+    share = {1: 0.5, 2: xp.sqrt(0.5)}[p]  # a traced root gets an enclosure
     entries, direction = [0.0 * B_x, sign / real(d - 2)], [0.0 * share, share]
     return one_row(xp.stack(entries), xp.stack(direction), share, B_x)
 
@@ -256,7 +256,7 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
     budget=Budget(samples=1, restarts=4, steps=5),
     cases=lambda size: draw.stacked(
         [SIGNS, SIGNS | {"d": 800}, SIGNS | {"d": 10**6}]
-        # B_x hardly more than such a d needs.
+        # B_x is hardly larger than this d needs.
         + [{"d": 10**8, "B_x": 1.7e4, "epsilon": 0.6}]
         + [
             {"d": d, "B_x": B_x, "epsilon": epsilon}

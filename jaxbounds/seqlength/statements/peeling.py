@@ -67,10 +67,10 @@ def _peeling(instance: Instance, size: Size) -> Sides:
 
 
 def _aligned(size: Size) -> Instance:
-    """Return instances with positive entries, so that nothing cancels."""
+    """Return instances with positive entries, so that no terms cancel."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
     W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
-    # All columns have one l_1 norm, so every column is a longest one.
+    # All columns have equal l_1 norms, so every column is a longest column.
     W_c, W_v = (W / W.sum(axis=1, keepdims=True) for W in (W_c, W_v))
     w, z = np.zeros((4, d)), np.ones((4, d))
     w[:, 0] = 1.0
@@ -147,7 +147,7 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
 
 
 def _one_linear(size: Size) -> Instance:
-    """Return one function beside 0, and the identity as sigma, which is odd and linear."""
+    """Return one function and 0, with the identity as sigma, which is odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
     return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}

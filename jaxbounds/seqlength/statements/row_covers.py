@@ -39,11 +39,11 @@ def _row_cases(size: Size) -> Instance:
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
         for one in (row / np.linalg.norm(row), np.eye(d)[0]):
             rows.append({"W": np.outer(np.eye(k)[0], one), "x": x})
-    # Two rows just below half of B, of level 2, each entry at its step B / (2 x).
+    # Two rows of norm just below B / 2 (level 2), with each entry at its step B / (2 x).
     x = math.sqrt(d) * (1.0 + 1e-7)
     step = np.full((k, d), (0.5 + 1e-9) / x) * (np.arange(k) < 2)[:, None]
     rows.append({"W": step, "x": x})
-    # One row of norm B, an entry of which is just below its step B / x.
+    # One row of norm B, with one entry just below its step B / x.
     near = math.cos(1e-6) * np.eye(d)[0] + math.sin(1e-6) * np.eye(d)[1]
     rows.append({"W": np.outer(np.eye(k)[0], near), "x": 1.0})
     return draw.stacked(rows)
@@ -119,7 +119,7 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
     explicit = lemma_3_4_explicit(x, k=k, d=d)
     packing, leading = volumetric_lower_column(x, k=k), lemma_3_4_leading(x, k=k, d=d)
-    # No open ball of radius eps holds two points at distance 2 eps.
+    # No open ball of radius eps contains two points at distance 2 eps.
     xp = array_module(x, k, d)
     points = xp.where(x >= 2, xp.log(2 * k * d), 0.0)
     return Sides.pairs(
@@ -167,7 +167,7 @@ by_columns = functools.partial(
     project=draw.positive("x"),
     sizes=({"d": 64},),
 )
-"""Lemmas 3.4 and 3.5 as printed: norms are over columns, and k grows freely."""
+"""Lemmas 3.4 and 3.5 as printed: norms are over columns, and k has no bound."""
 
 NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
 
@@ -207,8 +207,8 @@ LEMMA_3_4_SIZE = by_columns(
 
 def _lemma_3_5(instance: Instance, size: Size) -> Sides:
     x, k, d = draw.numbers(instance, "x", "k", "d")
-    # One of the points e_1, .., e_d, 0 already separates the matrices v e_1^T; d stands where k
-    # should.
+    # The point e_1, one of e_1, .., e_d, 0, already separates the matrices v e_1^T. The print has d
+    # in place of k.
     printed = lemma_3_5_corrected_leading(x, k=d, points=d + 1)
     counted = volumetric(x, parameters=k * d)
     return Sides(
@@ -264,7 +264,7 @@ def _parameters(instance: Instance, size: Size) -> Sides:
     there = lemma_3_6(cross, k=p, d=1) / volumetric(cross, parameters=p)
     return Sides.pairs(
         {
-            # An interval of length 2x in units of epsilon, by open intervals of length 2.
+            # Open intervals of length 2 cover an interval of length 2x, in units of epsilon.
             "derived": (p * math.log(math.floor(x) + 1) if p == 1 else p * math.log(x), counted),
             "derived crossover": (max(there, 1.0 / there), 1.0),
             "control": (p * math.log(2.0 * x), counted / 2.0),

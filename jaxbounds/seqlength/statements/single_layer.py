@@ -1,4 +1,4 @@
-"""Sections 4.1 and 4.2, Appendix D: Theorem 4.1, its corollaries, and the bounds beside others."""
+"""Sections 4.1 and 4.2, Appendix D: Theorem 4.1, its corollaries, and other bounds."""
 
 import functools
 import math
@@ -31,7 +31,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 @functools.cache
 def _both_norms(m: int, d: int) -> tuple[float, float]:
-    """Estimate Rad of the class with W_v bounded over rows, and over columns."""
+    """Estimate Rad of two classes: W_v has its norm bound over rows, or over columns."""
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
@@ -42,7 +42,7 @@ def _both_norms(m: int, d: int) -> tuple[float, float]:
 def _transposed(instance: Instance, size: Size) -> Sides:
     """Measure sequences of two tokens: a constant [CLS] = 0 and a random unit x.
 
-    W_QK = 0 attends to each token by one half.
+    W_QK = 0 gives each of the two tokens the attention 1/2.
     """
     m, (d,) = size["m"], draw.numbers(instance, "d")
     rows, columns = _both_norms(m, d)
@@ -143,7 +143,7 @@ def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
 
 @jax.jit
 def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
-    """Evaluate networks with these W_QK, and W_v and w at ends of their balls, on all points."""
+    """Evaluate networks with these W_QK, and with W_v and w at extreme points, on all inputs."""
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
     run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
@@ -158,7 +158,7 @@ def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float
     X, (seed,) = instance["X"], draw.numbers(instance, "seed")
     ends = draw.signed_vertices(X.shape[-1])
     table = np.moveaxis(np.asarray(_at_ends(X, maps, ends)), 2, 0).reshape(len(X), -1)
-    # The signs of equal points add up to a binomial.
+    # The sum of the signs of equal points has a binomial law.
     signs = 2.0 * np.random.default_rng(seed).binomial(copies, 0.5, size=(32, len(X))) - copies
     return (signs @ table).max(axis=1).mean() / (len(X) * copies)
 

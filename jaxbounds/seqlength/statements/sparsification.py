@@ -45,7 +45,7 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 
 def _maurey_cases(size: Size) -> Instance:
-    """Return one vector with gamma = 1/2, then V and -V with weights 1/2, then a vertex."""
+    """Return one vector with gamma = 1/2, then V and -V with weights 1/2 each, then a vertex."""
     V = np.eye(1, size["dim"])
     vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])
     weights = np.zeros((3, size["n"]))
@@ -74,7 +74,7 @@ def _maurey(instance: Instance, size: Size) -> Sides:
     vectors, weights, k = instance["vectors"], instance["weights"], size["k"]
     f, gamma = weights @ vectors, jnp.sum(weights)
     b = jnp.max(jnp.linalg.norm(vectors, axis=1))
-    # The claim says "there exist", so an enumeration finds the best of all choices.
+    # The claim asserts existence, so an enumeration finds the best of all choices.
     best, s = best_squared_error(vectors, weights, k), shrinkage(k)
     shrunk = best_squared_error(vectors, weights, k, scale=s)
     rescaled = best_squared_error(vectors, weights, k, use_all=True)
@@ -199,7 +199,7 @@ def _count(instance: Instance, size: Size) -> Sides:
         {
             "printed": (count, n**K),
             "corrected": (count, (n + 1) ** K),
-            # An identity: neither side may be the larger one.
+            # This form is an identity, so neither side may be larger.
             "sharpened": (max(count / exact, exact / max(count, 1)), 1.0),
             "control": (count, n**K + 0.5),
         }

@@ -23,8 +23,8 @@ def at_once() -> Iterator[Callable[..., Future]]:
     """Open a block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
 
     An exception that leaves the block, for example Ctrl-C, ends the calls. Each call ends as soon
-    as XLA is done with its work for the call. If there are several processes, a call runs at once
-    in the submitting thread, because collectives must keep one order.
+    as XLA has finished the work in progress for the call. If there are several processes, `submit`
+    runs the call itself, because collectives must keep one order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64
@@ -58,16 +58,17 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
 
 Count = Callable[[float, str], None]
-"""A function of (more, words): the amount done since the last call, and words about it."""
+"""A function of (more, words): the amount done since its last call, and words about the amount."""
 CHUNKS = 20
-"""Parts of the whole amount between two reports; a larger number reports sooner, less surely."""
+"""Number of reports for the whole amount; a larger number reports sooner and less surely."""
 
 
 @contextmanager
 def counted(total: float, unit: str, /) -> Iterator[Count]:
     """Yield a function that adds to the progress of a block, from any thread.
 
-    The second report tells the time that is left: compiling ends before the first report.
+    The second report is the first to estimate the remaining time, because the work before the first
+    report includes compiling.
 
     Args:
         total: the amount that all threads do together.

@@ -1,10 +1,11 @@
 """Compiled networks learned from accept bits (not in the paper).
 
-Gradient descent learns from n random words and whether the machine accepts them. It learns two
-targets. The first is the next states of a machine's transition table inside the compiled network,
-from random logits. The second is all weights of the network, from noise around the compiled
-weights. Errors are exact: they are over all words up to the training length. The claims compare the
-samples needed with the shape of Lemma 2.4.
+Gradient descent learns from n random words, each with the bit whether the machine accepts it. There
+are two targets. The first target is the next states in a machine's transition table inside the
+compiled network; the training starts from random logits. The second target is all weights of the
+network; the training starts from the compiled weights plus noise. Errors are exact, because they
+are over all words up to the training length. The claims compare the samples needed with the shape
+of Lemma 2.4.
 """
 
 from typing import Any
@@ -32,7 +33,7 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The error (a share of words) at which the sample sizes are stated; a larger error needs fewer."""
+"""The error (a share of words) of the stated sample sizes; a larger error needs fewer samples."""
 
 
 SETTINGS = default_settings(
@@ -67,7 +68,7 @@ CONTROLS: dict[str, Control] = {
     "uncorrected weights does": scaled(0.0, "bare_noise_error"),
     "does not mend": scaled(0.0, "noise_error", "bare_noise_error", stage="after"),
 }
-"""False variants: tables not learned, noise with the other outcome, training that repairs."""
+"""False variants: tables not learned, noise with the other outcome, training that repairs noise."""
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
@@ -116,14 +117,14 @@ def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def _calculator(config: Learn, name: str) -> float:
-    """Compute the n of Lemma 2.4 for the corrected network, hidden constants set to one."""
+    """Compute the n of Lemma 2.4 for the corrected network, with hidden constants set to one."""
     compiled = compiled_for(config, name, corrected=True)
     alpha, p = l1_norm(compiled.params), parameter_count(compiled.params)
     return sample_complexity(alpha, p, machine_margin_lower(compiled), EPSILON)
 
 
 def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
-    """Decide whether a mean over samples is below a limit, or say what would decide.
+    """Decide whether a mean over samples is below a limit; return words about the decision too.
 
     The claim stays open if fewer than two standard errors are between the mean and the limit, or if
     there are fewer than three samples.
@@ -139,7 +140,7 @@ def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide which machines were learned; a claim stays open if the samples are too few."""
+    """Decide which machines were learned; a claim stays open if there are too few samples."""
     n = dataset["n"].values.astype(float)
     mean = dataset["error"].mean("seed")
     found = []
@@ -157,7 +158,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
         slope, each = fit(overall), dataset["error"].mean("machine")
         left = [each.drop_isel(seed=i).mean("seed").values for i in range(each.sizes["seed"])]
         fits = [fit(errors) for errors in left if (errors[positive] > 0).all()]
-        # The jackknife over samples; it needs an error above zero without each of them.
+        # The jackknife over samples needs an error above zero if any one sample is left out.
         sure = len(fits) == each.sizes["seed"] >= 3
         error = float(np.std(fits) * np.sqrt(len(fits) - 1)) if sure else float("inf")
         decided = abs(slope + 0.5) >= 2 * error
@@ -168,7 +169,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
         found.append(Finding(text, slope <= -0.5 if decided else None, number))
     calculated = dataset["calculator"].values
     through, soft = float(dataset["straight_through_error"].mean()), float(mean[0, -1])
-    # The same samples, so that their differences decide.
+    # Both trainings use the same samples, so the differences for each sample decide.
     less, why = _below(dataset["error"].values[0, -1] - dataset["straight_through_error"].values, 0)
     kept = dataset["noise_error"].sel(stage="before").values
     bare = dataset["bare_noise_error"].sel(stage="before").values

@@ -32,12 +32,12 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 
 CHUNKS = 10
-"""Parts of a sweep after which its work is counted; a larger number counts more often."""
+"""Number of parts of a sweep, each counted at its end; a larger number counts more often."""
 WEIGHTS = 100.0
-"""The work of a step on all weights, over that of a step on a table.
+"""The work of a step on all weights, divided by the work of a step on a table.
 
-Two cores took 28 and 0.3 ms of processor time for a lane of the default. A larger number gives the
-training of all weights a larger share of the time that a run announces.
+For one lane of the default, two cores took 28 ms and 0.3 ms of processor time. A larger number
+gives the training of all weights a larger share of the time that a run announces.
 """
 
 
@@ -60,7 +60,8 @@ class Learn:
         bare_radii: norms of the noise around the uncorrected weights.
         weight_samples: n for the training of all weights.
         weight_steps: the number of gradient steps on all weights.
-        weight_step_size: the largest distance of one step on all weights, over the noise's norm.
+        weight_step_size: the largest length of one step on all weights, divided by the noise's
+            norm.
     """
 
     machines: tuple[str, ...] = ("parity", "divisible_by_three")
@@ -78,7 +79,7 @@ class Learn:
     weight_step_size: float = 0.005
 
     def __post_init__(self) -> None:
-        """Refuse unknown machines and sizes with nothing to learn from."""
+        """Refuse unknown machines, and sizes that leave no data to learn from."""
         unknown = [name for name in self.machines if name not in LIBRARY]
         if unknown:
             raise Refused(
@@ -109,9 +110,9 @@ class Plan(NamedTuple):
     """The work of a sweep: its steps, in chunks; the first chunk holds the compiling.
 
     Attributes:
-        steps: the number of steps; each step judges what it starts from.
+        steps: the number of steps; each step judges the state before the step.
         chunk: the number of steps between two counts.
-        each: the work of a step of all lanes.
+        each: the work of one step on all lanes.
     """
 
     steps: int
@@ -120,7 +121,7 @@ class Plan(NamedTuple):
 
     @property
     def counted(self) -> float:
-        """Return the work after the first chunk."""
+        """Return the amount of work after the first chunk."""
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
@@ -156,14 +157,14 @@ def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
 
 
 def _log_loss(problem: Task, F: Array) -> Array:
-    """Compute -log of the probability of the right answer, (1 + y F)/2 kept away from zero."""
+    """Compute -log of the right answer's probability (1 + y F)/2, kept away from zero."""
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 
 
 def learned_tables(
     config: Learn, name: str, key: PRNGKeyArray, /, count: Count = lambda more, words: None
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
-    """Return the errors of learned tables on words up to the trained length, and on longer ones.
+    """Return the errors of learned tables on words up to the trained length, and on longer words.
 
     Each n has a row. One more row has straight-through tables at the largest n.
 
@@ -219,7 +220,7 @@ def learned_tables(
 
 
 def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) -> float:
-    """Compute the fraction of words with another verdict, by the step simulator."""
+    """Compute the share of words on which the machines' verdicts differ, by the step simulator."""
     verdict = lambda m, word: simulate(m, word, len(word) + 1).verdict
     wrong = [verdict(machine, word) != verdict(learned, word) for word in tested]
     return float(np.mean(wrong))
@@ -233,7 +234,7 @@ def trained_weights(
     /,
     count: Count = lambda more, words: None,
 ) -> Float[np.ndarray, "stage radius n seed"]:
-    """Return errors (stage, radius, n, seed) of networks with noise on all weights, by training.
+    """Return errors (stage, radius, n, seed) of networks with noise on all weights, along training.
 
     Args:
         config: the experiment.

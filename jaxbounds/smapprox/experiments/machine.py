@@ -1,4 +1,4 @@
-"""One machine on one input: compiled, run beside the simulator, with its attention maps."""
+"""One machine on one input: compiled, compared with the simulator, with its attention maps."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +32,7 @@ class Machine:
         adder: "lookahead" or "ripple".
         correction: "dyadic", "thirds" or "none".
         tape: "two_way" or "one_way".
-        limit: the largest number of steps to wait for the machine to halt.
+        limit: the largest number of steps in which the machine may halt.
         show: also print the purpose of every layer.
         missing: "error" refuses a machine in a file that is not total; "reject" sends the missing
             pairs to a rejecting state.
@@ -131,8 +131,8 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether the network equals the machine at every step.
 
-    Theorem 4.1 holds for every machine, every word and every T, so each run decides about its own
-    case.
+    Theorem 4.1 claims this for every machine, every word and every T, so each run decides the claim
+    for the run's own case.
     """
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")
@@ -163,7 +163,7 @@ CONTROLS: dict[str, Control] = {
     "the outputs agree": shifted(1.0, "decision", source="network"),
     "is binary": valued(0.5, "error"),
 }
-"""False variants: another symbol read, another decision, or a state between 0 and 1."""
+"""False variants: another symbol read, another decision, or a state's entry between 0 and 1."""
 
 LEGIBLE = 60
 """The largest number of steps for which symbols are written; more steps use colours with a key."""
@@ -181,7 +181,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     picture = Figure(figsize=(11, min(max(1.4 + 0.21 * steps, 4.5), 9)), layout="constrained")
     tape, past, look_up = picture.subplots(1, 3, sharey=True, width_ratios=(5, 4, 1.8))
     _draw_tape(tape, dataset)
-    # Weights of ties are shared: what a layer attends to is what has any weight.
+    # Tied keys share the weight, so a layer attends to every key with a weight above zero.
     kept = (dataset["past"].values[:, :, 1:] > 1e-3).sum(0)
     layers, timesteps = dataset.sizes["layer"], kept.shape[1]
     place = (0.5, timesteps + 0.5, steps - 0.5, -0.5)

@@ -1,6 +1,7 @@
 """Upper estimates and certified lower bounds on margins, over circuit depth and over T.
 
-One network serves all depths, and one network serves all T, so that each attack is compiled once.
+One network serves all depths, and one network serves all T. Each attack is therefore compiled only
+once.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,11 +42,11 @@ KINDS = {"uncorrected": None, "corrected": THIRDS}
 def chain_margins(
     depths: Sequence[int], refinements: int, /
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
-    """Return margins of identity chains at input 1: both kinds' upper estimates, certified bounds.
+    """Bound margins of identity chains at input 1: from above for both kinds, and from below.
 
-    A shallow chain is the end of the deepest chain, on equal states. Its perturbations are
-    perturbations of the deep chain's last layers and head. They therefore start the search at all
-    larger depths.
+    The layers of a shallow chain are the last layers of the deepest chain, on equal states. A
+    perturbation of the shallow chain is therefore a perturbation of the deep chain's last layers
+    and head, and starts the search at every larger depth.
 
     Args:
         depths: numbers of gates, increasing.
@@ -91,12 +92,12 @@ class Attack(NamedTuple):
 
 
 def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
-    """Run all attacks in parallel; each also starts from earlier attacks' findings in its row."""
+    """Run all attacks in parallel; an attack also starts from perturbations found in its row."""
     found: list[list[Any]] = []
     total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
 
     def one(attack: Attack, before: list, count: Count) -> UpperEstimate:
-        wait(before[:1])  # it compiles for its row
+        wait(before[:1])  # the first attack of a row compiles for the row
         starts = (other.result().perturbation for other in before)
         tried = partial(count, 1, about)
         return attack.search(starts=starts, refinements=attack.refinements, tried=tried)
@@ -144,7 +145,7 @@ def machine_margins(
     refinements: int,
     /,
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
-    """Return margins of a compiled machine over T: both kinds' upper estimates, certified bounds.
+    """Bound margins of a compiled machine over T: from above for both kinds, and from below.
 
     The weights do not depend on T, so the function tries a perturbation found at one T at all
     others.
@@ -152,7 +153,7 @@ def machine_margins(
     Args:
         machine: the machine.
         words: the input at each T.
-        times: T, increasing, at least the halting time on its word.
+        times: T, increasing, each at least the machine's halting time on the word.
         bits: w_pos, equal for all T.
         refinements: the number of refinements of each attack.
 
@@ -213,7 +214,7 @@ def _output_at(
     """Compute (2y - 1) F after T steps of a run that may be longer."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
-    # what gradients go through has to know its number of steps beforehand
+    # a loop that gradients pass through needs a number of steps known beforehand
     stop = None if straight_through else T
     outputs = run(params, *inputs, segments=segments, attention=attention, stop=stop).outputs
     return sign * (params["head"] @ outputs[T])

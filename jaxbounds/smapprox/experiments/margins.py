@@ -1,7 +1,7 @@
 """All-layer margins with and without corrections, over depth and over T (Sections 3.1 and 4).
 
-Attacks give upper estimates. Every perturbation is tried again at the other depths and times. Lower
-bounds are certified. Neither is the margin itself.
+Attacks give upper estimates of a margin. The search tries every found perturbation again at the
+other depths and times. Lower bounds are certified. The margin itself lies between the two numbers.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,8 @@ def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     """
     del key
     with enable_x64(True):
-        # The machine takes nearly all of the time, so its first rays tell the cost of the run.
+        # The machine takes nearly all of the time, so the machine's first rays give the cost of the
+        # run.
         time_upper, time_lower = machine_margins(
             LIBRARY["equal_blocks"]().machine,
             config.words,
@@ -117,11 +118,11 @@ CONTROLS: dict[str, Control] = {
     "corrected machine: upper": scaled(0.1, "time_upper", T=_LAST, **_CORRECTED),
     "below the attacks": scaled(1e3, "depth_lower"),
 }
-"""False variants: uncorrected margins that stay, corrected ones that decay, a too large bound."""
+"""False variants: uncorrected margins that stay, corrected ones that decay, too large a bound."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims: corrections keep the margin, and without them it decays."""
+    """Decide the paper's claims: the margin decays without corrections, and not with them."""
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
     depth, T = dataset["depth"].values.astype(float), dataset["T"].values.astype(float)

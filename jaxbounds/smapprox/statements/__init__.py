@@ -1,7 +1,7 @@
 """The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
 
-`margin_cases` is shared by the statements. `errata.toml` lists the paper's errors, and suspected
-errors that are none. `items` lists every numbered item. `reference` holds the edition, the
+The statements share `margin_cases`. `errata.toml` lists the paper's errors, and suspected errors
+that proved to be correct. `items` lists every numbered item. `reference` holds the edition, the
 citation, and the functions that no statement judges.
 """
 

@@ -51,7 +51,7 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 
 
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
-"""Gate 0 negates parent 0 (its own coordinate) in `OWN`, and parent 1 in `OTHER`."""
+"""Gate 0 negates parent 0 (the gate's own coordinate) in `OWN`, and parent 1 in `OTHER`."""
 
 
 def _not(i: Instance, size: Size) -> Sides:
@@ -125,7 +125,7 @@ AND_OR = on_pairs(
 
 
 def _with_an_or_layer(size: Size) -> Instance:
-    """Return random circuits, the first of which begins with a layer of OR gates."""
+    """Return random circuits; the first circuit begins with a layer of OR gates."""
     gates = gate_arrays(size)
     gates["operation"][0, 0] = OPERATIONS.index("OR")
     return gates

@@ -28,7 +28,7 @@ in_c2 = functools.partial(Statement, kind="construction", source="Appendix C.2")
 
 
 def two_states(bits: int) -> Layout:
-    """Return a layout of two states and three symbols, for statements about any machine."""
+    """Return a layout of two states and three symbols, for statements that need no machine."""
     return Layout(("p", "q"), SYMBOLS, bits)
 
 
@@ -141,7 +141,7 @@ LEMMA_C2 = in_c2(
 )
 
 LONGEST = 5
-"""The number of symbols of the longest input in the look-up; a larger number tries more inputs."""
+"""The length, in symbols, of the look-up's longest input; a larger number tries more inputs."""
 
 
 def _look_ups(size: Size) -> Instance:
@@ -151,7 +151,7 @@ def _look_ups(size: Size) -> Instance:
 
 
 def _c7(i: Instance, size: Size) -> Sides:
-    """Run the state of (C.6) through the encoder attention, and compare with all of (C.15)."""
+    """Run the state (C.6) through the encoder attention, and compare the result with (C.15)."""
     layout = two_states(size["bits"])
     p = jax.tree.map(jnp.asarray, find_last_visit(layout)[-1].enc)
     place = lambda name: np.array(layout.groups[name])

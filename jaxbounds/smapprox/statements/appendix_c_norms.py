@@ -1,4 +1,4 @@
-"""The norm clauses of Lemmas C.1 to C.8, layer by layer."""
+"""The claims of Lemmas C.1 to C.8 about norms, layer by layer."""
 
 from typing import Any
 

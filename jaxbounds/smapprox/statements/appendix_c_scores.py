@@ -37,8 +37,8 @@ def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
 def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
     """Check Case 2 of Claim C.5 for any i' >= 1.
 
-    Each i' >= 1 is the last visit of some walk, for example of a walk that turns back at once, at i
-    = i' + 1.
+    Every i' >= 1 is the last visit in some walk, for example in a walk that turns back at once, at
+    i = i' + 1.
     """
     bits = size["bits"]
     return {
@@ -85,7 +85,7 @@ CASE_2 = Statement(
 
 
 def _gaps(i: Instance, size: Size) -> Sides:
-    """Compute the least distance between different scores, over the layers of the search."""
+    """Compute the least distance between two different scores, over all layers of the search."""
     ordered = jnp.sort(searched(i).scores, axis=1)
     steps = jnp.diff(ordered, axis=1)
     distinct = jnp.isfinite(ordered[:, :-1]) & (steps > 0)

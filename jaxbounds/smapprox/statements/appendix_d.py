@@ -124,10 +124,10 @@ LONGEST = 7
 """The computation time T in steps, with w_pos = 3; a larger number allows longer runs."""
 
 HEADS = np.array([1, 2, 1, 2, 1])
-"""l_0 .. l_4: at step 4 the head is on cell 1 again, which steps 1 and 3 wrote."""
+"""l_0 .. l_4, the head's cells: at step 4 the head is on cell 1, which steps 1 and 3 wrote."""
 
 STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
-"""z_t and u_t for t = 1 .. 4."""
+"""The state z_t and the written symbol u_t for t = 1 .. 4."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 """The groups that (C.5) fills."""
@@ -147,7 +147,7 @@ def _claim_c4() -> tuple[Layout, Any]:
 
 
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
-    """Run the layer with a moved key weight, value map and h_1; return scores and weights.
+    """Run the layer with moved key weight, value map and h_1; return scores, weights and output.
 
     The moved key weight reads the bit of pos1 that distinguishes step 3 from step 1. Three weights
     of the value map, which read pos1 (4, 2, 1), and its bias move too.
@@ -166,7 +166,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""Perturbations to try; the claim is about every small perturbation."""
+"""The perturbations that a search tries; the claim is about every small perturbation."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

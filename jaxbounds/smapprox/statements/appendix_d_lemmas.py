@@ -1,4 +1,4 @@
-"""Lemmas D.7 and D.8: a network corrects parameters moved as far as (D.6) to (D.8) allow."""
+"""Lemmas D.7 and D.8: a network corrects perturbations of the size that (D.6) to (D.8) allow."""
 
 import functools
 from typing import Any
@@ -45,7 +45,7 @@ def _in_corrections(key: Array, size: Size) -> Instance:
 
 
 TRUST = {"theta_0": 0.12, "the others": 0.05}
-"""The radii of the balls on which the constants of Lemmas D.7 and D.8 are measured."""
+"""The radii of the parameter balls on which the constants of Lemmas D.7 and D.8 are measured."""
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def _radii() -> tuple[Radii, float]:
 
 
 def _scaled(direction: Any, factor: float, later: float) -> Any:
-    """Scale each part of the direction to `factor` times the length that (D.6) to (D.8) allow.
+    """Scale each part of a direction to `factor` times the length that (D.6) to (D.8) allow.
 
     Hidden layers 4i and 4i + 1 belong to theta_i, and 4i + 2 and 4i + 3 to xi_i. The head belongs
     to theta_d. All parts but theta_0 are also multiplied by `later`.
@@ -102,7 +102,7 @@ def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
 
 
 def _off(i: Instance, factor: float, later: float = 1.0) -> Array:
-    """Compute |g_i - h_i| at every layer, and |F-hat - F|."""
+    """Compute the errors |g_i - h_i| at every layer, and |F-hat - F|."""
     (g, F), (h, exact) = _run(i, factor, later), _run(i, 0.0)
     off = ((g - h) ** 2).sum(axis=1)
     return jnp.sqrt(jnp.maximum(jnp.append(off, (F - exact) ** 2), 1e-300))

@@ -1,4 +1,4 @@
-"""Lemma D.9: from bounds for each layer to the margin, for shared weights too."""
+"""Lemma D.9: from bounds for each layer to the margin, also for shared weights."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""The parameters that each layer reads: separate, shared, and one read twice by a layer."""
+"""The parameters that each layer reads: separate, shared, or one parameter twice in a layer."""
 
 
 def _alike(key: Array, size: Size) -> Instance:
@@ -26,7 +26,7 @@ def _alike(key: Array, size: Size) -> Instance:
 
 
 def _one_layer(key: Array, size: Size) -> Instance:
-    """Return layers of which only the last matters, through its first two parameters equally."""
+    """Return layers of which only the last affects F, equally by its first two parameters."""
     return {"c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
 
 

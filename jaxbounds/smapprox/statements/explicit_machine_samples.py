@@ -1,4 +1,4 @@
-"""Theorem 4.1: certified sample sizes of compiled machines, and their margins by counts alone."""
+"""Theorem 4.1: certified sample sizes of compiled machines, and margins from counts alone."""
 
 import functools
 import math
@@ -22,13 +22,13 @@ from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
 
 LENGTHS = (4, 19)
-"""log2(T + 1) of the two runs: 15 or 524287 steps."""
+"""log2(T + 1) of the two runs, which have 15 and 524287 steps."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
-"""k, |A| and w_pos of any machine."""
+"""The ranges of k, |A| and w_pos over all machines."""
 
 
 def _machine_cases(size: Size) -> Instance:
-    """Return all machines of the library, and other sizes from small to large."""
+    """Return all machines of the library, and sizes of other machines, from small to large."""
     of, count = every(log_T=LENGTHS, machine=range(len(LIBRARY))), len(LIBRARY) * len(LENGTHS)
     growing = {name: np.geomspace(box.lo, box.hi, count) for name, box in ANY.items()}
     return of | growing | {"epsilon": np.full(count, 0.5)}

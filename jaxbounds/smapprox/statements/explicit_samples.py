@@ -20,7 +20,7 @@ from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 
 CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
-"""The factor by which the network is made wider if only the norm of its parameters matters.
+"""The factor by which zeros widen the network, to show that only the parameters' norm matters.
 
 A larger factor adds more zero parameters.
 """
@@ -142,7 +142,7 @@ ALTERNATIVES = Statement(
     source="Section 3; Bartlett et al. 2019, Blumer et al. 1989, Golowich et al. 2018",
     kind="inequality",
     host=True,
-    # A circuit is one array, so that a search moves as often what n is for.
+    # A circuit is one array, so a search moves the circuit no more often than n.
     over={"wires": Integers(0, 59, (3, "layers", "gates"))}
     | {"epsilon": Box(1e-3, 0.5), "delta": Box(1e-4, 0.5)},
     search="random",

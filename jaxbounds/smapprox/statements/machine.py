@@ -23,7 +23,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 EXAMPLES = tuple(make() for make in LIBRARY.values())
 LENGTH = 4
-"""The largest number of symbols of a word that is run; a larger number runs more words."""
+"""The length, in symbols, of the longest words that are run; a larger number runs more words."""
 by_machine = functools.partial(Statement, kind="construction", host=True, source="Section 4")
 
 
@@ -32,7 +32,7 @@ VERDICTS = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
 
 @functools.cache
 def _traces(bits: int) -> list[tuple[Any, Any]]:
-    """Return the traces of the network and of the simulator on every word, by machine."""
+    """Return, for each machine, the traces of the network and of the simulator on every word."""
     T = max(example.steps(LENGTH) for example in EXAMPLES)
     compiled = compile_together(
         [example.machine for example in EXAMPLES],
@@ -96,7 +96,7 @@ THEOREM_41 = by_machine(
 
 
 def _shorter(machine: TuringMachine, T: int) -> list[str]:
-    """List all words of less than T symbols, the longest first."""
+    """List all words of fewer than T symbols, the longest words first."""
     return sorted(words(machine, T - 1), key=len, reverse=True)
 
 
@@ -105,7 +105,8 @@ def _positions_table(T: int, bits: int | None) -> tuple[Any, Any, Any]:
     machine = LIBRARY["parity"]().machine
     inputs = _shorter(machine, T)
     compiled = compile_machine(machine, T, tape="one_way", bits=bits)
-    # with weights given, all attention is run in every layer: the other way to run the network
+    # given explicit weights, every layer runs all of its attention: the second way to run the
+    # network
     whole: Any = {} if bits is None else {"params": compiled.params}
     found = execute.decode(compiled, execute.execute(compiled, inputs, **whole))
     verdicts = execute.decide(compiled, inputs, **whole)
@@ -179,7 +180,7 @@ POSITIONS = by_machine(
 
 
 def _maps(i: Instance, size: Size) -> Sides:
-    """Compare cells and symbols read, the tape at the end, and each search's largest weight."""
+    """Compare cells read, symbols read, the tape at the end, and each search's largest weight."""
     machine = LIBRARY["equal_blocks"]().machine
     compiled = compile_machine(machine, size["T"])
     word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]
@@ -225,7 +226,7 @@ def _description(machine: TuringMachine) -> dict[str, Any]:
 
 
 def _read_back(i: Instance, size: Size) -> Sides:
-    """Count the states, heads and symbols that differ between the machine and its readings."""
+    """Count states, heads and symbols that differ between the machine and its re-read copies."""
     example = EXAMPLES[i["machine"]]
     machine, text = example.machine, json.dumps(_description(example.machine))
     compact = "1RB1LB_1LA1RH" if machine.name == "busy_beaver" else None
@@ -278,7 +279,7 @@ DESCRIPTIONS = by_machine(
 
 
 def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
-    """Run T steps by the table alone; return states, heads, and symbols read before the last."""
+    """Run T steps by the table alone; return states, heads, and the symbols read."""
     tape, state, head = dict(enumerate(word, 1)), machine.start, 1
     states, heads, symbols = [state], [head], list[str]()
     for _ in range(T):

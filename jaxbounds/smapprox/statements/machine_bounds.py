@@ -137,7 +137,7 @@ WORDS = tuple("1" * n for n in range(30, -1, -1))
 
 @functools.cache
 def _recorded(T: int) -> tuple[Any, Any]:
-    """Return the one-way parity machine with the paper's w_pos, and its states on the words."""
+    """Return the one-way parity machine at the paper's w_pos, and its network's states on words."""
     machine = LIBRARY["parity"]().machine
     compiled = compile_machine(machine, T, tape="one_way", bits=paper_position_bits(T))
     run = execute.execute(compiled, list(WORDS), record=True, attention=TIES_SHOWN)
@@ -148,7 +148,7 @@ def _norm(i: Instance, size: Size) -> Sides:
     compiled, hidden = _recorded(size["T"])
     own, machine = hidden[i["word"]], compiled.machine
     nonzero = (own > 0.5).sum(axis=-1)
-    # The paper prints the states of these layers, in (C.8) and (C.11).
+    # The paper prints the states after these layers in (C.8) and (C.11).
     printed = [layer.name.startswith(("C.4", "C.5")) for layer in compiled.layers]
     count = nonzero[:, printed].max()
     bits = compiled.layout.bits

@@ -34,7 +34,7 @@ PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
 
 
 def _one_kind(size: Size) -> Instance:
-    """Return directions with all weight on one kind; biases of the second layers move most."""
+    """Return directions on one kind of weights each; the second layers' biases move most."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 
@@ -48,7 +48,7 @@ def _kinds(T: int) -> np.ndarray:
     return np.repeat(*np.array(of_leaf).T)
 
 
-# The programs run for hundreds of directions, so they are optimised at any setting of a command.
+# The programs run for hundreds of directions, so the compiler optimises them at every setting.
 _optimised = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 2})
 
 
@@ -107,7 +107,7 @@ MARGIN = Statement(
     evaluate=_restored,
     judges=(machine_margin_lower, EncoderDecoder.passes, run),
     host=True,
-    # A random direction, and how much of it each kind of weights gets.
+    # A random direction, and the factor of each kind of weights in the direction.
     over={"seed": Integers(0, 2**30), "share": Box(0, 1, len(PARTS))},
     cases=_one_kind,
     sizes=({"T": 5},),
@@ -127,7 +127,7 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Return growing T, then machines with growing cycles; each has three further states."""
+    """Return runs of growing T, then machines with growing cycles and three further states each."""
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),
@@ -138,7 +138,7 @@ def _lengths(size: Size) -> Instance:
 def _cycle(states: int) -> TuringMachine:
     """Return a machine that moves right through a cycle of states.
 
-    It rejects at a 1 and accepts where the input ends.
+    The machine rejects at a 1 and accepts at the end of the input.
     """
     names = (*(f"z{n}" for n in range(states)), "accept", "reject")
     given: dict[tuple[str, str], Action] = {}
@@ -205,9 +205,9 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return `extra` (a key scores 1 + extra below the best key) and the keys' values.
+    """Return the keys' values, and `extra`: a key scores 1 + extra below the best key.
 
-    Keys at equal distance have one value.
+    Keys of equal scores have equal values.
     """
     T, below = size["T"], np.arange(3)
     counts = [(a, b, T - a - b) for a in range(T + 1) for b in range(T + 1 - a)]
@@ -220,7 +220,7 @@ def _memories(size: Size) -> Instance:
 
 
 def _softmax(i: Instance, size: Size) -> Sides:
-    """Compute the off-mass and the attention error of softmax at these scores.
+    """Compute softmax's weight off the best key, and the attention error, at these scores.
 
     The null key scores 0 and holds 0 or 1. The other keys score -1 - extra.
     """

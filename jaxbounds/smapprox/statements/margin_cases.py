@@ -1,4 +1,4 @@
-"""Shared parts of statements: all combinations, small corrected circuits, and an attack on them."""
+"""Shared parts of statements: all combinations, small corrected circuits, attacks on them."""
 
 import functools
 import itertools
@@ -30,7 +30,7 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""The forms of the bound of Theorem D.6."""
+"""The functions that evaluate Theorem D.6's bound, by the name of the form."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more cases.
 
@@ -43,7 +43,7 @@ run_on_all = jax.jit(jax.vmap(feedforward, in_axes=(None, 0)))
 
 
 def certified_margin(params: Any, inputs: int) -> float:
-    """Compute the certified margin of a circuit as a network, from its states on all inputs."""
+    """Compute the certified margin of a circuit's network, from its states on all inputs."""
     states = run_on_all(params, np.asarray(circuits.all_inputs(inputs), float))[1]
     return circuit_margin_lower(params, np.asarray(states), THIRDS)
 
@@ -54,7 +54,7 @@ def every(**ranges: Iterable[Any]) -> dict[str, Any]:
 
 
 def times(tree: Any, c: Any) -> Any:
-    """Multiply each leaf by a number, or by one number for each entry of its first axis."""
+    """Multiply each leaf by a number, or by one number for each entry of the leaf's first axis."""
     along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
     return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
 

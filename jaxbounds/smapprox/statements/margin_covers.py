@@ -21,7 +21,7 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
-"""Values for the paper's hidden constants, from the derivations in the notes of printed forms."""
+"""Values of the paper's hidden constants; the notes of the printed forms derive the values."""
 ALPHA, GAMMA = 1.0, 0.25
 
 
@@ -34,7 +34,7 @@ def _means(p: int, K: int) -> np.ndarray:
 
 
 def _l1_cover(i: Instance, size: Size) -> Sides:
-    """Compare the nearest of all centres, and the numbers of centres, with the bounds."""
+    """Compare the distance of the nearest centre, and the number of centres, with the bounds."""
     p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)
@@ -42,7 +42,7 @@ def _l1_cover(i: Instance, size: Size) -> Sides:
     nearest = np.linalg.norm(centres - theta, axis=1).min()
     size_bound = float(general.l1_log_covering(scale, p))
     any_size = float(general.l1_log_covering(scale, any_p))
-    # Open intervals of length 2 / scale that cover [-1, 1].
+    # The number of open intervals of length 2 / scale that cover [-1, 1].
     interval = math.log(math.floor(scale) + 1)
     printed = samples.log_covering_number(scale, any_p, 1.0, 1.0, constant=PRINTED_COVER)
     return Sides.pairs(
@@ -69,7 +69,7 @@ L1_COVER = Statement(
     evaluate=_l1_cover,
     judges=(general.l1_log_covering, general.shrinkage, samples.log_covering_number),
     host=True,
-    # Comparisons that need formulas alone read `dimension`; others have p = 3.
+    # Comparisons of formulas alone read `dimension`; other comparisons have p = 3.
     over={"theta": Ball(1, "p", 1), "scale": Box(1, 3.2), "dimension": Box(3, 20)},
     search="random",
     budget=Budget(samples=32, restarts=4, steps=50),

@@ -16,11 +16,11 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""Values for the paper's hidden constants, from the derivations in the printed form's notes."""
+"""Values of the paper's hidden constants; the printed form's notes derive the values."""
 
 
 def _profile(i: Instance, size: Size) -> Sides:
-    """Compare bounds on equal margins, and on margins spread over orders of magnitude."""
+    """Compare the bounds at equal margins, and at margins spread over orders of magnitude."""
     alpha, p, delta = 1.0, 50, 0.05
     first, others = i["log_margins"][:1], i["log_margins"]
     margins = np.exp(first + i["width"] * (others - first))

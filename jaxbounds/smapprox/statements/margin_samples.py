@@ -1,7 +1,7 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|. The coupons
-are any F that errs at one parameter for each input.
+The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|. The class
+of coupons is any F that, at each input, errs at one parameter.
 """
 
 import math
@@ -24,18 +24,19 @@ LEVEL = 0.1
 RARE = np.array([2.0, 1.0, 0.5])
 """The masses of inputs that n samples may miss, in units of 1/n."""
 GRID = 180
-"""The number of models (angles) on the l_1 ball; a larger number finds worse models."""
+"""The number of models (angles) on the l_1 sphere; a larger number finds worse models."""
 COUPONS, COUPON_SAMPLES = 21, 200
 """The numbers of coupons and of samples.
 
-A coupon is an input with one wrong parameter. These parameters are gamma = 1/10 apart in [-1, 1].
+A coupon is an input with one wrong parameter. The wrong parameters are gamma = 1/10 apart in [-1,
+1].
 """
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Return a mass of one coupon that is 1.001 times the risk that the bound allows.
+    """Return one coupon's mass: 1.001 times the risk that the bound allows.
 
-    The bound is that of a cover of this log size, from COUPON_SAMPLES samples without training
+    The bound is the bound for a cover of this log size and COUPON_SAMPLES samples without training
     error.
     """
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)
@@ -57,7 +58,7 @@ def law(size: Size) -> np.ndarray:
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw points to the right, the rare ones farther up or down, and the count of each point."""
+    """Draw points with x > 0, the rare points farther up or down, and the count of each point."""
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread
@@ -75,7 +76,7 @@ def _realizable_sample(key: Array, size: Size) -> Instance:
 
 
 def outputs_of(angle: Any, xp: Any) -> Any:
-    """Compute outputs y F(x) of models on the edge of the l_1 ball, where margins are largest."""
+    """Compute outputs y F(x) of models on the l_1 sphere, where margins are largest."""
     turn = xp.linspace(0.0, 2.0 * math.pi, GRID, endpoint=False)
     on = lambda a: xp.stack([xp.cos(a), xp.sin(a)], axis=1)
     return on(turn) / xp.abs(on(turn)).sum(axis=1, keepdims=True) @ on(angle).T

@@ -88,4 +88,4 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""Public functions of the paper's modules that no statement judges, by the reason."""
+"""The public functions of the paper's modules that no statement judges, by the reason."""

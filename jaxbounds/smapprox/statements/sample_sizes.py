@@ -54,7 +54,7 @@ LEMMA_24 = Statement(
         samples.log_covering_number,
     ),
     host=True,
-    # In the limit of large alpha / gamma the sides meet.
+    # For large alpha / gamma, the sides approach each other.
     over={"alpha": Box(0.4, 7), "gamma": Box(0.14, 1), "epsilon": Box(0.05, 1)},
     search="random",
     budget=Budget(samples=16, restarts=3, steps=40),
@@ -163,9 +163,9 @@ THEOREM_31 = on_circuits(
 
 
 def _of_all_shapes(size: Size) -> Instance:
-    """Return circuits from wide and shallow to narrow and deep.
+    """Return circuits of all shapes, from wide and shallow to narrow and deep.
 
-    The first circuit is an AND and identities.
+    The first circuit consists of an AND gate and identity gates.
     """
     gates, layers = gate_arrays(size), 1 + np.arange(5, 5 + size["circuits"]) % size["layers"]
     gates["operation"][0] = OPERATIONS.index("ID")

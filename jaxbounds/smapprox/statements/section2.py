@@ -14,7 +14,7 @@ from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Sta
 from jaxbounds.smapprox import finite_classes as finite
 
 POINTS = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
-"""The distribution on five points of the finite class."""
+"""The probabilities of the five points on which the finite class is defined."""
 LOSSES = np.array(
     [
         [0.0, 0.0, 0.0, 0.1, 1.0],
@@ -28,11 +28,11 @@ LOSSES = np.array(
 """The surrogate losses of the finite class.
 
 The evaluation loss is 1 if the surrogate is 1, and 0 otherwise. The first three models are nearly
-equal, so the sample decides the choice. Two of them are wrong on the rarest point.
+equal, so the sample decides the choice. Two of the three models are wrong on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
-"""A distribution on three points; Rad is exact on it even for large samples."""
+"""The probabilities of three points, on which Rad is computed exactly even for large samples."""
 THREE_LOSSES = np.array(
     [
         [0.0, 0.0, 1.0],
@@ -65,16 +65,16 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Draw from the three points, with the losses of one model that errs half of the time."""
+    """Draw from the three points, with fair coins as the losses of one model."""
     own, coins = jax.random.split(key)
     sample = finite.draw(own, jnp.asarray(THREE_POINTS), size["n"])
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}
 
 
 def _pair(n: int) -> Array:
-    """Return a law on two points at which the worse of two models may still win.
+    """Return a law on two points under which the sample may choose the worse of two models.
 
-    The gap is such that Hoeffding's inequality bounds the probability of a win by 0.01.
+    Hoeffding's inequality bounds the probability of this choice by 0.01.
     """
     gap = 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
     return jnp.array([1 + gap, 1 - gap]) / 2
@@ -92,7 +92,7 @@ def _deviation(i: Instance, size: Size) -> Sides:
     population, empirical = losses @ jnp.asarray(THREE_POINTS), losses[:, i["sample"]].mean(axis=1)
     supremum = jnp.abs(population - empirical).max()
     printed, sharpened = finite.uniform_deviation_bound, finite.uniform_deviation_bound_sharpened
-    coin = jnp.abs(i["coins"].astype(float).mean() - 0.5)  # of booleans the mean is float32
+    coin = jnp.abs(i["coins"].astype(float).mean() - 0.5)  # a mean of booleans would be float32
     root = math.sqrt(2 * DEVIATION_LEVEL)
     return Sides.pairs(
         {
@@ -260,7 +260,7 @@ def _minimiser(i: Instance, size: Size) -> Sides:
             "derived pair": (of_pair, finite.erm_bound(least, 0.0, n, root)),
             "control": (own, best * (1 - 1e-6)),
         },
-        # The largest risk, of either kind, of a model of the class.
+        # The largest risk, with either loss, of a model in the class.
         trivial=jnp.maximum(jnp.max(surrogate @ points), jnp.max(evaluation @ points)),
     )
 

@@ -26,9 +26,9 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
-"""All parameters; F(x, theta) = theta_1."""
+"""The whole parameter set; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The least share eta at which the derived form's sides differ; smaller shares are harder."""
+"""The least share eta at which floats distinguish the derived form's sides; smaller is harder."""
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
 """G_1 and G_2 on three points, of mass 1/2 - eta, 2 eta and 1/2 - eta."""
 
@@ -50,7 +50,7 @@ def _losses(target: np.ndarray) -> Array:
 
 @jax.jit
 def _of_chosen(losses: Array, samples: Array) -> Array:
-    """Return the losses of the model that each of the samples chooses."""
+    """Return the losses of the model that each sample chooses."""
     return losses[jax.vmap(finite.empirical_risk_minimiser, (None, 0))(losses, samples)]
 
 
@@ -63,14 +63,14 @@ def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _missed(eta: Any, n: int) -> Any:
-    """Compute how often the empirical minimiser's risk exceeds 1/2, over the two targets."""
+    """Compute, for either target, the probability that the chosen model's risk exceeds 1/2."""
     (every, chosen), points = _chosen(n), _law(eta)
     weights = points[every].prod(axis=1)
     return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """Compute the n of Lemma 2.4 at epsilon = 1/2 - eta, hidden constant and log included."""
+    """Compute the n of Lemma 2.4 at epsilon = 1/2 - eta, with its hidden constant and logarithm."""
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)
@@ -102,7 +102,7 @@ def _as_in_lemma_24(i: Instance, size: Size) -> dict[str, Any]:
 
 
 HIDDEN = Over({"eta": Box(1e-12, 0.45), "constant": Box(1, 1e6), "log_power": Box(0, 3)})
-"""Masses, hidden constants and logarithms to try; the claim leaves them open."""
+"""The masses, hidden constants and powers of the logarithm to try; the claim leaves them open."""
 
 ONE_EPSILON = Statement(
     id="smapprox.lemma2.4.epsilon",

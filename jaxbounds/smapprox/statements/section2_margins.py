@@ -100,7 +100,7 @@ def _balls(key: Array, size: Size) -> Instance:
 
 
 def _towards_a_ball(key: Array, size: Size) -> Instance:
-    """Draw two right models, the second half way to the nearest wrong one.
+    """Draw two right models; the second is half way from the first to the nearest wrong model.
 
     gamma is above both margins.
     """
@@ -145,7 +145,7 @@ on_balls = functools.partial(
     "limit; the margin is then known in closed form",
     sample={"random": _balls, "towards the boundary": _towards_a_ball},
 )
-"""A statement about any parameterised F, by the set of its wrong parameters."""
+"""A statement about any parameterised F, which the set of F's wrong parameters describes."""
 
 SURROGATE = on_balls(
     id="smapprox.eq2.2",
@@ -168,7 +168,7 @@ SURROGATE = on_balls(
 
 
 def _rounding(i: Instance) -> Array:
-    """Bound the rounding of a margin, a difference of distances and radii."""
+    """Bound the rounding error of a margin, which is a difference of a distance and a radius."""
     entries = (i["theta"], i["move"], i["centres"], jnp.exp(i["log_radii"]))
     return 1e-13 * jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in entries]))
 

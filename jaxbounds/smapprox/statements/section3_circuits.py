@@ -16,7 +16,7 @@ from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
-"""The number of circuits checked on all inputs, and the most layers, gates per layer and inputs."""
+"""The number of circuits checked on all inputs; their most layers, gates per layer, and inputs."""
 
 
 @functools.cache
@@ -42,7 +42,7 @@ def gate_arrays(size: Size) -> Instance:
 
 
 def circuit_of(i: Instance, size: Size) -> Circuit:
-    """Build the circuit of these arrays: operations modulo 4, parents modulo the width below."""
+    """Build the circuit of these arrays: operations modulo 4, parents modulo the lower width."""
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):
         gates = []
@@ -65,7 +65,7 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """Return the circuit with AND and OR, and ID and NOT, exchanged in its last layer."""
+    """Return the circuit with AND and OR exchanged, and ID and NOT exchanged, in the last layer."""
     swap = {"AND": "OR", "OR": "AND", "NOT": "ID", "ID": "NOT"}
     last = tuple(gate._replace(op=swap[gate.op]) for gate in circuit.layers[-1])
     return Circuit(circuit.inputs, (*circuit.layers[:-1], last))
@@ -137,7 +137,7 @@ def _literals(size: Size) -> Instance:
 
 
 def _layered(i: Instance, size: Size) -> Sides:
-    """Compare a random graph of ANDs, read from an AIGER file, with its own values.
+    """Compare a random graph of ANDs, read from an AIGER file, with the graph's direct evaluation.
 
     The inputs of an AND may be negated or constant.
     """

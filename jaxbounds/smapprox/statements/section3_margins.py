@@ -1,4 +1,4 @@
-"""Lemma 3.3: the margin of compiled, corrected circuits, and its decay with their size."""
+"""Lemma 3.3: the margin of compiled, corrected circuits, and its decay with the circuits' size."""
 
 from typing import Any
 

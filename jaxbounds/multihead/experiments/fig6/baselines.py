@@ -9,7 +9,7 @@ from jaxbounds.multihead.tokens import words_of
 
 
 def naive_bayes(train: Sentences, test: Sentences, /) -> float:
-    """Compute the test accuracy of multinomial naive Bayes on words, with one added to each count.
+    """Compute the test accuracy of naive Bayes on word counts, with one added to each count.
 
     Words that are not in the training texts have no effect. A tie counts as praise.
     """

@@ -1,6 +1,6 @@
 """The paper's claims about Figure 6, decided on its data.
 
-The slopes are along log2 H, paired by trial.
+The slopes are slopes in log2 H, one for each trial.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from jaxbounds.multihead.experiments.ordering import (
 )
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
-"""The least changes from the fewest to the most heads that count."""
+"""The least changes, from the fewest to the most heads, at which a claim counts as shown."""
 
 SETTINGS = Settings(
     exact={"step_size": 5e-6, "epochs": 5, "batch": 32, "source": "file", "n": 0, "test": 0},
@@ -35,11 +35,11 @@ CONTROLS: dict[str, Control] = {
     "falls with H": scaled(-1.0, "train_loss", "test_loss"),
     "rises with H": scaled(-1.0, "test_accuracy"),
 }
-"""False variants: the sign of each difference turns, so any two heads exchange their order."""
+"""False variants: the sign of each difference turns, so any two H exchange their order."""
 
 
 def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
-    """List the settings of data and network that are not the paper's, in words."""
+    """List, in words, the settings of data and network that differ from the paper's."""
     sentences, shape = dataset.attrs.get("sentences"), dataset.attrs.get("shape")
     words = [f"sentences = {sentences}, not the {SST2} of SST-2"] * (sentences != SST2)
     pretrained = arm in PRETRAINED and tuple(shape or ()) == BASE
@@ -57,13 +57,13 @@ def judge(
 ) -> tuple[bool | None, str]:
     """Decide whether a quantity rises (falls) with H, and describe the numbers.
 
-    The decision is True if the 95% interval of the slope along log2 H has the claimed sign, and the
-    mean change is at least `least`. The change is from the fewest to the most heads. The decision
-    is False if the interval has the other sign. It is None in between.
+    The decision is True under two conditions. The whole 95% interval of the slope in log2 H has the
+    claimed sign. The mean change from the fewest to the most heads is at least `least`. The
+    decision is False if the whole interval has the other sign, and None otherwise.
 
     Args:
         heads: (count,) increasing.
-        values: (count, trials).
+        values: (count, trials), the quantity at each H in each trial.
         rising: whether the claim is a rise; False means a fall.
         least: the least change that counts, positive.
     """

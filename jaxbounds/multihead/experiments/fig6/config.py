@@ -19,12 +19,13 @@ class Figure6:
     The paper states only AdamW, its rate, the epochs and the batch size.
 
     Attributes:
-        arms: how H heads are made: "split", "fixed", "recut", "prune" (see the package).
+        arms: the ways to make H heads: "split", "fixed", "recut", "prune" (the package `fig6`
+            explains each).
         heads: H, increasing.
         trials: the number of runs, each with its own data, order and first weights.
         epochs: the number of passes over the training sentences.
         batch: the number of sentences of a step; an epoch omits sentences that do not fill a batch.
-        looks: the number of records in an epoch.
+        looks: the number of records of losses and accuracies in an epoch.
         step_size: the step size of AdamW.
         weight_decay: the weight decay of AdamW, on all parameters.
         dropout: the dropout rate in training.
@@ -33,18 +34,19 @@ class Figure6:
         weights: a Hugging Face folder of a RoBERTa, for "recut" and "prune".
         n: the number of training sentences; 0 stands for all.
         test: the number of test sentences; 0 stands for all sentences of a given test split.
-        length: T, the number of tokens of a sentence with start and end; longer sentences are cut.
+        length: T, the number of tokens of a sentence, start and end tokens included; longer
+            sentences are cut.
         code: the code of the sentences: "words" or "byte-pairs"; pretrained weights have their own
             code.
         vocabulary: the largest number of tokens of the code.
-        width: d, from scratch.
-        layers: the number of layers, from scratch.
-        inner: the width of the feedforward layers, from scratch.
+        width: d, for networks trained from scratch.
+        layers: the number of layers, for networks trained from scratch.
+        inner: the width of the feedforward layers, for networks trained from scratch.
         head_width: the width of a head in the arm "fixed".
-        deviation: the standard deviation of first weights, from scratch; 0 stands for 1 / sqrt(fan
-            in).
+        deviation: the standard deviation of first weights, for networks trained from scratch; 0
+            stands for 1 / sqrt(fan in).
         memory_gib: the largest memory that the run asks of one device, in GiB.
-        grammar: the grammar of the sentences that are drawn.
+        grammar: the grammar from which the source "grammar" draws sentences.
     """
 
     arms: tuple[Arm, ...] = ("split",)
@@ -76,7 +78,7 @@ class Figure6:
         """Refuse settings that are impossible.
 
         Raises:
-            Refused: naming the wrong setting.
+            Refused: with the name of the wrong setting.
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise Refused(
@@ -128,9 +130,9 @@ PUBLISHED = Figure6(
     length=64,
     memory_gib=20.0,
 )
-"""The printed setting, as far as the paper states it; it needs a GPU."""
+"""The printed setting, as far as the paper states one; a run needs a GPU."""
 
 SNIPPETS = Figure6(
     source="file", n=8568, test=2000, epochs=4, code="byte-pairs", inner=256, heads=(1, 2, 4, 16)
 )
-"""Real film-review sentences, from scratch."""
+"""Real film-review sentences, with networks trained from scratch."""

@@ -1,4 +1,4 @@
-"""The sentences of Figure 6: by trial, coded, in the order of their batches."""
+"""The sentences of Figure 6 for each trial: coded, in the order of the batches."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
     """The data of all trials.
 
     Attributes:
-        lanes: the data of the sweep's lanes, stacked over trials.
+        lanes: the sweep's inputs for each lane (a trial), stacked over trials.
         vocabulary: the number of kinds of tokens, the largest over the trials.
         found: the accuracies of simple rules, and the share of sentences cut, each (trials,).
         mark: a digest of the data.
@@ -75,13 +75,13 @@ def _tokenizer(config: Figure6, texts: Sequence[str]) -> Tokenizer:
 
 
 def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
-    """Draw (steps, batch) rows of the training set; an epoch is a permutation without its rest."""
+    """Draw (steps, batch) training rows: for each epoch, the full batches of a permutation."""
     rows = [np.asarray(jax.random.permutation(k, n)) for k in jax.random.split(key, config.epochs)]
     return np.stack(rows)[:, : batches * config.batch].reshape(-1, config.batch).astype(np.int32)
 
 
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
-    """Group the first `count` rows by `EVALUATED`, and fill up with rows without a label."""
+    """Group the first `count` rows by `EVALUATED`, and fill the last group with unlabelled rows."""
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)
     labels = np.where(np.arange(count + fill) < count, data["labels"][rows], -1)
@@ -113,7 +113,7 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
             arm.
 
     Raises:
-        Refused: if the source is a file and no file is given, or the file holds too little.
+        Refused: if the source is a file and no file is given, or the file holds too few sentences.
     """
     if config.source == "file" and not config.data:
         raise Refused(

@@ -13,7 +13,7 @@ RULES = {"bag_of_words": "bag of words", "lexicon": "lexicon"}
 
 
 def figure(dataset: xr.Dataset, /):
-    """Draw means over trials, with standard errors as bands; each of several arms has a row."""
+    """Draw means over trials, with standard errors as bands; each arm has its own row."""
     import matplotlib.pyplot as plt
 
     arms = dataset.panel.values.tolist()

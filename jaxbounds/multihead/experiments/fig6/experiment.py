@@ -1,4 +1,4 @@
-"""The run of Figure 6 over every arm, head count and trial, and its entry for `jaxbounds run`."""
+"""The run of Figure 6 over every arm, head count and trial, and the entry for `jaxbounds run`."""
 
 from dataclasses import replace
 
@@ -40,8 +40,9 @@ def run(
 
     Returns:
         `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy` over (panel, H, trial,
-        step), where a panel is an arm. The training values use as many training sentences as there
-        are test sentences. Test accuracies of simple rules are over (trial,).
+        step), where a panel is an arm. The training losses and accuracies are over as many training
+        sentences as there are test sentences. The result also has the test accuracies of simple
+        rules over (trial,).
 
     Raises:
         Refused: if data or weights are missing, damaged or do not fit, or the folder to resume

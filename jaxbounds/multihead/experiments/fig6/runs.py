@@ -1,4 +1,4 @@
-"""The networks that Figure 6 trains, by arm and head count, one sweep for each."""
+"""The networks that Figure 6 trains: one sweep for each arm and head count."""
 
 import hashlib
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
 
 
 def _first_weights(config: Figure6, arm: str, heads: int, key: Array) -> dict:
-    """Return the pretrained weights of one trial, and draw a classifier if they have none."""
+    """Return the pretrained weights of one trial; draw a classifier if the weights have none."""
     shape, params = load_roberta(
         config.weights, key, labels=2, memory_limit=config.memory_gib * 2**30
     )
@@ -129,7 +129,7 @@ def train_arm(
     mark = f"{fingerprint(config, key)}/{arm}/{heads}/{data.mark}/{_weights_mark(config.weights)}"
     batches = batches_of(config, data.lanes["data"]["tokens"].shape[1])
     pretrained = arm in PRETRAINED
-    # Pretrained networks are large: one at a time, its weights a part of the lane.
+    # Pretrained networks are large, so one trains at a time, and the lane holds the weights.
     groups = [[t] for t in range(config.trials)] if pretrained else [list(range(config.trials))]
     parts = []
     for trials in groups:

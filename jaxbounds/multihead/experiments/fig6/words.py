@@ -1,4 +1,4 @@
-"""The texts of Figure 6 beside its numbers: cost, training, and confounders."""
+"""The texts that accompany Figure 6's numbers: cost, training, and confounders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ def parameter_count(shape: RobertaShape, /) -> int:
 
 
 def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
-    """Count the multiplications and additions of one forward pass: matrices and attention."""
+    """Count the multiplications and additions of one forward pass, in matrices and in attention."""
     columns = shape.heads * shape.head_width
     layer = 4 * shape.width * columns + 2 * shape.width * shape.inner
     attention = 2 * length * columns
@@ -44,14 +44,15 @@ def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
 
 
 def cost(config: Figure6, shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
-    """Write a line about the amount of training and its time at two speeds."""
+    """Write a line about the amount of training, and about its time at the two `SPEEDS`."""
     runs = len(config.arms) * len(config.heads) * config.trials
     steps = config.epochs * batches
     total = sum(operations(shape, config.batch, config.length) for shape in shapes.values())
     total *= 3.0 * steps * len(config.heads) * config.trials
     largest = max(parameter_count(shape) for shape in shapes.values())
     times = ", ".join(f"{_duration(total / speed)} at {name}" for name, speed in SPEEDS)
-    # Weights, gradient and AdamW's two moments; the state is held before and after a chunk.
+    # The memory holds weights, gradient and AdamW's two moments; a chunk's state exists twice,
+    # before and after.
     at_once = 1 if set(shapes) & set(PRETRAINED) else config.trials
     memory = 4.0 * largest * (1 + at_once * 6)
     return (
