@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbounds as jb
 from jaxbounds import (
     Ball,
     Box,
@@ -250,3 +251,14 @@ def test_a_number_that_only_a_batch_has_is_no_violation():
         assert "measured by itself" not in stands(
             bench, bench.statement.forms[0], (whole, Size({}), value), no_referee
         )
+
+
+@pytest.mark.parametrize("twin, status", [(1.0, "inconclusive"), (0.9, "fails")])
+def test_a_violation_below_the_error_of_a_function_of_jax_is_undecided(twin, status):
+    """JAX's matrix exponential has a relative error of 2e-8 at the matrix [10]."""
+    lhs = lambda x: jax.scipy.linalg.expm(x[None, None])[0, 0]
+    claim = jb.claim("mine.exp", lhs, "<=", lambda x: twin * jnp.exp(x), sizes={"d": 1},
+                     over={"x": jb.Box(9.5, 10.5, ())}, equality="always")  # fmt: skip
+    verdict = jb.falsify(claim)[0]
+    assert verdict.status == status, verdict.reason
+    assert ("the error of JAX's expm" in verdict.reason) == (status == "inconclusive")

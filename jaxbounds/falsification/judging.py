@@ -57,6 +57,7 @@ from jaxbounds.falsification.small_sides import are_rounding
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
+from jaxbounds.programs.traces import APPROXIMATE
 
 LESS = 8
 """Most smaller violations to measure again if the largest may be rounding; more take longer.
@@ -223,6 +224,17 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
         yield f"judges names {', '.join(watch.never)}, which evaluate never calls"
 
 
+def _coarse(watch: TraceWatch) -> str:
+    """Return why a small violation of a program with a coarse operation does not count."""
+    if watch.narrow:
+        return next(unfit(watch))
+    named = " and ".join(f"{name} (about {APPROXIMATE[name]:g})" for name in watch.approximate)
+    return (
+        f"the violation may be the error of JAX's {named}. Try a function that is accurate to "
+        "float64, such as scipy.linalg's with host=True"
+    )
+
+
 def _looked_again(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> tuple[Decision, Column]:
@@ -239,7 +251,7 @@ def _looked_again(
         index = [f.name for f in statement.forms].index(form.name)
         found = instance, size, float(bench.one(instance, size).value[index])
     if found[2] - edge(statement) <= 1e3 * bench.watch.coarsest:
-        return Decision("inconclusive", decision.ratio, next(unfit(bench.watch))), column
+        return Decision("inconclusive", decision.ratio, _coarse(bench.watch)), column
     doubt = stands(bench, form, found, referee)
     if not doubt:
         return decision, column

@@ -10,7 +10,12 @@ import jax
 from jaxbounds.claims.statements import Judged, Statement, full_name
 from jaxbounds.ground.jax_internals import current_trace
 from jaxbounds.programs.ranges import operations_that_may_wrap
-from jaxbounds.programs.traces import coarseness, narrow_operations
+from jaxbounds.programs.traces import (
+    APPROXIMATE,
+    approximations,
+    coarseness,
+    narrow_operations,
+)
 
 
 def modules(*names: str) -> Iterator[Any]:
@@ -53,6 +58,7 @@ class TraceWatch:
     Attributes:
         called: the full names of the judged functions that ran.
         narrow: the operations that round to fewer digits than float64.
+        approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
         blind: whether the watch saw nothing, because another profiler runs.
         fixed: whether a second trace gave an equal program; None without a second trace.
@@ -66,6 +72,7 @@ class TraceWatch:
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
         self.wrapping: tuple[str, ...] = ()
+        self.approximate: tuple[str, ...] = ()
         self.blind = False
         self.fixed: bool | None = None
         self.writes = False
@@ -82,8 +89,9 @@ class TraceWatch:
 
     @property
     def coarsest(self) -> float:
-        """The largest unit of rounding in the trace; zero for a program in float64 only."""
-        return max(map(coarseness, self.narrow), default=0.0)
+        """The largest relative error of an operation; zero if all operations round as float64."""
+        errors = [*map(coarseness, self.narrow), *(APPROXIMATE[one] for one in self.approximate)]
+        return max(errors, default=0.0)
 
     def calls(self, function: Callable, /) -> Callable:
         """Wrap a function, so that the watch records its calls."""
@@ -127,13 +135,15 @@ class TraceWatch:
     def seen(self) -> dict[str, list[str]]:
         """Return the record in plain values; see `recall`."""
         named = {"narrow": list(self.narrow), "wrapping": list(self.wrapping)}
-        return {"called": sorted(self.called), **named}
+        return {"called": sorted(self.called), "approximate": list(self.approximate), **named}
 
     def recall(self, seen: dict[str, list[str]], /) -> None:
         """Add the record of an earlier trace of a program."""
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
         self.wrapping = tuple(dict.fromkeys([*self.wrapping, *seen.get("wrapping", ())]))
+        known = [*self.approximate, *seen.get("approximate", ())]
+        self.approximate = tuple(dict.fromkeys(known))
 
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
         """Record a trace's operations; if the trace misses a judged function, trace from scratch.
@@ -151,5 +161,7 @@ class TraceWatch:
             retrace()
         found = narrow_operations(closed.jaxpr, jax.dtypes.canonicalize_dtype(float))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *found]))
+        calls = approximations(closed.jaxpr)
+        self.approximate = tuple(dict.fromkeys([*self.approximate, *calls]))
         wrapping = operations_that_may_wrap(closed, given)
         self.wrapping = tuple(dict.fromkeys([*self.wrapping, *wrapping]))
