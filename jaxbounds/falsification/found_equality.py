@@ -66,7 +66,8 @@ def cleared(
             worst instances.
     """
     statement, m = bench.statement, column.measured
-    if statement.host or statement.unrefutable or statement.there_is is not None:
+    searched = bool(statement.estimates) or statement.there_is is not None
+    if statement.host or statement.unrefutable or searched:
         return Cleared()
     value = np.where(m.counted, m.value, -np.inf)
     for row in map(int, np.argsort(-value, kind="stable")[:WORST]):

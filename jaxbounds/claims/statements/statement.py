@@ -471,7 +471,8 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
     if s.estimates and not bound:
         yield (
             f"estimates={dict(s.estimates)} with kind={s.kind!r}: a search bounds a side in one "
-            "direction only, so estimates need '<=' or '>='. Try two inequalities in place of '='"
+            "direction only, so estimates need '<=' or '>='. Try two claims: supremum '<=' value "
+            "(infimum '>=' value), and there_is= with witness= for a point that reaches the value"
         )
     if s.there_is and not bound and s.kind != "identity":
         yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
