@@ -13,6 +13,8 @@ from jaxbounds.report.markup import Html, element, joined
 
 NOT_COVERED = "not yet covered"
 DECLARED = "declared, not judged here"
+UNDECIDED = ("inconclusive", "error")
+"""The statuses that say nothing about an item's claim."""
 _MATH = re.compile(
     r"\\\[(?P<a>.*?)\\\]|\$\$(?P<b>.*?)\$\$|\\\((?P<c>.*?)\\\)|(?<!\\)\$(?P<d>.+?)(?<!\\)\$"
     r"|\\begin\{(?P<name>equation|align|gather|multline|eqnarray|alignat|flalign|dmath|displaymath"
@@ -44,11 +46,13 @@ class Covered(NamedTuple):
         ids: the ids of the judged statements about the item.
         words: the verdicts on these statements, the reason why there is no verdict, or
             `NOT_COVERED`.
+        decided: whether a verdict on these statements is neither inconclusive nor an error.
     """
 
     item: Item
     ids: tuple[str, ...]
     words: str
+    decided: bool = False
 
 
 def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
@@ -67,7 +71,8 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
         if not item.kind.startswith("Equation"):
             around = one
         elif one.words == NOT_COVERED and around and around.ids and _stands_in(item, around.item):
-            one = Covered(item, around.ids, f"in {around.item.printed}: {around.words}")
+            words = f"in {around.item.printed}: {around.words}"
+            one = Covered(item, around.ids, words, around.decided)
         found.append(one)
     return found
 
@@ -92,16 +97,21 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
     own = [v for v in verdicts if v.id in about and not v.is_twin]
     if own:
         words = "; ".join(f"{v.form}: {v.status}" for v in own)
-        return Covered(item, tuple(dict.fromkeys(v.id for v in own)), words)
+        decided = any(v.status not in UNDECIDED for v in own)
+        return Covered(item, tuple(dict.fromkeys(v.id for v in own)), words, decided)
     return Covered(item, about, DECLARED if about else NOT_COVERED)
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line with the numbers of items with a verdict, without a verdict, and excused."""
-    judged = sum(bool(one.ids) and not one.words.endswith(DECLARED) for one in covered)
+    """Return a line with the numbers of items with a verdict, not covered, and excused."""
+    declared = sum(one.words.endswith(DECLARED) for one in covered)
+    judged = sum(bool(one.ids) for one in covered) - declared
+    undecided = judged - sum(one.decided for one in covered)
     left = sum(one.words == NOT_COVERED for one in covered)
     excused = sum(not one.ids and one.words != NOT_COVERED for one in covered)
-    words = f"{judged} of {len(covered)} items of the source have a verdict; {left} {NOT_COVERED}"
+    words = f"{judged} of {len(covered)} items of the source have a verdict"
+    words += f" ({undecided} undecided)" if undecided else ""
+    words += f"; {left} {NOT_COVERED}" + (f"; {declared} {DECLARED}" if declared else "")
     return f"{words}; {excused} excused with a reason" if excused else words
 
 

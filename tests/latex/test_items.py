@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -306,7 +307,11 @@ def test_coverage_in_words():
     claim = item.claim(1.0, "<=", 2.0, over={}, sizes={"d": 1})
     paper = jb.Paper(id="t", title="t", contents=jb.Items(item), statements=(claim,))
     assert in_short(coverage(paper, ())) == (
-        "0 of 1 items of the source have a verdict; 0 not yet covered"
+        "0 of 1 items of the source have a verdict; 0 not yet covered; 1 declared, not judged here"
+    )
+    lost = [replace(one, status="error") for one in jb.falsify(claim)]
+    assert in_short(coverage(paper, lost)) == (
+        "1 of 1 items of the source have a verdict (1 undecided); 0 not yet covered"
     )
     bare = jb.Paper(id="t", title="t", contents=jb.Items(item), statements=())
     assert coverage(bare, ())[0].words == NOT_COVERED
