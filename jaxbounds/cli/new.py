@@ -32,8 +32,8 @@ def _paper_id(folder: Path) -> str:
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise Refused(
-            f"name={name!r} cannot be a paper's id and a package. Try lower-case letters, then "
-            "also digits and _"
+            f"name={name!r} is no id of a paper, which also names a Python package. Try a name of "
+            "lower-case letters, digits and _ that begins with a letter"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
         raise Refused(f"name={name!r} is the name of another module or paper. Try another name")

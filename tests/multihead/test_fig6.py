@@ -254,7 +254,7 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
         r"positions for length 16": replace(tuned, length=17),
         r"n=41 training and test=0 test sentences.*40 and 20": replace(tuned, n=41),
         r"looks=4, but n=.* only 3 batches of 16": replace(TOY, batch=16, looks=4),
-        r"the number of its rows that test": replace(
+        r"the number of rows to hold out": replace(
             TOY, source="file", data=f"{tuned.data}/dev.tsv", test=0
         ),
     }

@@ -60,7 +60,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
             low, high = sorted((first, reached))
             raise Refused(
                 f"{said}lanes {low} to {high - 1} of {count} {words} (folders="
-                f"{[str(place) for place in found]}). Try the folder of each share once"
+                f"{[str(place) for place in found]}). Try to give the folder of each shard once"
             )
         reached = end
     step = max(part.step for part in parts)

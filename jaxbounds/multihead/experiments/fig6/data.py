@@ -53,8 +53,8 @@ def _divided(config: Figure6, key: Array, stored: dict[str, Sentences]) -> tuple
     if whole is not None:
         if not test:
             raise Refused(
-                f"data={config.data} is one file without a test split, expected test > 0, the"
-                " number of its rows that test. Try --test 1000"
+                f"data={config.data} is one file without a test split, so test={test} must be "
+                "positive: the number of rows to hold out for testing. Try --test 1000"
             )
         given, order = rest.take(order[:test]), order[test:]
     n = config.n or len(order)
