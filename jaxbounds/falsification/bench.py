@@ -28,7 +28,7 @@ from jaxbounds.programs.interpreted import once
 
 STORED = 2
 """Number of batches that the bench expects at a size that has only stored instances. A larger
-number makes the bench compile programs sooner.
+number makes the bench compile programs for fewer batches.
 """
 
 
@@ -38,7 +38,7 @@ larger value takes more memory.
 """
 BESIDE = 32
 """Number of batches, beside the draws, that the bench expects for a claim about a mean. A larger
-number makes the bench compile programs sooner.
+number makes the bench compile programs for fewer batches.
 """
 
 

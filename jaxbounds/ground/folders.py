@@ -132,7 +132,7 @@ class Marked:
         return found
 
     def _note(self, name: str, digest: str) -> None:
-        """Add a file's name and digest to the mark; the caller does so before the file exists."""
+        """Add a file's name and digest to the mark. Call this method before you create the file."""
         known = self._read()
         line = json.dumps({"name": name, "sha256": digest}) + "\n"
         mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"

@@ -1,12 +1,12 @@
 """A compiled network run by its structure: small products, and hard attention as a look-up.
 
 The result is the function that `transformer.run` computes from the dense weights. The products omit
-only zeros. A comparison of position codes decides an attention. All search layers ask for the last
-visit of a cell, so one table answers them: the last step at each cell. A key with the leading bits
-p of its timestep exists if the last visit has the leading bits p. Such a key does not exist if the
-last visit's leading bits are smaller. Otherwise the table cannot decide. If the table cannot decide
-or a code is not binary, the word is not `certain`, and the dense network has to run the word.
-Arrays have the word as their last axis.
+only zeros. Each attention head finds its position by comparing position codes. All search layers
+ask for the last visit of a cell, so one table answers them: the last step at each cell. A key with
+the leading bits p of its timestep exists if the last visit has the leading bits p. Such a key does
+not exist if the last visit's leading bits are smaller. Otherwise the table cannot decide. If the
+table cannot decide or a code is not binary, the word is not `certain`, and the dense network has to
+run the word. Arrays have the word as their last axis.
 """
 
 import math

@@ -83,7 +83,7 @@ def good_start_of(instance: Instance) -> Start:
 def definition_1(
     good: GoodInitialisation, params: Params, copies: Array, data: Data, direction: Params
 ) -> dict[str, ArrayLike]:
-    """Return Definition 1's conditions on a start, its constants and theta*, from the model."""
+    """Return whether a start with its constants and theta* meets each condition of Definition 1."""
     found = good_initialisation(params, copies, data, direction)
     outputs = jnp.abs(tied_margins(params, copies, data))
     norms = jnp.sqrt(sum(jnp.sum(leaf**2, (1, 2)) for leaf in params.values()))

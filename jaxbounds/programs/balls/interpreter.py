@@ -109,7 +109,7 @@ class Interpreter:
         return taken
 
     def ways(self, closed: ClosedJaxpr, *values: Any) -> Iterator[list[Any]]:
-        """Yield the outputs of every continuation.
+        """Run the program for each combination of branches that balls leave open; yield the outputs.
 
         Raises:
             Undecided: if the balls leave a choice open that a fork cannot decide, if the program
