@@ -109,7 +109,7 @@ class Interpreter:
         return taken
 
     def ways(self, closed: ClosedJaxpr, *values: Any) -> Iterator[list[Any]]:
-        """Run the program for each combination of branches that balls leave open; yield the outputs.
+        """Run the program for each combination of branches that balls leave open; yield outputs.
 
         Raises:
             Undecided: if the balls leave a choice open that a fork cannot decide, if the program
