@@ -84,7 +84,7 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
     yield Sentence(evidence, "The {} forms about whole training runs", (along,))
     yield Sentence(
         evidence,
-        "The answer is less than 1% in {} of {} forms, and more than half in {} (the loose",
+        "The answer is less than 1% in {} of {} forms, and more than half in {} forms",
         (sum(s < 0.01 for s in slack), len(slack), sum(s > 0.5 for s in slack)),
     )
     yield Sentence(evidence, "At seed 0 all {} forms are as recorded", (len(forms),))
@@ -95,7 +95,7 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
         "{} forms that hold are proved on {} boxes",
         (len(domains), sum(map(len, domains))),
     )
-    yield Sentence(certify, "It confirms {} of the {};", (failing - 1, failing))
+    yield Sentence(certify, "It confirms {} of the {} witnesses", (failing - 1, failing))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
