@@ -380,7 +380,7 @@ def test_a_domain_from_sets_is_proved():
     ({"kind": "limit", "towards": {"d": 5}}, "to 0 or infinity"),
     ({"kind": "limit", "towards": {"m": math.inf}}, "must be a positive number in every size"),
     ({"kind": "limit", "towards": {"d": math.inf}}, "at least 3 values of 'd'"),
-    ({"relation": "=", "estimates": {"lhs": "below"}}, "Try two inequalities"),
+    ({"relation": "=", "estimates": {"lhs": "below"}}, "Try two claims"),
     ({"there_is": {"x": jb.Ball(1, "d")}}, "both name x"),
     ({"there_is": {"y": jb.Ball(1, "d")}, "host": True}, "needs gradients of evaluate"),
     ({"kind": "construction", "there_is": {"y": jb.Ball(1, "d")}}, "kind='construction'"),
