@@ -237,3 +237,15 @@ def test_a_signal_that_comes_while_garbage_is_collected_comes_again():
     finally:
         gc.callbacks.remove(interrupt)
     assert sys.unraisablehook is hook
+
+
+@pytest.mark.parametrize("said, status", [
+    ("Error reading persistent compilation cache entry for 'jit_f': error -5", 0),
+    ("another warning", 1),
+])  # fmt: skip
+def test_a_worker_is_silent_about_a_program_that_another_worker_writes(said, status, tmp_path):
+    code = "import os, warnings\nfrom jaxbounds.runs.workers import _start\n"
+    code += f"warnings.simplefilter('error')\n_start(os.getppid(), 1, {str(tmp_path)!r})\n"
+    code += f"warnings.warn({said!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == status and (said in done.stderr) == bool(status), done.stderr

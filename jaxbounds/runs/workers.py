@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,12 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
         _at_work.clear()
 
 
+HALF_WRITTEN = "Error reading persistent compilation cache entry"
+"""The start of JAX's warning about a compiled program that another worker is just writing. JAX then
+compiles the program itself, so a worker does not print the warning.
+"""
+
+
 def _start(parent: int, threads: int, scratch: str) -> None:
     """Set up a worker; it ignores Ctrl-C, since the main process ends its workers.
 
@@ -122,6 +129,7 @@ def _start(parent: int, threads: int, scratch: str) -> None:
     """
     tempfile.tempdir = os.environ["TMPDIR"] = scratch
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.filterwarnings("ignore", HALF_WRITTEN)
     os.environ.setdefault("NPROC", str(threads))
     one_thread()
     collect_rarely()
