@@ -2,7 +2,8 @@
 
 A ball is a midpoint and a radius. `enclose` traces a function and returns balls that contain every
 entry of the result. `enclose` raises `Undecided` if the balls are too wide to decide a choice of
-the program, and `NotSupported` if a primitive has no rule.
+the program, and `NotSupported` if a primitive has no rule. `add_rule` adds a
+rule for a primitive of your own.
 """
 
 try:
@@ -12,6 +13,7 @@ except ModuleNotFoundError as problem:
         "certificates need module='flint'. Try pip install 'jaxbounds[certify]'", name="flint"
     ) from problem
 
+from jaxbounds.programs.balls.added import add_rule
 from jaxbounds.programs.balls.boxes import Box
 from jaxbounds.programs.balls.certificate import Certificate
 from jaxbounds.programs.balls.interpreter import Enclosed, enclose, precision
@@ -24,6 +26,7 @@ __all__ = [
     "Flags",
     "NotSupported",
     "Undecided",
+    "add_rule",
     "enclose",
     "precision",
 ]

@@ -1,0 +1,53 @@
+"""Ball-arithmetic rules for primitives of a caller's own."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.jax_internals import JaxprEqn
+from jaxbounds.programs.balls.interpreter import RULES, Interpreter
+from jaxbounds.programs.primitives import PRIMITIVES, Primitive
+
+Rule = Callable[[JaxprEqn, list[Any], Interpreter], list[Any]]
+"""A rule: it takes an equation, the values of its inputs and the run, and returns the outputs.
+
+A float input is an array of `flint.arb`; an integer input is a NumPy array. Each output must
+enclose the true value for all numbers that the input balls contain.
+"""
+
+_ADDED: set[str] = set()
+
+
+def add_rule(
+    primitive: str,
+    rule: Rule,
+    /,
+    *,
+    exact: bool = False,
+    reads: Iterable[str] = (),
+    may: Iterable[str] = (),
+) -> None:
+    """Teach ball arithmetic a primitive of your own.
+
+    A second call replaces the rule of the first call, so that a module may be loaded again.
+
+    Args:
+        primitive: the name of the primitive, `jax.extend.core.Primitive(name).name`.
+        rule: the rule; `each`, `reals` and `hull` of `jaxbounds.programs.balls.values` help to
+            write it.
+        exact: whether the primitive rounds nothing in any floating-point type.
+        reads: the names of the primitive's parameters that the rule reads.
+        may: the names of parameters that change no value. An equation with another parameter is
+            refused.
+
+    Raises:
+        Refused: if the library has its own rule for the primitive.
+    """
+    if primitive in PRIMITIVES and primitive not in _ADDED:
+        raise Refused(
+            f"primitive={primitive!r} has a rule of the library, expected a primitive of your own. "
+            "Try another name"
+        )
+    _ADDED.add(primitive)
+    PRIMITIVES[primitive] = Primitive(exact, frozenset(reads), frozenset(may), frozenset())
+    RULES[primitive] = rule
