@@ -135,4 +135,7 @@ TOY: dict[str, tuple[str, ...]] = {
     "Theorem 3 with other constants": ("multihead.thm1",),
     "an erratum (E8): (22) is what it means": ("multihead.eq21",),
 }  # fmt: skip
-"""The bounds of Sections 3, 4 and 6 that are measured only at small sizes, by the reason."""
+"""A dictionary from each reason to the bounds that are measured only at small sizes.
+
+The bounds are those of Sections 3, 4 and 6.
+"""
