@@ -62,7 +62,7 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Return, for k < STEPS, whether eta <= 1 / rho_k and the step exceeds rounding, by form."""
+    """Tell for each form and k < STEPS whether eta <= 1 / rho_k and the step exceeds rounding."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)

@@ -66,7 +66,7 @@ def _distance(instance: Instance, size: Size) -> Sides:
 
 
 def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Definition 1 and the further hypotheses of Proposition 7 at an instance's theta* and H."""
+    """Check Definition 1 and the further hypotheses of Proposition 7 at a given theta* and H."""
     s, T, d = good_start_of(instance), size["T"], size["d"]
     heads = even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
     share, copies = shared(s, heads)
