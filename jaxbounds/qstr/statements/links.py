@@ -77,7 +77,7 @@ ASSUMPTION_2 = Statement(
     cases=_cases,
     evaluate=_approximated,
     forms=(
-        Form(name="The network represents the link exactly.", note="Exactly."),
+        Form(name="derived mean", note="The network represents the link exactly."),
         Form(name="derived sine", note="The network interpolates a function with |f''| <= 1."),
         Form(
             name="derived quadratic",
