@@ -175,7 +175,7 @@ def test_a_figure_between_two_is_drawn_with_them_and_a_theorem_is_no_figure():
 
 def test_a_figure_that_nothing_draws_says_why(capsys):
     assert main(["show", "multihead Figure 1"]) == 0
-    assert "no command draws it: a diagram" in capsys.readouterr().out
+    assert "no command draws it: the figure is a diagram" in capsys.readouterr().out
     assert main(["show", "multihead Figure 9"]) == 2
     assert "figure='multihead Figure 9' is in no paper. Try" in capsys.readouterr().err
 

@@ -109,7 +109,7 @@ class Constants:
 
     @property
     def weight(self) -> ArrayLike:
-        """The factor q, which is 2/3 or .533."""
+        """The factor q: .533 if `sturm` is set, else 2/3."""
         return sharp_weight(0.5) if self.sturm else PRINTED_WEIGHT
 
     @property

@@ -1,6 +1,6 @@
 """The least numbers of heads and samples at which the main theorems are informative.
 
-On the population, one direction, spread over the heads, separates the data at zero. The loss at
+At zero, one direction, spread over the heads, separates the data of the population. The loss at
 zero is log 2, and the target theta has L(theta) <= 1/K. The default population is
 `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is
 informative if it is below log 2.

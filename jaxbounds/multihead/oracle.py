@@ -147,10 +147,13 @@ def relevance_formula(
 
 
 def relevant_score(dm1: Assumption3, /) -> Real:
-    """Return A = S^4 - S^2 (Z_mu + Z_nu), eq. (129): at most the score of a relevant token."""
+    """Return A = S^4 - S^2 (Z_mu + Z_nu), eq. (129), a lower bound on a relevant token's score."""
     return dm1.S**4 - dm1.S**2 * (dm1.Z_mu + dm1.Z_nu)
 
 
 def irrelevant_score(dm1: Assumption3, /) -> Real:
-    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu) >= an irrelevant token's score, eq. (129)."""
+    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu), eq. (129).
+
+    The number B is an upper bound on an irrelevant token's score.
+    """
     return 2 * dm1.Z_mu * (dm1.Z_mu + dm1.Z_nu + dm1.S**2)

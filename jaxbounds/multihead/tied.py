@@ -1,4 +1,4 @@
-"""Groups of heads that are equal and stay equal: any number of heads at the cost of the groups.
+"""Groups of heads that are equal and stay equal; the cost does not grow with the heads in a group.
 
 Heads that start equal always receive equal gradients. Such heads stay equal under every optimiser
 that applies one rule to all coordinates. H heads in G groups are therefore G heads with

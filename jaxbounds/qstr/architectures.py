@@ -35,7 +35,10 @@ ARCHITECTURES: dict[str, Factory] = {
     "rnn": lambda N, d: BidirectionalRNN(hidden=64),
     "state_space": lambda N, d: LinearStateSpace(),
 }
-"""The shipped architectures, by name; the paper uses "transformer", "feedforward", "gru500"."""
+"""The shipped architectures, by name.
+
+The paper uses "transformer", "feedforward" and "gru500".
+"""
 
 
 def register(name: str, factory: Factory, /) -> None:

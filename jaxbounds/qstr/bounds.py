@@ -34,7 +34,7 @@ def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
 
 
 def _moment_order(r: Any, d: int, C_x: float) -> Any:
-    """Return r^2 / (C_x e d), with e as exp(1) if r is traced."""
+    """Return r^2 / (C_x e d). If r is traced, e is exp(1)."""
     return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
 
 

@@ -132,7 +132,7 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
 
 
 def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.ndarray, "D"]:
-    """Return the state after reading these scalars; later tokens are absent (all bits zero)."""
+    """Return the state after the RNN has read these scalars. The bits of later tokens are zero."""
     indices = np.searchsorted(rnn.quantiser.thresholds, values)
     bits = int(math.log2(len(rnn.quantiser.levels)))
     message = ((indices[:, None] >> np.arange(bits)[None, :]) & 1).reshape(-1)
@@ -160,12 +160,13 @@ def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
 
 
 def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float:
-    """Return the readout's Lipschitz constant if k numbers store all b N bits, for U = [I I].
+    """Return the readout's Lipschitz constant when a state of k numbers stores all b N bits.
 
-    The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k. Each number holds b N/k bits, so
-    two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart. McShane's formula extends the
-    readout. Up to a constant, the width is the least width that Proposition 8's bound on d_h
-    allows. The reason is that log(1 + L^2 |U|^2) is 2 b N/k log 2 plus a constant.
+    The input matrix is U = [I I]. The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k.
+    Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart.
+    McShane's formula extends the readout. Up to a constant, the width is the least width that
+    Proposition 8's bound on d_h allows. The reason is that log(1 + L^2 |U|^2) is 2 b N/k log 2 plus
+    a constant.
 
     Args:
         N: number of tokens in a prompt.

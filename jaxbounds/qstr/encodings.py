@@ -60,9 +60,9 @@ def greedy_signs(
                 break
         else:
             raise Refused(
-                f"found only {i} of N={N} hypercube encodings with de={de} and coherence <="
-                f" {target}, after {patience} candidates for the next. Try a larger de, target"
-                " or patience"
+                f"found only {i} of N={N} hypercube encodings with de={de} and coherence <= "
+                f"target={target}: none of patience={patience} candidates for the next fits. Try a "
+                "larger de, target or patience"
             )
     return kept.astype(np.int8)
 

@@ -140,8 +140,9 @@ def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
 
 
 def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) -> Network:
-    """Build Proposition 26's four layers: Lemma 23, Lemma 25 with error eps/4, threshold eps/2.
+    """Build the four layers of Proposition 26.
 
+    The layers are those of Lemma 23, those of Lemma 25 with error eps/4, and a threshold at eps/2.
     Slot l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This holds for
     unit encodings of coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf}
     |W_2^T|_{1,inf}).

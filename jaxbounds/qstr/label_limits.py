@@ -14,7 +14,7 @@ from jaxbounds.qstr.span import span_rows
 def mirrored_direction(
     tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /
 ) -> Float[Array, "qd"]:
-    """Return the direction farthest from u among those with u's length and u's labels.
+    """Return the direction farthest from u among directions with u's length and u's labels.
 
     The direction is 2 P u - u, with the projection P onto the span of the relevant tokens of the n
     labels.

@@ -75,7 +75,7 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
 def stateless_risk(
     values: Float[Draws, "m"], own: Float[Draws, "m"], /, *, N: int
 ) -> Float[Draws, "m"]:
-    """Return the risk on 1STR of a network that reads only x_j, at each draw of x_j.
+    """Return, for each draw of x_j, the risk on 1STR of a network that reads only x_j.
 
     Average the result over the draws. The label is <u, x_j> with probability 1/N, and otherwise a
     standard normal independent of x_j. So the average is at least 1 - 1/N^2 for every network.
@@ -103,7 +103,7 @@ class Memorised(NamedTuple):
 
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
-    """Move unit neurons w to larger |dual^T relu(rows w)|.
+    """Move unit neurons w by ascent, so that |dual^T relu(rows w)| grows.
 
     Each step takes the best of six lengths.
     """

@@ -23,11 +23,14 @@ READS_TOKENS = {
     "a normalisation": ("norm", "ln", "scale"),
     "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
 }
-"""Names in a parameter's path that mark a layer that reads tokens, by the kind of layer."""
+"""A dictionary from a kind of layer to the names that mark it in a parameter's path.
+
+A layer of these kinds reads tokens.
+"""
 
 
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
-    """Return every array of floats in a pytree by its path; drop random keys, counts and functions.
+    """Return a dictionary from the path of each float array in a pytree to the array.
 
     Raises:
         Refused: if the keys of a dictionary cannot be sorted.
@@ -118,7 +121,7 @@ def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _kind(name: str, weight: np.ndarray) -> str:
-    """Return the kind of a parameter's layer, by its path or, from three axes on, its shape."""
+    """Return the kind of a parameter's layer, from its path, or from its shape (3 axes or more)."""
     parts = [part.rstrip("0123456789") for part in name.lower().replace("_", "/").split("/")]
     for kind, marks in READS_TOKENS.items():
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):

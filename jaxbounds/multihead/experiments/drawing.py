@@ -9,7 +9,10 @@ import numpy as np
 import xarray as xr
 
 DEEP = 16
-"""The axis of a loss is compressed below 10^-16, for this 16; a larger number compresses less."""
+"""The number 16 of the power 10^-16, below which the axis of a loss is compressed.
+
+A larger number compresses less of the axis.
+"""
 SHORT = 30.0
 """The factor of a logarithmic axis below which it has ticks between the powers of ten.
 

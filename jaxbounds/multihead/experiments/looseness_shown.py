@@ -9,7 +9,7 @@ from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 from jaxbounds.experiments.settings import default_settings
 
 NEAR = 0.1
-"""The largest distance between a measured exponent and a factor's exponent that count as equal.
+"""The largest distance at which a measured exponent and a factor's exponent count as equal.
 
 A larger number accepts slower growth.
 """
@@ -27,7 +27,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return a control whose left sides grow along an axis with another exponent."""
+    """Return false data, in which the left sides grow along an axis with another exponent."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -37,7 +37,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return a control whose left sides are a given share of a bound, with error 0."""
+    """Return false data, in which the left sides are a given share of a bound, with error 0."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -55,7 +55,10 @@ CONTROLS: dict[str, Control] = {
     "tight within a factor 2": _at(0.4, "sharp"),
     "looser along training": turned("step", "run_left", "run_sharp"),
 }
-"""False variants: other exponents, other shares of the bounds, a run backwards."""
+"""Data in which the claims are false.
+
+The data have other exponents, other shares of the bounds, or a run in reverse order.
+"""
 
 
 def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
@@ -224,7 +227,10 @@ def _draw(axes, ratios: xr.DataArray, sizes: np.ndarray, color: str, style: str)
 
 
 def figure(dataset: xr.Dataset, /):
-    """Draw the left side over the bound against each size: dashed printed, solid sharpened."""
+    """Draw the ratio of the left side to the bound against each size.
+
+    Dashed lines are for printed bounds, and solid lines for sharpened bounds.
+    """
     import matplotlib.pyplot as plt
 
     fig, grid = plt.subplots(

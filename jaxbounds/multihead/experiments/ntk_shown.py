@@ -29,7 +29,7 @@ CONTROLS: dict[str, Control] = {
     "larger NTK margin": scaled(1e-3, "margin", start=_RANDOM),
     "beat the linear oracle": scaled(1e-3, "margin", start=_RANDOM),
 }
-"""False variants of the margins, and memorised data.
+"""Data in which the claims are false.
 
 The variants make the margins vanish, make them small at random starts, or halve them at the largest
 n. For memorised data, the separated share of held-out samples is 0.9.
@@ -41,7 +41,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Describe the least value over starts and seeds, its place, and the count below the limit."""
+    """Describe the least value over starts and seeds, its place, and the number of low values."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"
@@ -51,7 +51,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether random starts are separable, whether that persists in n, and comparisons.
+    """Decide the claims about separability: at random starts, as n grows, and in comparisons.
 
     The claims are about every seed, so the least value over seeds decides.
     """

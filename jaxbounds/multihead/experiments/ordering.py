@@ -1,4 +1,4 @@
-"""Decisions whether a quantity rises or falls with H, by differences within each trial.
+"""Decide whether a quantity rises or falls with H, from the differences within each trial.
 
 The mean over trials and its 95% Student interval decide. The mean of a loss is a mean of decimal
 logarithms, hence a geometric mean. The figures draw these means.

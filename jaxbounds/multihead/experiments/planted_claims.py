@@ -30,11 +30,14 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G on DM2.
 
-A head of 75 parameters overfits a fifth of the paper's samples, and misses W*.
+On a fifth of the paper's samples, a head of 75 parameters overfits and does not find W*.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")
-"""A false variant: the sign of each difference turns, so heads and panels exchange their order."""
+"""Data in which the claims are false: the sign of each difference is reversed.
+
+Heads and panels therefore exchange their order.
+"""
 
 CONTROLS: dict[str, Control] = {
     "the larger H": EXCHANGED,
@@ -45,7 +48,10 @@ CONTROLS: dict[str, Control] = {
     ),
     "converges faster than plain GD": EXCHANGED,
 }
-"""False variants: heads or panels exchanged, runs that settle elsewhere, half the margin."""
+"""Data in which the claims are false.
+
+Heads or panels are exchanged, runs settle elsewhere, or the margin is halved.
+"""
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
@@ -177,7 +183,10 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
 
 
 def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
-    """Decide whether panel `fast` ends with less train loss than `slow` at every H, by trial."""
+    """Decide whether panel `fast` ends with a smaller train loss than `slow` at every H.
+
+    The differences within each trial decide.
+    """
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values
     decisions = [decide(np.zeros_like(row), row, rising=True) for row in gain]

@@ -21,10 +21,16 @@ SETTINGS = Settings(
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 """The paper's constant step sizes, as panel names; the paper states no factor for sqrt(H)."""
 RANGE = 10
-"""The ratio of last to first step that a rate 1/k needs; a larger ratio needs longer runs."""
+"""The least ratio of the last to the first step at which a rate 1/k is decided.
+
+A larger ratio needs longer runs.
+"""
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
-"""A false variant: the sign of each difference turns, so heads and panels exchange their order."""
+"""Data in which the claims are false: the sign of each difference is reversed.
+
+Heads and panels therefore exchange their order.
+"""
 
 
 def _faster_than_one_over_k(dataset: xr.Dataset) -> xr.Dataset:
@@ -39,7 +45,10 @@ CONTROLS: dict[str, Control] = {
     "achieves gamma_attn": scaled(0.5, "margin"),
     "speed-up is larger with Adam": EXCHANGED,
 }
-"""False variants: heads or panels exchanged, another rate, half the margin."""
+"""Data in which the claims are false.
+
+Heads or panels are exchanged, the rate is another, or the margin is halved.
+"""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -240,7 +240,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return a control whose ratios follow a power of H."""
+    """Return false data, in which the ratios follow a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
@@ -254,7 +254,10 @@ CONTROLS: dict[str, Control] = {
     "arm 'fixed'": _law(0.0),
     "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
 }
-"""False variants: the exponents of the other arm, and a ratio that grows along training."""
+"""Data in which the claims are false: each arm has the other arm's exponents.
+
+The ratio grows along training.
+"""
 
 
 def figure(dataset: xr.Dataset, /):

@@ -1,4 +1,7 @@
-"""Boxes on which forms are proved: each maps a few numbers to an instance."""
+"""Boxes of numbers on which forms are proved.
+
+A function maps each point of a box to an instance.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -7,14 +10,17 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """Return one datum on each axis, and U = (t_1, .., t_n), so that the t_i are the margins."""
+    """Return n data, each on its own axis, and U = (t_1, .., t_n).
+
+    The margin of datum i is then t_i.
+    """
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}
     return datum | {"U": point.reshape(1, 1, n), "W": jnp.zeros((1, n, n))}
 
 
 def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") -> Domain:
-    """Return the domain of n data with any margins of absolute value at most `largest`."""
+    """Return the domain of n data with any margins between -`largest` and `largest`."""
     return Domain(
         name=f"n = {n}, {'margin t, |t|' if n == 1 else 'margins t_1, t_2, |t_i|'} <= {largest:g}",
         chart=_margins,
@@ -27,7 +33,10 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return kappa_3's domain: A = B = (1, -1, .., -1), logits within 6 or 4 of the last logit."""
+    """Return the domain of kappa_3 with A = B = (1, -1, .., -1) and free logits.
+
+    The last logit is 0. The other logits are at most 6 (two outcomes) or 4 in absolute value.
+    """
     largest = 6.0 if outcomes == 2 else 4.0
 
     def chart(point: jax.Array, size: Size) -> Instance:
@@ -45,20 +54,26 @@ def signs(outcomes: int, /, *, slack: float) -> Domain:
 
 
 def heads(point: jax.Array, size: Size) -> Instance:
-    """Return Proposition 7's instance at B_2, R = `point`, B_Phi = g_0 = 1 and epsilon = .01."""
+    """Return an instance of Proposition 7 whose B_2 and R are the two entries of `point`.
+
+    The other numbers are fixed: B_Phi = g_0 = 1 and epsilon = .01.
+    """
     one = jnp.ones(())
     return {"B": point[0], "b": one, "R": point[1], "g": one, "eps": 0.01 * one}
 
 
 def scores(point: jax.Array, size: Size) -> Instance:
-    """Return Lemma 18's instance: tokens of relevance 2 + a, b, 0; epsilon = e^-2, L = 1."""
+    """Return an instance of Lemma 18 with three tokens, of relevance 2 + a, b and 0.
+
+    The entries of `point` are a, b and the excess of Gamma; epsilon = e^-2 and L = 1.
+    """
     relevance = jnp.stack([2.0 + point[0], point[1], 0.0 * point[0]])
     at = jnp.asarray(-2.0)
     return {"r": relevance, "L": jnp.asarray(1), "log_eps": at, "extra": point[2]}
 
 
 def two_logits(*, slack: float) -> Domain:
-    """Return the domain of the softmax map at logits (t, 0)."""
+    """Return the domain of the softmax map whose two logits are t and 0."""
     return Domain(
         name="T = 2, logits (t, 0), |t| <= 8",
         chart=lambda point, size: {"v": jnp.append(point, 0.0)},
@@ -71,7 +86,7 @@ def two_logits(*, slack: float) -> Domain:
 
 
 def two_tokens(*, slack: float = 0.0) -> Domain:
-    """Return the domain of two tokens on a line, 1 and b, with u = 1 and |W| <= 3."""
+    """Return the domain of one head with |W| <= 3 and u = 1 on the two real tokens 1 and b."""
 
     def chart(point: jax.Array, size: Size) -> Instance:
         tokens = jnp.stack([1.0, point[0]])[:, None]

@@ -1,4 +1,7 @@
-"""The library's closed forms of derivatives against autograd, if the paper has no display."""
+"""Statements that compare the library's closed forms of derivatives with autograd.
+
+The paper prints no display for these closed forms.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +25,10 @@ from jaxbounds.multihead.tied import per_head, tied_distance, tied_norm, tied_ri
 from jaxbounds.numerics.norms import vector_norm
 
 WIDTH = 2e-9
-"""The relative width of brackets from `structured_extremes`; a larger width is less exact."""
+"""The relative width of the intervals in which `structured_extremes` encloses each eigenvalue.
+
+A larger width is less exact.
+"""
 COPIES = (1, 3)
 """The number of heads in each of two groups."""
 
@@ -51,8 +57,11 @@ LOGISTIC = Statement(
     over={"margin": Box(-30, 30, "n")},
     sizes=({"n": 5},),
     forms=(
-        Form(name="derived, slope", note="The closed form against autograd."),
-        Form(name="derived, curvature", note="The closed form against autograd."),
+        Form(name="derived, slope", note="The check compares the closed form of l' with autograd."),
+        Form(
+            name="derived, curvature",
+            note="The check compares the closed form of l'' with autograd.",
+        ),
     ),
     control="the sign of the margin is exchanged",
     source="library: the closed forms behind eq. (24)",
@@ -81,7 +90,13 @@ HEAD_HESSIAN = Statement(
     evaluate=_one_head,
     judges=(head_hessian, network_hessian),
     sizes=({"n": 1, "T": 3, "d": 2, "H": 1},),
-    forms=(Form(name="derived", note="Both blocks, assembled, against jax.hessian."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The check assembles the blocks N and M into one matrix, "
+            "and compares this matrix with jax.hessian.",
+        ),
+    ),
     control="U is replaced by -U",
     source="library: Lemma 4 (3) and (4), Appendix A.1, as one matrix",
     budget=Budget(samples=64),
@@ -121,7 +136,13 @@ ENDS = Statement(
     host=True,
     judges=(loss_hessian_extremes,),
     sizes=({"n": 3, "T": 2, "d": 2, "H": 2},),
-    forms=(Form(name="derived", note="Against the eigenvalues of jax.hessian of the loss."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The check compares the two computed ends with the "
+            "eigenvalues of jax.hessian of the loss.",
+        ),
+    ),
     control="the greatest eigenvalue is 1% larger",
     tolerance=WIDTH,
     source="library: the structure of eq. (65), Appendix A.2",
@@ -164,9 +185,22 @@ EQUAL_HEADS = Statement(
     judges=(per_head, tied_risk, tied_norm, tied_distance),
     sizes=({"n": 2, "T": 2, "d": 2, "H": len(COPIES)},),
     forms=(
-        Form(name="derived, from the group's", note="The group's gradient over its copies."),
-        Form(name="derived, one head", note="One head of each group moves, the others stay."),
-        Form(name="derived, norms", note="||theta||, and the length of the gradient."),
+        Form(
+            name="derived, from the group's",
+            note="The gradient of each head equals the "
+            "gradient of its group, divided by the "
+            "group's number of copies.",
+        ),
+        Form(
+            name="derived, one head",
+            note="The derivative is taken along one head of each "
+            "group, while the other heads stay fixed.",
+        ),
+        Form(
+            name="derived, norms",
+            note="The formula with copies gives ||theta||, and the "
+            "length of the gradient, over all H heads.",
+        ),
     ),
     control="the gradient in the group's parameters, not divided",
     source="library: how Section 4's runs count H heads; against autograd of the module",

@@ -28,12 +28,15 @@ CODES = {
     "S7": "The attention weights W_h enter no constant of S6. Only the norms ||U_h||_F do.",
     "S8": "The factor 4/3 of Proposition 4 becomes sec(sqrt(k)/2), which is 1.0659 at k = 1/2, by "
     "Sturm comparison.",
-    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. The paper's factor 4/3 means "
-    "q = 2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof gives it.",
-    "S10": "The smoothness rho of Theorem 3 counts only points that a step reaches. It is of order "
-    "T R^6 in place of d T^2 R^12, so the step may be larger.",
+    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. The paper's factor 4/3 means q = "
+    "2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof gives this "
+    "radius.",
+    "S10": "In Theorem 3, the smoothness constant rho needs to hold only at points that a "
+    "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
+    "may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the Hessian's blocks. A "
-    "program computes them, and they lie between the Hessian and S5.",
+    "program computes these sums, and the resulting bound lies between the Hessian's norm "
+    "and S5.",
     "S12": "Random signs alpha = +-1 reach the margin gamma* surely, for every number of heads. "
     "Balanced signs make the output of the model zero at the start.",
     "S13": "The noise ||p|| after the first step has an explicit bound without the dimension d. "

@@ -1,7 +1,7 @@
-"""Section 5.3: the conditions on the head count that scalings of the oracle satisfy.
+"""Section 5.3: which conditions on the head count the scaled oracle satisfies.
 
-No scaling satisfies eq. (12) or Theorem 3. Some scalings satisfy the condition (3) of Theorem 1
-(E27).
+No scaling of the oracle satisfies eq. (12) or Theorem 3. Some scalings satisfy the condition (3) of
+Theorem 1 (E27).
 """
 
 from typing import Any
@@ -120,14 +120,17 @@ TARGET = Statement(
         Form(
             name="printed",
             cites="Section 5.3, below eq. (12): 'no possible choices for p and C'",
-            note="As per (12). S^2 >= H^p / C makes ||W|| >= sqrt(H) / S^2, so (12) forces "
-            "S >= H; then ||U|| = log(n) / S needs sqrt(H) >= S^2 log(n)^3. Both cases.",
+            note="The form assumes (12). S^2 >= H^p / C makes ||W|| >= sqrt(H) / S^2, so (12) "
+            "forces S >= H. Then ||U|| = log(n) / S needs sqrt(H) >= S^2 log(n)^3, which "
+            "contradicts S >= H. The form covers the paper's case ||W|| >= ||U||, and the "
+            "opposite case, which the paper omits.",
         ),
         Form(
             name="printed, any c",
             cites="Section 5.3: 'no such value of c exists', H^c >~ S^5 ||theta||^3",
-            note="With U_h = log(n) H^{c-1} / gamma_attn U_opt, which keeps the margin log n: "
-            "H^{3/2 - c} <= S and S^2 log(n)^3 <= H^{3/2 - 2c} contradict.",
+            note="The choice U_h = log(n) H^{c-1} / gamma_attn U_opt keeps the margin log n. It "
+            "needs H^{3/2 - c} <= S and S^2 log(n)^3 <= H^{3/2 - 2c}, and the two "
+            "inequalities contradict each other.",
         ),
         Form(
             name="printed, as per (3)",
@@ -135,9 +138,10 @@ TARGET = Statement(
             "low empirical loss and allows choosing H large enough as per (3)'",
             erratum="E27",
             reading="as it is printed",
-            note="(12) drops ||theta||_{2,inf} from (3); here it is of order log(n) / S^2. At "
-            "H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order log(n)^4, the "
-            "left side is S: the ratio grows without bound.",
+            note="(12) drops the factor ||theta||_{2,inf} of (3), which is of order log(n) / S^2 "
+            "here. At H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order "
+            "log(n)^4. The left side is S, so the ratio of the left to the right side grows "
+            "without bound.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 32.23619130191664,  # S = 1e14, H = S^2, n = 100, p = 1
@@ -153,8 +157,9 @@ TARGET = Statement(
         ),
         Form(
             name="sharpened S5",
-            note="Even for sqrt(H) >= S^3 ||theta||^2, which only the tight mixed block "
-            "needs: S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict for n >= 3.",
+            note="No target exists even if the condition is only sqrt(H) >= S^3 ||theta||^2. The "
+            "sharpened bound on the mixed block needs no more. The resulting inequalities S "
+            ">= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each other for n >= 3.",
         ),
     ),
     control="sqrt(H) >= S^2 ||theta||^2",
@@ -169,11 +174,9 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Compare the log C at which (12) is an equality with the display below (12).
+    """Compare the display below (12) with the value of log C at which (12) is an equality.
 
-    Here S^2 = H^p / C and ||U|| <= ||W||.
-
-    The scale is S >= log(n) H^{p - 1/2} / C.
+    Here S^2 = H^p / C and ||U|| <= ||W||. The scale is S >= log(n) H^{p - 1/2} / C.
     """
     h, p, n = instance["log_H"], instance["p"], jnp.log(instance["log_n"])
     corrected = log_target_scale(h, p, instance["log_n"])
@@ -223,9 +226,10 @@ EXPONENT = Statement(
             name="printed",
             cites="Section 5.3, the display below 'we get the following conditions on H'",
             erratum="E10",
-            note="The exponent is p - 3/4; the contradiction with (12) survives. H = 10^12, n = "
-            "20, p = 1, C = e^16, log S = 6.5: the left condition holds with e^12 to spare, the "
-            "printed one fails by e^7.",
+            note="The exponent p - 3/4 is right, and the contradiction with (12) remains. "
+            "Example: H = 10^12, n = 20, p = 1, C = e^16, log S = 6.5. The left condition "
+            "holds with a factor e^12 to spare. The printed right condition is violated by a "
+            "factor e^7.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 6.5,  # H = 10^12, n = 20, C = e^16

@@ -109,7 +109,10 @@ def sequences(key: Array, size: Size) -> Instance:
 
 
 def quieter(*, p: float) -> Sampler:
-    """Return a sampler of data sets whose noise is divided by 20 and whose deviation is times p."""
+    """Return a sampler of data sets.
+
+    It divides the noise by 20 and multiplies the deviation by `p`.
+    """
 
     def sample(key: Array, size: Size) -> Instance:
         instance = sequences(key, size)
@@ -142,7 +145,10 @@ def keep_context(instance: Instance, size: Size) -> Instance:
 
 
 def keep_quiet(instance: Instance, size: Size) -> Instance:
-    """Clip the noise so that Z_mu and Z_nu stay below .207 S^2, and epsilon below e^{1/2}."""
+    """Clip the noise and epsilon.
+
+    Afterwards Z_mu and Z_nu are below .207 S^2, and epsilon is below e^{1/2}.
+    """
     instance = keep_context(instance, size)
     signal, d = instance["S"], instance["z"].shape[-1]
     bound = 0.999 * NOISE_LIMIT * signal * jnp.where(jnp.arange(d) < 2, 1.0, 1.0 / (d - 3))
@@ -217,13 +223,13 @@ def quiet_context(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def noise_eighth(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the condition of Proposition 3."""
+    """Return the noise condition of Proposition 3."""
     c = unfold(instance)
     return {"Z_mu = Z_nu <= S^2 / 8": c.noise <= c.S**2 / 8}
 
 
 def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the condition of S14."""
+    """Return the noise condition of sharpening S14."""
     c = unfold(instance)
     return {"S^4 - 4 S^2 Z - 4 Z^2 > 0": c.noise < NOISE_LIMIT * c.S**2}
 
@@ -231,11 +237,11 @@ def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 on_sequence = functools.partial(
     Statement, sample=sequence, sizes=SIZES, assumptions="DM1, Assumption 3"
 )
-"""A statement about one sequence."""
+"""Settings of a statement about one sequence."""
 on_sequences = functools.partial(
     Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
 )
-"""A statement about a data set."""
+"""Settings of a statement about a data set."""
 _FEW_STARTS = Budget(samples=128, restarts=4, steps=80)
 searched_sequence = functools.partial(
     Statement,
@@ -246,7 +252,7 @@ searched_sequence = functools.partial(
     assumptions="DM1, Assumption 3",
     budget=_FEW_STARTS,
 )
-"""An inequality about one sequence, which a search tries from few starting points."""
+"""Settings of an inequality about one sequence. A search tries it from few starting points."""
 searched_sequences = functools.partial(
     Statement,
     kind="inequality",
@@ -257,7 +263,7 @@ searched_sequences = functools.partial(
     budget=_FEW_STARTS,
 )
 
-"""An inequality about a data set, which a search tries from few starting points."""
+"""Settings of an inequality about a data set. A search tries it from few starting points."""
 on_quiet = functools.partial(
     Statement,
     kind="inequality",
@@ -269,5 +275,5 @@ on_quiet = functools.partial(
     "to 1.6, any Gamma from the least on",
     budget=Budget(samples=256, restarts=4, steps=100),
 )
-"""An inequality of Appendix E about a sequence with little noise."""
+"""Settings of an inequality of Appendix E about a sequence with little noise."""
 DRAWS = Budget(samples=256, restarts=0)

@@ -62,7 +62,7 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Return for k < STEPS whether eta <= 1 / rho_k and the step is measurable, for both forms."""
+    """Tell for each form and k < STEPS whether eta <= 1 / rho_k and the step exceeds rounding."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)
@@ -112,7 +112,8 @@ LEMMA_7 = on_runs(
         Form(
             name="sharpened S2, S6",
             hypotheses=_some_step("sharpened S2, S6"),
-            note="The same with beta_2# = beta_3# / sqrt(H) + beta_1#^2 / 4, smaller.",
+            note="The bound is that of Lemma 7 with the smaller constant beta_2# = beta_3# / "
+            "sqrt(H) + beta_1#^2 / 4; # marks a sharpened constant.",
         ),
     ),
     control="eta in place of eta / 2",
@@ -122,7 +123,7 @@ LEMMA_7 = on_runs(
 
 @jax.jit
 def descends(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check step-wise descent (68) for k = 0, ..., K - 1, as measured, and Assumption 1."""
+    """Check Assumption 1, and the measured step-wise descent (68) for k = 0, ..., K - 1."""
     run = descend(instance)
     drop = run.losses[:-1] - run.losses[1:] + 1e-14 * run.losses[:-1]
     kept = drop >= instance["step"] / 2 * run.slopes[:-1] ** 2
@@ -158,7 +159,7 @@ def _segment_maxima(instance: Instance) -> Array:
 
 
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
-    """Return both sides of eq. (70) at its worst k < K.
+    """Return both sides of eq. (70) at the k < K at which their ratio is largest.
 
     If the distance decreases, its change moves to the right side, so no term is negative.
     """
@@ -218,7 +219,7 @@ def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _conditions_of_77(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of (77): those of Lemma 10, (73) and (74)."""
+    """Return the hypotheses of eq. (77): the hypotheses of Lemma 10, eq. (73) and eq. (74)."""
     return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
 
@@ -238,17 +239,19 @@ LEMMA_8 = on_runs(
         Form(
             name="printed, (70)",
             cites="eq. (70), Appendix B.3; again (76)",
-            note="For every k < K: L(theta_{k+1}) <= L(theta) + (||theta - theta_k||^2 - "
-            "||theta - theta_{k+1}||^2) / (2 eta) + (tau_k / 2) ||theta - theta_k||^2.",
+            note="The inequality holds for every k < K: L(theta_{k+1}) <= L(theta) + (||theta - "
+            "theta_k||^2 - ||theta - theta_{k+1}||^2) / (2 eta) + (tau_k / 2) ||theta - "
+            "theta_k||^2.",
         ),
         Form(
             name="printed, (77)",
             cites="eq. (77), Appendix B.3",
             hypotheses=_conditions_of_77,
-            note="max over [theta_k, theta] of L <= (4/3) (L(theta_k) + L(theta)), k < K. The "
-            "maximum is that of five points: a lower estimate of what is bounded.",
+            note="For k < K, the maximum of L over [theta_k, theta] is at most (4/3) (L(theta_k) "
+            "+ L(theta)). The check takes the maximum over five points, which is a lower "
+            "estimate of the true maximum.",
         ),
-        Form(name="sharpened S6", note="tau_k with beta_3#."),
+        Form(name="sharpened S6", note="The sharpened constant beta_3# replaces beta_3 in tau_k."),
     ),
     control="the term ||theta - theta_0||^2 / (2 eta K) is dropped",
     source="Appendix B.3, eq. (69); eq. (17) in Section 6.1",
@@ -302,14 +305,16 @@ LEMMA_9 = on_runs(
         Form(
             name="sharpened S6",
             hypotheses=_close("sharpened S6", 0.5),
-            note="The same with beta_3#.",
+            note="The bound is that of Lemma 9. The sharpened constant beta_3# replaces beta_3 "
+            "in the hypothesis.",
         ),
         Form(
             name="sharpened S6, S8",
             hypotheses=_close("sharpened S6", 1.5),
-            note="With kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and "
-            "q = kappa sec(sqrt(kappa)/2) < 2 for 2/3: ((1 + q/2) L(theta) + D^2 / (2 eta K) "
-            "+ q L(theta_0) / (2K)) / (1 - q/2), the convex bound as kappa -> 0.",
+            note="Let kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and q = kappa "
+            "sec(sqrt(kappa)/2) < 2. The factor q replaces the 2/3 of the paper. The bound "
+            "is ((1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2K)) / (1 - q/2). It "
+            "tends to the bound for convex losses as kappa -> 0.",
         ),
     ),
     control="the term in ||theta - theta_0||^2 is dropped",
@@ -355,18 +360,19 @@ LEMMA_10 = on_runs(
             name="printed, (88)",
             cites="eq. (88), Appendix C; (87) and (90) alike",
             hypotheses=head_count(PRINTED),
-            note="beta_2(theta_k) <= beta~_2, which has 3 D + ||theta||_{2,inf} for "
-            "||theta_k||_{2,inf}.",
+            note="(88) states beta_2(theta_k) <= beta~_2. The constant beta~_2 has 3 D + "
+            "||theta||_{2,inf} in place of ||theta_k||_{2,inf}.",
         ),
         Form(
             name="sharpened S9",
             hypotheses=head_count(PRINTED),
-            note="(78) ends with 1 + 8/3 + 2/3 = 13/3 where the paper takes 9.",
+            note="(78) ends with 1 + 8/3 + 2/3 = 13/3, and the paper rounds 13/3 up to 9.",
         ),
         Form(
             name="sharpened S6, S9",
             hypotheses=head_count(MEAN_SQUARE),
-            note="With 13/3 and beta_3#, sqrt(H) >= (26/3) beta_3# D^2 suffices.",
+            note="For the factor 13/3 and the sharpened constant beta_3#, the head count sqrt(H) "
+            ">= (26/3) beta_3# D^2 suffices.",
         ),
     ),
     control="the distance from theta never grows",

@@ -87,7 +87,10 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 @functools.lru_cache
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
-    """Return heads, step and bound of each form, which do not depend on a training set."""
+    """Return the head count, step size and bound of each form.
+
+    They do not depend on a training set.
+    """
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {
         name: corollary5_gap(good, 1.0, K, n, **at, corrected=name == "corrected")
@@ -116,7 +119,9 @@ def _expected_gap(instance: Instance, size: Size) -> Sides:
     return Sides(lhs, rhs, trivial=min(losses))
 
 
-ALMOST_NOTHING = "At the step sizes that rho(K) allows the bound is over 1e4 times the loss itself"
+ALMOST_NOTHING = (
+    "At the step sizes that rho(K) allows, the bound is over 1e4 times the loss itself."
+)
 
 EXPECTED_GAP = Statement(
     id="multihead.cor5.gap",
@@ -136,18 +141,20 @@ EXPECTED_GAP = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4; Corollary 2",
             expected="vacuous",
-            note="At its own least H and largest eta. Unproved: its proof takes G for g_0 = sqrt(2)"
-            " G (E5). " + ALMOST_NOTHING,
+            note="The check takes the least H and the largest eta that the form allows. The "
+            "bound is unproved, since its proof takes G for g_0 = sqrt(2) G (E5). "
+            + ALMOST_NOTHING,
         ),
         Form(
             name="corrected",
             expected="vacuous",
-            note="34 for 17: g_0 = sqrt(2) G. " + ALMOST_NOTHING,
+            note="The factor 34 replaces 17, since g_0 = sqrt(2) G. " + ALMOST_NOTHING,
         ),
         Form(
             name=SHARP,
-            note="2 beta_1# times the sharpened Lemma 11 at D = sqrt(2) G and L(theta) = 1/K, with "
-            "the least certified H and largest eta: below the loss here.",
+            note="The bound is 2 beta_1# times the bound of the sharpened Lemma 11 at D = "
+            "sqrt(2) G and L(theta) = 1/K. It takes the least certified H and the largest "
+            "eta. Here the bound is below the loss.",
         ),
     ),
     control="a tenth of the loss below the gap",
@@ -162,7 +169,10 @@ _POPULATIONS = {
     "T": Integers(2, 16), "d": Integers(2, 8), "K": Integers(2, 31), "R": Box(1, 1.5),
     "B": Box(1, 2), "b": Box(1, 2), "part": Box(0.1, 0.5),
 }  # fmt: skip
-"""Ranges of B_2, B_Phi and gamma of Definition 1; gamma is a share of its maximum sqrt(2 T) R."""
+"""The ranges of B_2, B_Phi and gamma of Definition 1, from which searches draw.
+
+The constant gamma is given as a share of its maximum sqrt(2 T) R.
+"""
 
 
 def _realizable(size: Size) -> Instance:
@@ -171,7 +181,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the claim holds at each count, and fails with one sample or two heads fewer."""
+    """Check that the claim holds at each count, and fails at one sample or two heads less."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

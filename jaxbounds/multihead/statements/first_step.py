@@ -93,13 +93,14 @@ LEMMA_16 = on_sequences(
         Form(
             name="printed",
             cites="Lemma 16, eq. (120), Appendix D.3",
-            note="With n1 for n, and rows for columns.",
+            note="In (120), n is read as n1, and columns are read as rows.",
         ),
         Form(
             name="printed, l'(0) = 1/2",
             cites="the proof of Lemma 16, Appendix D.3: 'also l'(0) = 1/2'",
             erratum="E16",
-            note="l'(0) = -1/2; descent turns the sign, so (120) is right.",
+            note="The derivative l'(0) is -1/2. The gradient step has a minus sign, so (120) is "
+            "right.",
             counterexample=Counterexample(
                 instance=by_hand([[True, False]] * 2, y=[1, -1], alpha=[1.0, 1.0]),
                 size={"n": 2, "T": 2, "d": 4},
@@ -107,7 +108,10 @@ LEMMA_16 = on_sequences(
                 meets=_with_signs,
             ),
         ),
-        Form(name="derived", note="alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T."),
+        Form(
+            name="derived",
+            note="The form is U^(1) = alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T.",
+        ),
     ),
     control="twice the step",
     source="Appendix D.3; Lemma 2",
@@ -117,9 +121,9 @@ LEMMA_16 = on_sequences(
 
 
 def _four_sequences(size: Size) -> Instance:
-    """Return laws on four sequences: each label, with noise +-S/10 along one axis or all axes.
+    """Return probability laws on four sequences, two of each label.
 
-    The noise is on the irrelevant token.
+    The irrelevant token has noise of plus and minus S/10 along one axis or along all axes.
     """
     signs = 0.1 * np.array([1, -1, 1, -1])[:, None, None]
     along = [signs * np.broadcast_to(axes, (4, 2, 4)) for axes in (np.ones(4), *np.eye(4))]
@@ -129,7 +133,10 @@ def _four_sequences(size: Size) -> Instance:
 
 @functools.cache
 def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all data sets from four sequences (each as four counts), with their probabilities."""
+    """Return all data sets of `count` sequences out of four, with their probabilities.
+
+    A data set is given by four counts, one for each of the four sequences.
+    """
     three = np.indices((count + 1,) * 3).reshape(3, -1).T
     three = three[np.sum(three, axis=1) <= count]
     often = np.column_stack([three, count - np.sum(three, axis=1)]).astype(float)
@@ -142,9 +149,10 @@ def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _root_mean_squares(
     instance: Instance, weights: Array, probability: ArrayLike
 ) -> dict[str, Array]:
-    """Compute the root mean square distance of the first direction from each of the two centres.
+    """Compute the root mean square distance of the first direction from each centre.
 
-    The mean is over data sets with these weights.
+    The centres are the printed and the true centre. The mean is over data sets, which have these
+    weights and probabilities.
     """
     c = unfold(instance)
 
@@ -185,14 +193,15 @@ LEMMA_2 = Statement(
             erratum="E2",
             sense="at least",
             exponent=(0.05, 0.4),
-            note="E[y mu_y] = u*/2, not u*: the distance tends to zeta S sqrt(2) / 4 per row.",
+            note="The mean E[y mu_y] is u*/2 and not u*, so each row's distance from the printed "
+            "centre tends to zeta S sqrt(2) / 4.",
         ),
         Form(
             name="corrected",
             sense="at least",
             exponent=(0.999, 1.001),
-            note="The centre is (zeta / 4) u*: p is a mean of n1 independent vectors of mean zero, "
-            "and its root mean square falls exactly like 1 / sqrt(n1).",
+            note="The centre is (zeta / 4) u*. The deviation p is then a mean of n1 independent "
+            "vectors of mean zero, so its root mean square falls exactly like 1 / sqrt(n1).",
         ),
     ),
     control="the rate 1 / n1",
@@ -241,18 +250,21 @@ LEMMA_17 = on_sequences(
     forms=(
         Form(
             name="corrected, C = 1 / sqrt 2",
-            note="(6) about (zeta/4) u*: at least P#, for R <= S + Z.",
+            note="The bound (6) about the centre (zeta/4) u* is at least P#, because R <= S + Z. "
+            "The symbol P# is the sharpened bound of S13.",
         ),
         Form(
             name="sharpened S13",
-            note="P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), p about (zeta/4) u*: the "
-            "mean of the norm is at most R / (2 sqrt(n1)), then McDiarmid.",
+            note="The bound is P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), where p is "
+            "measured about (zeta/4) u*. The mean of the norm is at most R / (2 sqrt(n1)), "
+            "and McDiarmid's inequality bounds the deviation from the mean.",
         ),
         Form(
             name="sharpened S15",
-            note="R sqrt(log(2/delta) / (2 n1)), by Pinelis' inequality. Without noise, with one "
-            "relevant token of 32 and one distractor, p is .97 R / 2 times the mean of n1 signs: "
-            "it is longer for 1.6% of the data sets of 30 sequences, where delta = 10%.",
+            note="The bound is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. The "
+            "test's data sets have 30 sequences without noise, one relevant token of 32 and "
+            "one distractor. There p is .97 R / 2 times the mean of n1 signs. For 1.6% of "
+            "the data sets p is longer than the bound, and delta = 10% allows more.",
         ),
     ),
     control="half of S15",
@@ -289,8 +301,15 @@ LEMMA_17_TAIL = Statement(
     evaluate=_tails,
     judges=(deviation_bound, deviation_bound_sharp),
     forms=(
-        Form(name="sharpened S13", note="Differences R / n1 in ||p||."),
-        Form(name="sharpened S15", note="2 exp(-r^2 / (2 n1 R^2)) at r = 2 n1 ||p||."),
+        Form(
+            name="sharpened S13",
+            note="McDiarmid's inequality is applied with differences R / "
+            "n1, since one sample changes ||p|| by at most R / n1.",
+        ),
+        Form(
+            name="sharpened S15",
+            note="Pinelis' tail 2 exp(-r^2 / (2 n1 R^2)) is evaluated at r = 2 n1 ||p||.",
+        ),
     ),
     control="delta^2 for delta",
     source="Appendix D.3; library: how P# and S15 are solved for",

@@ -27,7 +27,7 @@ from jaxbounds.multihead.tied import tied_output, untie
 on_head = functools.partial(
     Statement, kind="identity", sample=single_generic, sizes=({"T": 4, "d": 3},)
 )
-"""Settings of an identity for one head and one sequence."""
+"""Settings of an identity about one head and one sequence."""
 
 
 VECTORS = {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}
@@ -65,8 +65,8 @@ EQ_1 = on_head(
         Form(
             name="printed",
             cites="eq. (1), Section 2",
-            note="K(a) = log sum_s exp(x_s . a); its gradient at a_t is row t of phi(.) X. "
-            "Measured as the matrix formula against autograd of K.",
+            note="The gradient of K(a) = log sum_s exp(x_s . a) at a_t is row t of phi(.) X. The "
+            "check compares the matrix formula with autograd of K.",
         ),
     ),
     control="the logits use W x_t in place of W^T x_t",
@@ -137,10 +137,17 @@ EQ_2 = Statement(
         Form(
             name="printed",
             cites="eq. (2), Section 2; eq. (61)",
-            note="The Flax module against a loop over heads.",
+            note="The check compares the Flax module with a loop over heads.",
         ),
-        Form(name="derived, equal heads", note="The last head counted twice, in H + 1 heads."),
-        Form(name="derived, written out", note="The last head written out twice."),
+        Form(
+            name="derived, equal heads",
+            note="The formula for equal heads counts the last head "
+            "twice, so that there are H + 1 heads.",
+        ),
+        Form(
+            name="derived, written out",
+            note="The parameters contain the last head twice, so that there are H + 1 heads.",
+        ),
     ),
     control="the sum is divided by H in place of sqrt(H)",
     source="Section 2, eq. (2); eq. (61)",
@@ -256,10 +263,15 @@ LEMMA_1_WW = on_head(
         Form(
             name="printed",
             cites="Lemma 1, Section 3; eq. (36), Appendix A.1",
-            note="d_t = diag(Xb) X u_t - X u_t (b^T X^T phi) - X b (u_t^T X^T phi); the sum is "
-            "the third central moment kappa_3(u_t.x, b.x, x) under the attention of x_t.",
+            note="The printed vector is d_t = diag(Xb) X u_t - X u_t (b^T X^T phi) - X b (u_t^T "
+            "X^T phi). The sum over t then has the third central moment kappa_3(u_t.x, b.x, "
+            "x) under the attention of x_t.",
         ),
-        Form(name="derived", note="By that third central moment."),
+        Form(
+            name="derived",
+            note="The form computes the sum with the third central moment "
+            "kappa_3(u_t.x, b.x, x) of the tokens.",
+        ),
     ),
     control="b is replaced by b + 1",
     source="Section 3, Lemma 1, second item, second half; Lemma 4 (4), eq. (36)",
@@ -293,7 +305,8 @@ EQ_65 = Statement(
         Form(
             name="printed",
             cites="eq. (65), Appendix A.2",
-            note="Block-diagonal over heads plus rank n; blocks in closed form against "
+            note="The Hessian is a block-diagonal matrix, with one block for each head, plus a "
+            "matrix of rank n. The check compares closed forms of both matrices with "
             "jax.hessian of the loss.",
         ),
     ),

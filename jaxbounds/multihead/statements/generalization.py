@@ -52,7 +52,7 @@ on_population = functools.partial(
 
 
 ALMOST_NOTHING = (
-    "At these H and eta the printed bound is over 1e11 times any gap: that it holds says almost "
+    "At these H and eta the printed bound is over 1e11 times any gap, so its truth says almost "
     "nothing"
 )
 
@@ -109,13 +109,15 @@ LEMMA_11 = on_runs(
             name="printed, (92)",
             cites="eq. (92), Appendix C",
             hypotheses=certified(descent.PRINTED, "(84)"),
-            note="For every i: (2 eta beta~_1 / n) sum_{k < K} l_i(theta_k).",
+            note="The bound holds for every sample i: ||theta_K - theta_K^{-i}|| <= (2 eta "
+            "beta~_1 / n) sum_{k < K} l_i(theta_k).",
         ),
         Form(
             name=SHARP,
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="Both runs stay within sqrt(13/3) D of theta, so (104/3) beta_3# D^2 <= "
-            "sqrt(H) replaces 128 beta~_3 D^2; exp(sum alpha) <= exp(1/4) replaces 2.",
+            note="Both runs stay within sqrt(13/3) D of theta. So (104/3) beta_3# D^2 <= sqrt(H) "
+            "replaces 128 beta~_3 D^2 <= sqrt(H), and exp(sum alpha) <= exp(1/4) replaces "
+            "exp(sum alpha) <= 2.",
         ),
     ),
     control="the sum of the losses along the run is replaced by its first term",
@@ -125,10 +127,10 @@ LEMMA_11 = on_runs(
 
 
 def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
-    """Compare the gap (loss on fresh data minus training loss) at theta_K with bounds.
+    """Compare the generalization gap at theta_K with bounds on the gap.
 
-    The control claims a gap of at most 0. The loss on fresh data bounds the gap without any theory,
-    because losses are positive.
+    The gap is the loss on fresh data minus the training loss. The control claims a gap of at most
+    0. The loss on fresh data bounds the gap without any theory, because losses are positive.
     """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)
@@ -169,7 +171,8 @@ LEMMA_3 = on_population(
         Form(
             name="printed",
             cites="Lemma 3, Section 6.2",
-            note="G = beta_1# on the ball of (75), checked on all runs.",
+            note="The Lipschitz constant is G = beta_1#, the sharpened beta_1 on the ball of "
+            "(75). The check tests that all runs stay in this ball.",
         ),
     ),
     control="no generalization gap",
@@ -206,7 +209,8 @@ THEOREM_4 = on_population(
             name=SHARP,
             expected="vacuous",
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="2 beta_1# times the sharpened Lemma 11.",
+            note="The bound is 2 beta_1# times the bound of the sharpened Lemma 11; # marks a "
+            "sharpened constant.",
         ),
     ),
     control="no generalization gap",
@@ -243,7 +247,8 @@ COROLLARY_4 = on_population(
             name=SHARP,
             expected="vacuous",
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="2 beta_1# times the sharpened Lemma 11 with L(theta) = 1/K, D = g_0(1/K).",
+            note="The bound is 2 beta_1# times the bound of the sharpened Lemma 11 with L(theta) "
+            "= 1/K and D = g_0(1/K); # marks a sharpened constant.",
         ),
     ),
     control="no generalization gap",

@@ -97,7 +97,10 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
 
 
 def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Fact 2 for IID signs over all 2^H equally likely vectors of signs: B = 1, mu = 0."""
+    """Check the hypotheses of Fact 2 for random signs: B = 1 and mu = 0.
+
+    The check lists all 2^H vectors of signs, which are equally likely.
+    """
     heads, plus = (jnp.asarray(instance[name]).astype(float) for name in ("H", "plus"))
     count = int(instance["H"])
     signs = np.asarray(list(itertools.product((-1.0, 1.0), repeat=count)))
@@ -135,13 +138,19 @@ FACT_2 = Statement(
             name="printed",
             cites="Fact 2, Appendix D.1",
             erratum="E9",
-            note="Two-sided, so log(2/delta). Three signs, t just below 1: 1/4 > .2231.",
+            note="The inequality is two-sided, so it needs log(2/delta). For three signs and a "
+            "deviation t just below 1, the probability is 1/4, and the printed bound is "
+            ".2231.",
             counterexample=Counterexample(
                 instance={"H": 3, "plus": 3}, ratio=1.1204222642232498, meets=_bounded
             ),
         ),
-        Form(name="corrected", note="Hoeffding with log(2/delta)."),
-        Form(name="derived, one-sided", note="What Lemma 14 uses: log(1/delta) suffices."),
+        Form(name="corrected", note="The bound is Hoeffding's inequality with log(2/delta)."),
+        Form(
+            name="derived, one-sided",
+            note="Lemma 14 uses only one side of the inequality, and "
+            "log(1/delta) suffices for one side.",
+        ),
     ),
     control="delta^2 for delta",
     source="Appendix D.1; exact binomial tails of Rademacher means, H <= 12",
@@ -180,18 +189,24 @@ PROPOSITION_2_P1 = searched_sequence(
     evaluate=_head_size,
     judges=(head_bound, head_bound_sharp, equal_rows),
     forms=(
-        Form(name="printed", cites="Proposition 2, P1, Section 5.1", note="About (zeta / 2) u*."),
+        Form(
+            name="printed",
+            cites="Proposition 2, P1, Section 5.1",
+            note="U^(1) has the printed centre (zeta / 2) u*.",
+        ),
         Form(
             name="printed, D.2.1",
             cites="the display of Appendix D.2.1",
             equality="p parallel to u*",
-            note="sqrt(T) (zeta S / sqrt(2) + P): with sqrt(2) S for ||u*||.",
+            note="The bound is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = sqrt(2) S. U^(1) "
+            "has the printed centre (zeta / 2) u*.",
         ),
-        Form(name="corrected", note="About (zeta / 4) u*."),
+        Form(name="corrected", note="U^(1) has the true centre (zeta / 4) u*."),
         Form(
             name="sharpened",
             equality="p parallel to u*, or p = 0",
-            note="sqrt(T) (zeta S / (2 sqrt 2) + P).",
+            note="The bound is sqrt(T) (zeta S / (2 sqrt 2) + P), about the true centre (zeta / "
+            "4) u*.",
         ),
     ),
     control="the larger of both terms in place of their sum",
@@ -201,7 +216,7 @@ PROPOSITION_2_P1 = searched_sequence(
 
 
 def _with_long_deviation(sampler: Sampler) -> Sampler:
-    """Return a sampler whose deviation p is up to e^9 times as long."""
+    """Return a sampler of sequences whose deviation p is longer, by a factor of up to e^9."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, scale_key = jax.random.split(key)
@@ -231,7 +246,10 @@ def _model_size(instance: Instance, size: Size) -> Sides:
     sums, probability = _sign_sum_law(heads)
 
     def largest(start: Array) -> Array:
-        """Return |<U, phi(0) X>| for alpha = 1; |Phi| is this times |sum_h alpha_h| / sqrt(H)."""
+        """Return |<U, phi(0) X>| at alpha = 1.
+
+        The output |Phi| is this number times |sum_h alpha_h| / sqrt(H).
+        """
         return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
 
     at_half, at_true = (largest(f(c.classifier, c.zeta)) for f in (printed_centre, centre))
@@ -256,7 +274,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
 
 
 def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that p comes from a first phase with a sample of each label."""
+    """Check Assumption 3, and that the first phase, which gives p, saw a sample of each label."""
     c = unfold(instance)
     pairs = jnp.asarray([[0, 2], [1, 2]])
     first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}
@@ -279,7 +297,8 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 _ORDERED = Form(
-    name="derived", note="The sharpened threshold is below the corrected one: ||x_t|| <= R."
+    name="derived",
+    note="The sharpened threshold is at most the corrected threshold, because ||x_t|| <= R.",
 )
 SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 except where said"
 on_signs = functools.partial(
@@ -307,9 +326,10 @@ LEMMA_12 = on_signs(
             name="printed",
             cites="Lemma 12, Appendix D.2.2",
             erratum="E9",
-            note="Signs inherit Fact 2, for delta close to one only. One head, T = 2, S = 1 and a "
-            "first phase of one sample of each label, which gives U^(1) = alpha 1_T (u*/8)^T: "
-            "surely |Phi| = 1/8 > .0235 at delta = .99995; with P = ||p|| from delta = .9986 on.",
+            note="If alpha is a sign, Lemma 12 fails with Fact 2, but only for delta close to "
+            "one. Example: one head, T = 2, S = 1 and a first phase of one sample of each "
+            "label. There U^(1) = alpha 1_T (u*/8)^T, so surely |Phi| = 1/8 > .0235 at delta "
+            "= .99995. At P = ||p|| the bound fails from delta = .9986 on.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], p=[-0.125, 0.125, 0.0, 0.0], H=1, delta=0.99995),
                 size={"T": 2, "d": 4},
@@ -320,10 +340,17 @@ LEMMA_12 = on_signs(
         Form(
             name="printed, alpha in [-1, 1]",
             cites="Lemma 12, Appendix D.2.2",
-            note="The other reading of Unif(+-1), whose variance is 1/3: the exact law, H <= 12.",
+            note="Unif(+-1) is read as the uniform law on [-1, 1], whose variance is 1/3. The "
+            "check uses the exact law of the sum for H <= 12.",
         ),
-        Form(name="corrected", note="log(2/delta), about (zeta/4) u*."),
-        Form(name="sharpened", note="<(zeta/4) u* + p, sum_t x_t> for T R (S + P)."),
+        Form(
+            name="corrected",
+            note="The bound has log(2/delta), and p is measured about the true centre (zeta/4) u*.",
+        ),
+        Form(
+            name="sharpened",
+            note="The bound has |<(zeta/4) u* + p, sum_t x_t>| in place of T R (S + P).",
+        ),
         _ORDERED,
     ),
     source="Appendix D.2.2; the exact law of the signs' sum, H <= 12",
@@ -342,19 +369,24 @@ PROPOSITION_2_P2 = on_signs(
         Form(
             name="printed",
             cites="Proposition 2, P2, Section 5.1",
-            note="About (zeta/2) u*, signs. True for n >= 2 although Lemma 12 is not.",
+            note="U^(1) has the centre (zeta/2) u*, and alpha is a sign. This form is true for n "
+            ">= 2, although Lemma 12 is false.",
         ),
         Form(
             name="printed, alpha in [-1, 1]",
             cites="Proposition 2, P2, Section 5.1",
-            note="About (zeta/2) u*, alpha uniform on the interval.",
+            note="U^(1) has the centre (zeta/2) u*, and alpha is uniform on [-1, 1].",
         ),
         Form(
             name="corrected",
-            note="log(2/delta) for every n, about (zeta/4) u*: W^(1) = 0 makes each output a "
-            "multiple of the same sum of signs, so no union bound is needed.",
+            note="The bound has log(2/delta) for every n, about the true centre (zeta/4) u*. "
+            "Since W^(1) = 0, each output is a multiple of the same sum of signs, so no "
+            "union bound is needed.",
         ),
-        Form(name="sharpened", note="max_i |<(zeta/4) u* + p, sum_t x_it>| for T R (S + P)."),
+        Form(
+            name="sharpened",
+            note="The bound has max_i |<(zeta/4) u* + p, sum_t x_it>| in place of T R (S + P).",
+        ),
         _ORDERED,
     ),
     source="Section 5.1; Lemma 12; the exact law of the signs' sum, H <= 12",
@@ -366,7 +398,7 @@ PROPOSITION_2_P2 = on_signs(
 
 
 def _balanced(instance: Instance, size: Size) -> Sides:
-    """Compute the output at theta^(1) for one head of each sign, and for two heads of one sign."""
+    """Compute the output at theta^(1) for two heads with opposite signs, and with equal signs."""
     c, signs = unfold(instance), balanced_signs(2)
     row = centre(c.classifier, c.zeta) + instance["p"]
     output = lambda signs: model_output(equal_rows(row, signs, c.T), c.X)
@@ -389,7 +421,12 @@ BALANCED = on_sequence(
     kind="identity",
     evaluate=_balanced,
     judges=(balanced_signs, equal_rows),
-    forms=(Form(name="sharpened S12", note="So P2 holds surely, with the least B_Phi = 1."),),
+    forms=(
+        Form(
+            name="sharpened S12",
+            note="Property P2 therefore holds surely, with the least possible B_Phi = 1.",
+        ),
+    ),
     control="both signs equal",
     source="Section 5.1",
     budget=Budget(samples=64, restarts=0),

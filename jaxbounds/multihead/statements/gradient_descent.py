@@ -41,7 +41,7 @@ from jaxbounds.multihead.tied import tied_distance, tied_risk
 
 LARGEST, MEAN = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 THREE = {"printed": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The constants of Theorem 3's forms."""
+"""The sets of constants that the forms of Theorem 3 use."""
 
 
 def _theorem3(instance: Instance, size: Size) -> Sides:
@@ -114,14 +114,16 @@ THEOREM_3 = on_runs(
             name="printed, last iterate",
             cites="Theorem 3, eq. (79), Appendix B.4",
             hypotheses=_several_steps,
-            note="L(theta_K) <= (1/K) sum_k L(theta_k), the first part of (79), as L(theta_0) "
-            "minus both, for K >= 2: at K = 1 they are the same.",
+            note="The form is L(theta_K) <= (1/K) sum_k L(theta_k), the first part of (79). The "
+            "check subtracts both sides from L(theta_0). It takes K >= 2, because both sides "
+            "are equal at K = 1.",
         ),
         Form(
             name="printed, (80)",
             cites="eq. (80), Appendix B.4",
             hypotheses=certified(descent.PRINTED),
-            note="2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K).",
+            note="The bound is 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K), with D = "
+            "||theta - theta_0||.",
         ),
         *_guaranteed(
             LARGEST,
@@ -182,9 +184,10 @@ ASSUMPTION_2 = on_runs(
             name="printed",
             cites="Assumption 2, Section 4.2",
             equality="||theta(eps) - theta_0|| = g_0(eps), where the instance has no slack",
-            note="Two relevant tokens of three, the other pure noise (DM1 but for M = 0), from "
-            "zero: the class direction, spread over the heads, at the length log(1 + 1/eps) / "
-            "gamma; g_0 is that, g = g_0 / sqrt(H).",
+            note="The data have two relevant tokens of three, and the third token is pure noise "
+            "(DM1 but for M = 0). The start is zero. The target is the class direction, "
+            "spread over the heads, of length log(1 + 1/eps) / gamma. This length is g_0, "
+            "and g = g_0 / sqrt(H).",
         ),
         Form(name="printed, g_0", cites="Assumption 2, Section 4.2", equality="as above"),
         Form(name="printed, g", cites="Assumption 2, Section 4.2", equality="as above"),
@@ -200,7 +203,10 @@ ASSUMPTION_2 = on_runs(
 
 
 def at_level(instance: Instance) -> descent.Setting:
-    """Return Corollaries 3 and 4's setting: g_0(1/K), g(1/K), 1/K for D, ||theta||, L(theta)."""
+    """Return the setting of Corollaries 3 and 4.
+
+    In this setting D is g_0(1/K), ||theta|| is g(1/K), and L(theta) is 1/K.
+    """
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"]
     distance = realizing_distance(level, slack)
     size = realizing_size(level, s.heads, slack)
@@ -254,8 +260,8 @@ COROLLARY_3 = on_runs(
             name="printed",
             cites="Corollary 3, eq. (82), Appendix B.5",
             hypotheses=corollary_conditions(3, "(81)"),
-            note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (E12); it is checked "
-            "with strict inequality as well.",
+            note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (E12). The check also "
+            "covers ||theta(eps) - theta_0|| < g_0(eps).",
         ),
         Form(
             name="printed, distance",
@@ -265,7 +271,8 @@ COROLLARY_3 = on_runs(
         Form(
             name=MEAN,
             hypotheses=_sharp_conditions,
-            note="Lemma 9 with q of S8 at L(theta) = 1/K, D = g_0(1/K), and its own H, eta.",
+            note="The bound is Lemma 9 with the factor q of S8, L(theta) = 1/K and D = g_0(1/K). "
+            "The form has its own H and eta.",
         ),
     ),
     control="the term in g_0(1/K)^2 is dropped",
@@ -277,7 +284,10 @@ COROLLARY_3 = on_runs(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The constants of the least head counts, (74) and sharpened; the paper prints no closed form."""
+"""The constants of the least head counts: the printed (74) and the sharpened condition.
+
+The paper prints no closed form of the least head count.
+"""
 
 
 def _least_heads(instance: Instance, size: Size) -> Sides:

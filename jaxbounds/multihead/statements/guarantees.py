@@ -83,14 +83,16 @@ POLYLOGARITHMIC = on_orders(
             "H = Omega(log^6(K))'; Section 1",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="B_2 (4 g_0 + B_2) g_0^2 with g_0 of order log K.",
+            note="The head count grows like the square of B_2 (4 g_0 + B_2) g_0^2, and g_0 is of "
+            "order log K.",
         ),
         Form(
             name="printed, eta",
             cites="Section 4.3, below Corollary 2: 'choosing eta = O~_K(1)'",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="1 / eta = rho(K) is of order log^2 K: Corollary 5's step may be that long.",
+            note="The number 1 / eta = rho(K) is of order log^2 K, and Corollary 5 allows this "
+            "step size.",
         ),
         Form(
             name="printed, train loss",
@@ -98,8 +100,9 @@ POLYLOGARITHMIC = on_orders(
             "O~_K(1/K)'",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="K times it is of order log^4 K: g_0^2 and, at Corollary 5's step, 1 / eta are "
-            "of order log^2 K (log^4 K at Corollary 2's own rho(K)).",
+            note="K times the train loss is of order log^4 K. At Corollary 5's step size, g_0^2 "
+            "and 1 / eta are both of order log^2 K. At the rho(K) that Corollary 2 prints, 1 "
+            "/ eta is of order log^4 K.",
         ),
         Form(
             name="printed, test loss",
@@ -107,8 +110,9 @@ POLYLOGARITHMIC = on_orders(
             "test loss is O(1/n)'; Section 1, O~(1/n)",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="The two bounds of Corollary 2 added, at Corollary 5's step: n times the sum is "
-            "of order log^4 n. O~, as Section 1 has it (E28).",
+            note="The form adds the two bounds of Corollary 2 at Corollary 5's step size. n "
+            "times the sum is of order log^4 n, so the test loss is O~(1/n), as Section 1 "
+            "says (E28).",
         ),
         Form(
             name="printed, Section 5.1",
@@ -116,8 +120,9 @@ POLYLOGARITHMIC = on_orders(
             "of heads leads to O~(1/(eta gamma*^2 n)) train loss and expected generalization gap'",
             sense="at most",
             exponent=(0.85, 1.0),
-            note="With gamma = gamma*/2 and the B_Phi of Proposition 2, of order sqrt(log n): eta "
-            "gamma*^2 n times the sum is of order log^2 n, from below.",
+            note="The form takes gamma = gamma*/2 and the B_Phi of Proposition 2, which is of "
+            "order sqrt(log n). Then eta gamma*^2 n times the sum of the bounds is of order "
+            "log^2 n. The measured growth approaches this order from below.",
         ),
     ),
     control="log^5 K heads",
@@ -161,7 +166,8 @@ SIGNAL = on_orders(
             "linear model'",
             sense="at least",
             exponent=(0.98, 1.02),
-            note="S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2), of which Z_mu = O(S) takes O(1).",
+            note="The margin is gamma_lin = S sqrt(T/2) (zeta - 2 (1 - zeta) Z_mu / S^2). Since "
+            "Z_mu = O(S), the second term lowers the margin only by O(1).",
         ),
         Form(
             name="printed, P",
@@ -169,7 +175,7 @@ SIGNAL = on_orders(
             "that P = O(1)'",
             sense="at most",
             exponent=(0.98, 1.02),
-            note="P of (6), times S: the P of the true centre (E2).",
+            note="The form is P of (6) times S. This P is measured about the true centre (E2).",
         ),
     ),
     control="Omega(zeta S^{3/2})",
@@ -211,15 +217,16 @@ GOOD_HEADS = on_orders(
             erratum="E11",
             sense="at most",
             exponent=(2.4, 2.6),
-            note="Corollary 5 has B_2 (4 g_0 + B_2) g_0^2, O(B_2^2 g_0^3) only for g_0 >~ 1. "
-            "One sequence of T equal tokens of norm R has g_0 = (2 + log K) / (sqrt(2 T) R): at "
-            "T = R print asks for sqrt(H) of order R, Corollary 5 for R^{5/2}.",
+            note="Corollary 5 has the factor B_2 (4 g_0 + B_2) g_0^2, which is O(B_2^2 g_0^3) "
+            "only for g_0 >~ 1. One sequence of T equal tokens of norm R has g_0 = (2 + log "
+            "K) / (sqrt(2 T) R). At T = R the printed order of sqrt(H) is R, and Corollary 5 "
+            "requires R^{5/2}.",
         ),
         Form(
             name="corrected",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="d sqrt(T) R^5 B_2 (g_0 + B_2) g_0^2.",
+            note="The right order of sqrt(H) is d sqrt(T) R^5 B_2 (g_0 + B_2) g_0^2.",
         ),
     ),
     control="g_0 once too often",

@@ -52,8 +52,8 @@ INDUCED = Statement(
             Form(
                 name=f"printed {norm}",
                 cites=_NORMS,
-                note="The maximum is attained; Cauchy-Schwarz and the triangle inequality bound "
-                "every other v.",
+                note="The check evaluates ||A v||_q at a v that attains the norm. Cauchy-Schwarz "
+                "and the triangle inequality bound every other v.",
             )
             for norm in ("||A||_{2,inf}", "||A||_{1,2}", "||A||_{1,inf}")
         ),
@@ -104,9 +104,10 @@ VARIANCE = Statement(
             cites="Section 2, below (2): 'ensuring the model variance is of constant order when "
             "U_h is initialized O_H(1)'",
             equality="equal tokens",
-            note="T R^2 does not grow with H.",
+            note="The bound T R^2 on the variance does not grow with H.",
         ),
-        Form(name="derived", equality="always", note="Different entries do not correlate."),
+        Form(name="derived", equality="always", note="The entries of U_h are uncorrelated signs, "
+                                                     "so the variance equals the printed sum."),
     ),
     control="T R^2 / H^2",
     sizes=({"H": 2, "T": 2, "d": 2}, {"H": 4, "T": 2, "d": 1}),

@@ -140,7 +140,10 @@ def _trained(
 
 
 def sparse_context(size: Size, *, signal: float = 2.0, noise: float = 0.1) -> SparseContext:
-    """Return DM1 with one relevant token and d - 2 distractors; `noise` is Z_mu and Z_nu."""
+    """Return DM1 with one relevant token and d - 2 distractors.
+
+    The number `noise` is Z_mu and Z_nu.
+    """
     return SparseContext(
         tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2,
         signal=signal, noise_mu=noise, noise_nu=noise,
@@ -162,7 +165,10 @@ POPULATIONS: dict[str, Callable[[jax.Array, Size], Data]] = {"DM1": _dm1, "DM2":
 
 
 def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:
-    """Return a sampler of iterates of `rule` on `population`, at rates between e^low and e^high."""
+    """Return a sampler of iterates of the training rule `rule` on `population`.
+
+    The step sizes are between e^low and e^high.
+    """
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, rate_key, run_key = jax.random.split(key, 3)

@@ -1,4 +1,7 @@
-"""Every numbered item and display of the paper: the statement, the definition, or a reason."""
+"""A dictionary from every numbered item and display of the paper to the statements about it.
+
+In place of statements, an entry may name a definition in code, or give a reason.
+"""
 
 from types import MappingProxyType
 
@@ -15,7 +18,7 @@ _ITEMS = {
     "Definition 1": "multihead.def1.kernel, multihead.def1.margin",
     "Corollary 2": "multihead.thm1.constants, multihead.cor5, multihead.cor5.unbalanced, "
     "multihead.cor5.gap, multihead.cor2.heads, multihead.cor2.rates, multihead.sec7.heads, E5, E11",
-    "Remark 1": "none: it compares the conditions with those of other papers",
+    "Remark 1": "none: the remark compares the conditions with those of other papers",
     "Assumption 3": "multihead.asn3",
     "Lemma 2": "multihead.lem2.rate, multihead.lem16, multihead.lem17, E2",
     "Proposition 2": "multihead.prop2.p1, multihead.prop2.p2, multihead.prop2.balanced, "
@@ -43,7 +46,8 @@ _ITEMS = {
     "multihead.prop7.remainder, E5, E36",
     "Corollary 5": "multihead.cor5, multihead.cor5.unbalanced, multihead.cor5.gap, "
     "multihead.onset, E5",
-    "Fact 1": "none: its absolute constant is not given; P# of multihead.lem17 does without it",
+    "Fact 1": "none: the paper does not give the fact's absolute constant; the bound P# of "
+    "multihead.lem17 needs no such constant",
     "Fact 2": "multihead.fact2, E9",
     "Lemma 12": "multihead.lem12, E9",
     "Lemma 13": "multihead.lem13, multihead.eq116, E3",
@@ -52,7 +56,7 @@ _ITEMS = {
     "Lemma 16": "multihead.lem16, E16",
     "Lemma 17": "multihead.lem17, multihead.lem17.tail, E2",
     "Lemma 18": "multihead.lem18, E25",
-    "Figure 1": "none: a diagram of the proofs of Lemmas 7 to 10 and Theorem 3",
+    "Figure 1": "none: the figure is a diagram of the proofs of Lemmas 7 to 10 and Theorem 3",
     **{f"Figure {n}": "code: jaxbounds.multihead.experiments.EXPERIMENTS" for n in range(2, 7)},
     "eq. (DM1)": "code: jaxbounds.multihead.data.SparseContext",
     "eq. (DM2)": "code: jaxbounds.multihead.data.PlantedAttention",
@@ -91,8 +95,10 @@ _ITEMS = {
     "Section 1, H >~ ||theta - theta_0||^6 heads": "multihead.eq3, E11",
     "Section 6.2, the average stability below (22)": "multihead.lem11",
     "Section 7, Proposition 3 restated": "multihead.prop3.margin, E7",
-    "Section 7, the distance from initialization": "none: (3) solved for ||theta - theta_0||",
-    "Section 7, random initialization and other questions": "none: open questions of the paper",
+    "Section 7, the distance from initialization": "none: the sentence solves (3) for "
+    "||theta - theta_0||",
+    "Section 7, random initialization and other questions": "none: these are open "
+    "questions of the paper",
 }
 
 _DISPLAYS = {
@@ -127,7 +133,7 @@ _DISPLAYS = {
     28: "multihead.lemma1.1.w",
     29: "multihead.lemma1.1.w",
     30: "multihead.lemma1.2.uw",
-    31: "none: names of the two terms of (36)",
+    31: "none: (31) only names the two terms of (36)",
     32: "multihead.eq26, E17",
     33: "none: a term of (36), multihead.lemma1.2.ww",
     34: "multihead.eq26, E17",
@@ -135,7 +141,7 @@ _DISPLAYS = {
     36: "multihead.lemma1.2.ww",
     37: "multihead.prop5.1",
     38: "multihead.lemma1.1.w",
-    39: "none: the triangle inequality for (42)",
+    39: "none: (39) is the triangle inequality in the proof of (42)",
     40: "none: half of (42), multihead.eq42",
     41: "none: half of (42), multihead.eq42",
     42: "multihead.eq42",
@@ -149,8 +155,8 @@ _DISPLAYS = {
     50: "multihead.lemma1.2.ww",
     51: "multihead.eq51, E13",
     52: "multihead.eq51, E13",
-    53: "none: a sum of the terms of (52), repaired in E13",
-    **dict.fromkeys(range(54, 58), "none: a term of (58), repaired in E13"),
+    53: "none: (53) sums the terms of (52); E13 repairs it",
+    **dict.fromkeys(range(54, 58), "none: the display bounds a term of (58); E13 repairs it"),
     58: "multihead.prop1.2",
     59: "multihead.prop5.a2",
     60: "multihead.prop5.a2, E37",
@@ -165,7 +171,7 @@ _DISPLAYS = {
     69: "multihead.lem8",
     70: "multihead.lem8",
     71: "multihead.lem9",
-    72: "none: Lemma 8 with (77) put in, on the way to multihead.lem9",
+    72: "none: (72) inserts (77) into Lemma 8, as a step of the proof of multihead.lem9",
     73: "code: jaxbounds.multihead.descent.short_steps",
     74: "multihead.lem10, multihead.eq74.least",
     75: "multihead.lem10",
@@ -176,7 +182,7 @@ _DISPLAYS = {
     80: "multihead.thm3",
     81: "multihead.cor3",
     82: "multihead.cor3",
-    83: "none: g_0(1)^2 for g_0(1/K)^2 in the step; the equality in it is E12",
+    83: "none: (83) replaces g_0(1/K)^2 by g_0(1)^2 in the step size; E12 is about its equality",
     84: "multihead.lem11",
     85: "multihead.eq19",
     86: "multihead.eq20",
@@ -184,15 +190,15 @@ _DISPLAYS = {
     88: "multihead.lem10",
     89: "multihead.eq21, E8",
     90: "multihead.lem10",
-    91: "none: (22) unrolled, on the way to (92)",
+    91: "none: (91) applies (22) repeatedly, as a step of the proof of (92)",
     92: "multihead.lem11",
     93: "multihead.thm4",
-    94: "none: Lemma 3 and Lemma 11 put together, before eta beta~_1^2 <= 1",
+    94: "none: (94) combines Lemma 3 and Lemma 11, before the proof uses eta beta~_1^2 <= 1",
     95: "multihead.cor4",
     96: "multihead.cor4",
-    97: "none: as (83)",
+    97: "none: the argument of (97) is that of (83)",
     98: "multihead.prop7.loss, multihead.prop7.remainder",
-    99: "none: Taylor's theorem",
+    99: "none: (99) is Taylor's theorem",
     100: "multihead.prop7.remainder, E5",
     101: "multihead.cor5, multihead.cor5.unbalanced, multihead.cor5.gap",
     102: "multihead.prop2.p1, multihead.lem13, E2",
@@ -202,15 +208,15 @@ _DISPLAYS = {
     106: "multihead.eq106",
     107: "multihead.lem13, multihead.eq112, multihead.eq113, multihead.eq114",
     108: "multihead.eq110",
-    109: "none: (108) with the noise bounds, multihead.eq129",
+    109: "none: (109) inserts the noise bounds into (108), as multihead.eq129 does",
     110: "multihead.eq110",
-    111: "none: X u* on DM1, a term of multihead.eq112",
+    111: "none: (111) computes X u* on DM1, a term of multihead.eq112",
     112: "multihead.eq112",
     113: "multihead.eq113, E34",
     114: "multihead.eq114",
     115: "multihead.eq116, multihead.lem13, E33",
     116: "multihead.eq116, multihead.lem13, E3",
-    117: "none: names the summands of multihead.lem14",
+    117: "none: (117) only names the summands of multihead.lem14",
     118: "multihead.lem13",
     119: "multihead.lem13, multihead.lem15",
     120: "multihead.lem16, E16",
@@ -223,8 +229,8 @@ _DISPLAYS = {
     127: "multihead.eq129",
     128: "multihead.eq129",
     129: "multihead.eq129, E20",
-    130: "none: multihead.lem18 at (129)",
-    131: "none: (130) with W_opt, multihead.prop3.mass",
+    130: "none: (130) is multihead.lem18 with the scores of (129)",
+    131: "none: (131) is (130) with W_opt, as in multihead.prop3.mass",
     132: "multihead.eq132",
 }
 

@@ -68,7 +68,12 @@ KERNEL = Statement(
     kind="identity",
     evaluate=_kernel,
     judges=(ntk_gram, ntk_margins, sample_gradients, separator, held_out_margins),
-    forms=(Form(name="derived", note="Lemma 1's gradients against reverse differentiation."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The check compares the gradients of Lemma 1 with reverse differentiation.",
+        ),
+    ),
     control="neighbouring entries exchanged",
     source="library: the kernel behind P3; Section 7, first open question",
     cases=_heads,
@@ -78,7 +83,10 @@ KERNEL = Statement(
 
 
 def _gradients(size: Size) -> Instance:
-    """Return twelve sets of n signed gradients around a common gradient: margins are not small."""
+    """Return twelve sets of n signed gradients.
+
+    A common gradient in each set keeps the margins large.
+    """
     rng = np.random.default_rng(0)
     common = rng.normal(size=(12, 1, size["p"]))
     return {"gradients": common + rng.normal(size=(12, size["n"], size["p"]))}
@@ -125,7 +133,13 @@ BEST_MARGIN = Statement(
     host=True,
     evaluate=_best_margin,
     judges=(best_ntk_margin, certified_margin),
-    forms=(Form(name="derived", note="Both certified ends, against all faces of the hull."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The check compares both certified bounds with the least "
+            "distance over all faces of the convex hull.",
+        ),
+    ),
     control="the shortest of the gradients",
     source="library: duality; every face of the hull in closed form",
     cases=_gradients,
@@ -176,14 +190,15 @@ GLOBAL_MARGIN = Statement(
         Form(
             name="derived",
             equality="two equal tokens",
-            note="Every value found is that of a feasible theta.",
+            note="Each value that the search finds belongs to a feasible theta, so it is at most "
+            "the supremum.",
         ),
         Form(
             name="derived, reached",
             hypotheses=_one_length,
-            note="The search comes within 2% of the supremum, where both tokens are as long. A "
-            "shorter one can hold it: of two starts both may end at half of the supremum, where "
-            "all attention is on a token of half the length.",
+            note="The search comes within 2% of the supremum if both tokens have the same "
+            "length. A shorter token can hold the search back. If it has half the length, "
+            "both starts may end with all attention on it, at half of the supremum.",
         ),
     ),
     control="98% of the supremum",

@@ -60,7 +60,7 @@ BY_SIZE = (
     Form(
         name="printed, Lemma 6",
         cites="Lemma 6, Appendix A.2; the footnote to Corollary 1, Section 3",
-        note="max_h ||U_h||_F for ||theta||_{2,inf}.",
+        note="The bound has max_h ||U_h||_F in place of ||theta||_{2,inf}.",
     ),
 )
 """The forms of Corollary 1 and of Lemma 6."""
@@ -74,7 +74,10 @@ def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Return the hypothesis that margins are moderate: both sides agree for large margins."""
+    """Return the hypothesis that margins are moderate.
+
+    For large margins, both sides are almost equal.
+    """
     margin = margins(params_of(instance), training_set(instance))
     return {"|y Phi| <= 15": jnp.max(jnp.abs(margin)) <= 15}
 
@@ -97,7 +100,8 @@ EQ_24_SLOPE = on_margins(
             name="printed",
             cites="eq. (24), Appendix A",
             hypotheses=_moderate,
-            note="log(1+x) >= x/(1+x); the ratio tends to one as margins grow.",
+            note="The proof uses log(1+x) >= x/(1+x). The ratio of the two sides tends to one as "
+            "the margins grow.",
             domains=(
                 up_to(8.0, n=1, beyond="u = exp(-t): log(1+u) >= u - u^2/2 >= u/(1+u) for u <= 1"),
                 up_to(4.0, n=2, beyond="the mean of two single margins, each by the line above"),
@@ -132,7 +136,8 @@ EQ_24_LOSS = on_margins(
             name="printed",
             cites="eq. (24), Appendix A",
             erratum="E1",
-            note="L is unbounded: three equal tokens, rows of U equal to (10, 0), y = -1.",
+            note="The loss L has no upper bound. Example: three equal tokens, rows of U equal to "
+            "(10, 0), and y = -1.",
             counterexample=Counterexample(
                 instance={
                     "X": [[[1.0, 0.0]] * 3],
@@ -148,8 +153,8 @@ EQ_24_LOSS = on_margins(
         Form(
             name="corrected",
             hypotheses=_moderate,
-            note="L' <= min(L, 1), which is all that (66) and Theorem 3 use; the ratio tends to "
-            "one as margins grow, of either sign.",
+            note="The inequality L' <= min(L, 1) is all that (66) and Theorem 3 use. The ratio "
+            "tends to one as margins of either sign grow.",
             domains=(up_to(8.0, n=1, beyond="L' <= L as in the first part; |l'| < 1 always"),),
         ),
     ),
@@ -187,7 +192,7 @@ EQ_24_CURVATURE = on_margins(
         Form(
             name="sharpened",
             equality="Phi = 0",
-            note="l'' = |l'| (1 - |l'|), so L'' <= min(L', 1/4).",
+            note="Since l'' = |l'| (1 - |l'|), the bound L'' <= min(L', 1/4) holds.",
         ),
     ),
     control="half of L'",
@@ -198,7 +203,10 @@ EQ_24_CURVATURE = on_margins(
 def gradient_sides(
     params: Params, copies: Array, radius: Array, loss: Array, T: int, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (1), and a control, for heads in groups of `copies`."""
+    """Return the right sides of Corollary 1 (1) and a control, for heads in groups.
+
+    Group g consists of `copies[g]` equal heads.
+    """
     norm, largest, squares = head_sizes(params, copies)
     return {
         "printed": bounds.beta1(norm, radius, T=T) * loss,
@@ -211,7 +219,10 @@ def gradient_sides(
 def smoothness_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (2), and a control, for heads in groups of `copies`."""
+    """Return the right sides of Corollary 1 (2) and a control, for heads in groups.
+
+    Group g consists of `copies[g]` equal heads.
+    """
     T, d, H = size["T"], size["d"], size["H"]
     norm, largest, squares = head_sizes(params, copies)
     bounded = lambda T: bounds.self_bounded_smoothness(largest, squares, radius, T=T, H=H)
@@ -227,7 +238,10 @@ def smoothness_sides(
 def convexity_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (3), and a control, for heads in groups of `copies`."""
+    """Return the right sides of Corollary 1 (3) and a control, for heads in groups.
+
+    Group g consists of `copies[g]` equal heads.
+    """
     T, d, root = size["T"], size["d"], size["H"] ** 0.5
     norm, largest, _ = head_sizes(params, copies)
     sharp = bounds.beta3_sharp(largest, radius, T=T) / root
@@ -259,7 +273,13 @@ COROLLARY_1_1 = on_loss(
     r"\sqrt{T} R (2 R^2 \|\theta\|_{2,\infty} + 1)",
     evaluate=_gradient_bound,
     judges=(bounds.beta1, bounds.beta1_sharp, empirical_risk),
-    forms=(*BY_SIZE, Form(name="sharpened S2", note="sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).")),
+    forms=(
+        *BY_SIZE,
+        Form(
+            name="sharpened S2",
+            note="The sharpened constant is beta_1# = sqrt(T) R sqrt(1 + R^4 mean_h ||U_h||_F^2).",
+        ),
+    ),
     control="the factor sqrt(T) of the sharpened bound is dropped",
     source="Section 3; restated as Lemma 6 (1), eq. (64)",
 )
@@ -283,12 +303,14 @@ COROLLARY_1_2 = on_loss(
         *BY_SIZE,
         Form(
             name="sharpened S6",
-            note="beta_3# / sqrt(H) + beta_1#^2 / 4: as (3), with |l'| <= 1, l'' <= 1/4 and S2.",
+            note="The bound is beta_3# / sqrt(H) + beta_1#^2 / 4. The proof follows that of (3), "
+            "with |l'| <= 1, l'' <= 1/4 and S2.",
             equality="two opposite tokens of one head, W = 0, U along them and large",
         ),
         Form(
             name="sharpened S6, self-bounded",
-            note="l'' <= |l'| <= l gives (beta_3# / sqrt(H) + beta_1#^2) L.",
+            note="The inequalities l'' <= |l'| <= l give the bound (beta_3# / sqrt(H) + "
+            "beta_1#^2) L.",
         ),
     ),
     control="T is taken to be one in the self-bounded form",
@@ -319,12 +341,13 @@ COROLLARY_1_3 = on_loss(
         *BY_SIZE,
         Form(
             name="sharpened S6",
-            note="Hess L = mean l''_i grad Phi_i grad Phi_i^T + mean l'_i y_i Hess Phi_i; the "
-            "first is positive semidefinite, and |l'| <= l. Heads do not mix: ||Hess Phi|| is the "
-            "largest over heads of H^{-1/2} ||Hess Phi_h||, at most H^{-1/2} (C + B) by S5 "
-            "(Proposition 1 (2)), where B = sqrt(T) R^3 and C = c* R^4 sum_t ||X u_t||_inf <= c* "
-            "sqrt(T) R^5 ||U_h||_F. So beta_3# = sqrt(T) R^3 (c* R^2 max_h ||U_h||_F + 1): smaller "
-            "by 2 sqrt(d) and 7.8 d.",
+            note="Hess L = mean l''_i grad Phi_i grad Phi_i^T + mean l'_i y_i Hess Phi_i. The "
+            "first term is positive semidefinite, and |l'| <= l. The Hessian of Phi has no "
+            "blocks that mix heads, so ||Hess Phi|| is the largest H^{-1/2} ||Hess Phi_h||. "
+            "S5 bounds ||Hess Phi_h|| by C + B (Proposition 1 (2)), with B = sqrt(T) R^3 and "
+            "C = c* R^4 sum_t ||X u_t||_inf <= c* sqrt(T) R^5 ||U_h||_F. So beta_3# = "
+            "sqrt(T) R^3 (c* R^2 max_h ||U_h||_F + 1). Its two terms are smaller than those "
+            "of beta_3 by factors of 7.8 d and 2 sqrt(d).",
         ),
     ),
     control="the factor sqrt(T) of the sharpened bound is dropped",

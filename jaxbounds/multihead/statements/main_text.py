@@ -91,19 +91,31 @@ CONSTANTS = Statement(
     forms=(
         Form(
             name="derived, (3)",
-            note="9 D + 3 s + 1 <= 13 s D; proof: `jaxbounds.multihead.main_text`",
+            note="The proof uses 9 D + 3 s + 1 <= 13 s D, with s = ||theta||_{2,inf}. The module "
+            "`jaxbounds.multihead.main_text` gives the proof.",
             equality=ALL_ONE,
         ),
-        Form(name="derived, (3) for Theorem 2", note="256 for 36", equality=ALL_ONE),
+        Form(
+            name="derived, (3) for Theorem 2",
+            note="The factor 256 of (84) replaces the factor 36 of (74).",
+            equality=ALL_ONE,
+        ),
         Form(
             name="derived, rho",
-            note="alpha <= 42 sqrt(d T) R^5 s D; at the heads of (3)",
+            note="The proof uses alpha <= 42 sqrt(d T) R^5 s D. The bound on rho holds at the "
+            "heads of (3).",
             equality=ALL_ONE,
         ),
         Form(
-            name="derived, Corollary 2", note="12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0", equality=ALL_ONE
+            name="derived, Corollary 2",
+            note="The proof uses 12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0.",
+            equality=ALL_ONE,
         ),
-        Form(name="derived, rho(K)", note="12 g_0 + 3 B_2 + 2 <= 17 g_0", equality=ALL_ONE),
+        Form(
+            name="derived, rho(K)",
+            note="The proof uses 12 g_0 + 3 B_2 + 2 <= 17 g_0.",
+            equality=ALL_ONE,
+        ),
     ),
     control="0.98 of (3) with its constant",
     assumptions="R, D, s = ||theta||_{2,inf}, B_2 >= 1, g_0 >= B_2, T <= d R^2: without these the "
@@ -190,10 +202,21 @@ THEOREM_1 = on_runs(
     evaluate=_theorem1,
     judges=(theorem1_root_heads, theorem1_rho, descent.loss_bound, descent.distance_bound),
     forms=(
-        Form(name="derived", note="at the least H of (3) with its constant: Theorem 3"),
-        Form(name="derived, distance", note="||theta_k - theta_0|| <= 4 D"),
-        Form(name="derived, (74)", note="the heads that Theorem 3 asks for are there"),
-        Form(name="derived, eta", note="the step is one that Theorem 3 allows"),
+        Form(
+            name="derived",
+            note="The runs have the least H that (3) allows with its explicit "
+            "constant. Theorem 3 then gives the bound.",
+        ),
+        Form(
+            name="derived, distance",
+            note="The form bounds the distance of the iterates from "
+            "the start: ||theta_k - theta_0|| <= 4 D.",
+        ),
+        Form(
+            name="derived, (74)",
+            note="The head count of Theorem 1 is at least the head count that Theorem 3 requires.",
+        ),
+        Form(name="derived, eta", note="Theorem 3 allows the step size of Theorem 1."),
     ),
     control="the term in ||theta - theta_0||^2 is dropped",
     source="Section 4.1, Theorem 1, eqs. (3), (4)",

@@ -81,9 +81,9 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return `_regime`, and gamma* > gamma_attn with the P of a first phase of n1 = 10^12 samples.
+    """Return the assumptions of `_regime`, and gamma* > gamma_attn at the P of a first phase.
 
-    This function takes Z = 0, as `_ordering` does.
+    The first phase has n1 = 10^12 samples. This function takes Z = 0, as `_ordering` does.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -111,10 +111,12 @@ ORDER = Statement(
             name="printed",
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             erratum="E18",
-            note="gamma* is not normalised by the size of theta^(1): it grows as S^4 and "
-            "passes gamma_attn. T = 10, zeta = 1/2, S = 10, M = 2, no noise: 1287 > 22.4 at "
-            "P = 0, and 1265 at P = 7e-5, (6) with C = 1, d = 4, n1 = 10^12, delta = .1. If P is "
-            "what the printed centre forces (E2), the other half of the chain fails instead.",
+            note="The margin gamma* is not normalised by the size of theta^(1), so it grows as "
+            "S^4 and exceeds gamma_attn for large S. Example: T = 10, zeta = 1/2, S = 10, M "
+            "= 2 and no noise. Then gamma_attn = 22.4, and gamma* = 1287 at P = 0. At P = "
+            "7e-5 gamma* = 1265; this P is (6) with C = 1, d = 4, n1 = 10^12, delta = .1. If "
+            "P is as large as the printed centre forces it to be (E2), the other inequality "
+            "gamma* >= gamma_lin fails instead.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 2.302585092994046,
@@ -131,21 +133,22 @@ ORDER = Statement(
             name="printed, gamma* >= gamma_lin",
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             erratum="E18",
-            note="Fails even at P = 0: with zeta = 1/2 and Z_mu = Z_nu = S^2/10 for every S; T = "
-            "10, M = 2, S = 1 give gamma* = .809 < gamma_lin = .894. With noise O(S) and P = O(1) "
-            "it holds for large S.",
+            note="The inequality fails even at P = 0, for zeta = 1/2, Z_mu = Z_nu = S^2/10 and "
+            "every S. At T = 10, M = 2 and S = 1, gamma* = .809 is below gamma_lin = .894. "
+            "If the noise is O(S) and P = O(1), the inequality holds for large S.",
             counterexample=Counterexample(
                 instance={"log_S": 0.0, "zeta": 0.5, "noise": 0.1, "T": 10.0, "M": 2.0},
                 ratio=1.1060129414630961,
                 meets=_regime,
             ),
         ),
-        Form(name="derived", note="gamma_lin <= gamma_attn(0) always."),
+        Form(name="derived", note="The inequality gamma_lin <= gamma_attn(0) always holds."),
         Form(
             name="derived, printed centre",
             erratum="E2",
-            note="With P >= zeta S sqrt(2)/4, which the printed centre forces, gamma* is "
-            "always below gamma_lin: the recentring is what makes it a gain.",
+            note="The printed centre forces P >= zeta S sqrt(2)/4, and gamma* is then always "
+            "below gamma_lin. The gain over the linear model therefore needs the true "
+            "centre.",
         ),
     ),
     control="gamma_attn <= gamma_lin",
@@ -227,22 +230,24 @@ SPARSITY = Statement(
             name="printed",
             cites="Section 5.3: 'and the gap increases with decreasing sparsity'; Section 7",
             equality="zeta' = zeta",
-            note="The gap of the two ends: gamma_attn is independent of zeta, and gamma_lin is "
-            "S sqrt(T/2) times zeta - 2 (1 - zeta) Z_mu / S^2.",
+            note="The margin gamma_attn does not depend on zeta, and gamma_lin is S sqrt(T/2) "
+            "times zeta - 2 (1 - zeta) Z_mu / S^2. Their difference therefore grows as zeta "
+            "falls.",
         ),
         Form(
             name="derived, gamma_attn - gamma*",
             hypotheses=_in_order,
             equality="zeta' = zeta",
-            note="Without noise and at P = 0 it is (1 - zeta) (S sqrt(T/2) - T zeta^2 S^4 / "
-            "(4 sqrt(2 (M+1)))): where it is not negative, both factors grow as zeta falls.",
+            note="Without noise and at P = 0 the difference is (1 - zeta) (S sqrt(T/2) - T "
+            "zeta^2 S^4 / (4 sqrt(2 (M+1)))). Wherever the difference is not negative, both "
+            "factors grow as zeta falls.",
         ),
         Form(
             name="derived, gamma* - gamma_lin",
             erratum="E18",
-            note="Without noise and at P = 0 it is of order zeta^2 (1 - zeta) and falls with zeta "
-            "below 2/3: at S = 1, T = 10, M = 2 it is .128 at zeta = 1/2 and .0092 at 1/10, "
-            "although gamma_attn >= gamma* >= gamma_lin holds at both.",
+            note="Without noise and at P = 0 the difference is of order zeta^2 (1 - zeta), so it "
+            "falls with zeta below 2/3. At S = 1, T = 10, M = 2 it is .128 at zeta = 1/2 and "
+            ".0092 at zeta = 1/10. Both settings satisfy gamma_attn >= gamma* >= gamma_lin.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 0.0,

@@ -56,8 +56,9 @@ CLASSIFIER = Statement(
             cites="Section 5.2: 'It is easy to see that U* is the optimal classifier for the "
             "label-relevant tokens'",
             equality="U = c U*, c > 0",
-            note="T times the least is at most sum_t <u_t, u*> / 2 <= ||U|| ||U*|| / 2, which "
-            "is the margin of U*. Optimal in margin, among all U of a norm.",
+            note="The least y <u_t, mu_y>, times T, is at most sum_t <u_t, u*> / 2 <= ||U|| "
+            "||U*|| / 2. This bound is the margin of U*. So U* has the largest margin among "
+            "all U of a given norm.",
         ),
     ),
     control="0.99 of the margin of U*",
@@ -75,7 +76,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
     gradient = slope(start["U"], start["W"], c.X)
 
     def term(along: Array, centred: Array) -> Array:
-        """Compute sum_t x_t (along)^T X^T centred X."""
+        """Compute sum_t x_t v^T X^T C X for v = `along` and C = `centred`."""
         return jnp.outer(jnp.sum(c.X, axis=0), along @ c.X.T @ centred @ c.X)
 
     def display(centred: Array) -> Array:
@@ -116,14 +117,14 @@ GRADIENT = on_sequence(
         Form(
             name="printed",
             cites="Section 5.2, the display below 'it follows from Lemma 1 that'",
-            note="Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* + p)^T; phi'(0) = "
-            "(1/T) (I - 11^T / T), where print forgets the 1/T (E15).",
+            note="The form is Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* + p)^T. Here "
+            "phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T (E15).",
         ),
         Form(
             name="printed, logits",
             cites="Section 5.2: 'governed by the following term'",
-            note="Its first term along W*: alpha zeta/2 sum_t u*^T X^T phi'(0) r_t, without the "
-            "factor y on both sides.",
+            note="The form is the first term along W*: alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. "
+            "Both sides are without the factor y.",
         ),
     ),
     control="phi'(0) without its rank-one part",

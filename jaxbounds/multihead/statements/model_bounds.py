@@ -102,7 +102,11 @@ PROP_5_2 = on_tokens(
     judges=(bounds.inner_gradient_bound, bounds.inner_gradient_sharp, bounds.summed_scores),
     forms=(
         Form(name="printed", cites="Proposition 5 (2), eq. (43), Appendix A.1"),
-        Form(name="sharpened S1", equality=ANTIPODAL, note="S1 under the sum over t."),
+        Form(
+            name="sharpened S1",
+            equality=ANTIPODAL,
+            note="Sharpening S1 bounds each term of the sum over t.",
+        ),
     ),
     control="the sharpened bound times 0.9",
     source="Appendix A.1, eq. (43)",
@@ -169,21 +173,24 @@ PROP_1_2 = on_tokens(
             name="printed",
             cites="Proposition 1 (2), Section 3; eq. (58), Appendix A.1",
             erratum="E13",
-            note="True, though the proof bounds a rearranged matrix; implied by S5.",
+            note="The bound is true, although the paper's proof bounds a rearranged matrix. "
+            "Sharpening S5 implies the bound.",
         ),
         Form(
             name="sharpened S5",
             equality=NOTHING,
-            note="||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf (S4: S3 applied to "
-            "kappa_3(u_t.x, b_t.x, b_t.x), ||b_t|| <= R ||dW||), ||Hess_UW|| <= B = "
-            "sqrt(T) R^3, Hess_UU = 0; so ||Hess|| <= (C + sqrt(C^2 + 4 B^2)) / 2. No d.",
+            note="The blocks satisfy ||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf, ||Hess_UW|| "
+            "<= B = sqrt(T) R^3 and Hess_UU = 0. The bound C is S4, the application of S3 to "
+            "kappa_3(u_t.x, b_t.x, b_t.x) with ||b_t|| <= R ||dW||. So ||Hess|| <= (C + "
+            "sqrt(C^2 + 4 B^2)) / 2, and the dimension d does not enter.",
         ),
         Form(
             name="sharpened S11",
             hypotheses=_resolved,
             equality="one-dimensional token spreads, where each block is attained",
-            note="||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2, ||Hess_WW|| <= "
-            "sum_t ||x_t||^2 ||K3_t(u_t)||: computable in T^2 d^2, between Hess and S5.",
+            note="The blocks satisfy ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and "
+            "||Hess_WW|| <= sum_t ||x_t||^2 ||K3_t(u_t)||. These sums take T^2 d^2 "
+            "operations, and the bound lies between ||Hess|| and S5.",
         ),
     ),
     control="S5 times 0.9",
@@ -219,7 +226,7 @@ PROP_5_A1 = on_model(
             name="printed, (45)",
             cites="eq. (45), Appendix A.1",
             equality=NO_U,
-            note="2 R^2 sum_t ||X u_t||_inf + sqrt(T) R.",
+            note="The bound is 2 R^2 sum_t ||X u_t||_inf + sqrt(T) R.",
         ),
     ),
     control="the sharpened bound times 0.9",
@@ -252,13 +259,18 @@ PROP_5_A2 = on_model(
         Form(
             name="printed, (59)",
             cites="eq. (59), Appendix A.1",
-            note="6 d R^4 sum_t ||X u_t||_inf + 2 sqrt(T d) R^3.",
+            note="The bound is 6 d R^4 sum_t ||X u_t||_inf + 2 sqrt(T d) R^3.",
         ),
-        Form(name="sharpened S5", equality=NOTHING, note="S5 by norms."),
+        Form(
+            name="sharpened S5",
+            equality=NOTHING,
+            note="The bound is S5, with sum_t ||X u_t||_inf bounded by sqrt(T) R ||U||_F.",
+        ),
         Form(
             name="sharpened S6",
             equality=NOTHING,
-            note="(C + sqrt(C^2 + 4 B^2)) / 2 <= C + B: sqrt(T) R^3 (c* R^2 ||U||_F + 1).",
+            note="Since (C + sqrt(C^2 + 4 B^2)) / 2 <= C + B, the bound is sqrt(T) R^3 (c* R^2 "
+            "||U||_F + 1).",
         ),
     ),
     control="S5 times 0.9",
@@ -323,7 +335,8 @@ LEMMA_5_2 = on_model(
         Form(
             name="sharpened S6",
             equality=NOTHING,
-            note="The Hessian is block-diagonal over heads, so the largest block decides.",
+            note="The Hessian is block-diagonal over the heads, so its norm is the norm of the "
+            "largest block.",
         ),
     ),
     control="S6 divided by sqrt(H) once more",

@@ -30,7 +30,10 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:
-    """Draw one sample of one token x, Phi(theta_0) = -offset, the share of gamma, and epsilon."""
+    """Draw one sample with one token x.
+
+    The draw also gives Phi(theta_0) = -offset, gamma as a share of its maximum, and epsilon.
+    """
     token_key, number_key = jax.random.split(key)
     numbers = jax.random.uniform(number_key, (4,))
     x = jax.random.normal(token_key, (size["d"],))
@@ -144,15 +147,17 @@ PROPOSITION_7 = Statement(
             name="printed",
             cites="Proposition 7, Appendix C.3",
             erratum="E5",
-            note="x = 1, theta_0 = 0, gamma = sqrt(2), B_Phi = 1, eps = e^-7: within g_0 = 6.364 "
-            "the margin is at most 6.364 by Cauchy-Schwarz, for every H, and the loss .00172.",
+            note="The instance has x = 1, theta_0 = 0, gamma = sqrt(2), B_Phi = 1 and eps = "
+            "e^-7, so the printed g_0 is 6.364. Within the distance g_0 the margin is at "
+            "most 6.364 by Cauchy-Schwarz, for every H. The loss there is therefore at least "
+            ".00172, which exceeds eps.",
             counterexample=Counterexample(
                 instance={"x": [1.0], "offset": 0.0, "part": 1.0, "log_eps": -7.0},
                 ratio=1.8873586685306487,
                 meets=_everything,
             ),
         ),
-        Form(name="corrected", note="g_0 = sqrt(2) G."),
+        Form(name="corrected", note="The form has the distance g_0 = sqrt(2) G."),
     ),
     control="within 0.9 g_0",
     assumptions="n = T = 1, where attention is the identity and the nearest theta is known; any "

@@ -87,7 +87,8 @@ EQ_132 = searched_sequence(
             name="printed",
             cites="eq. (132), Appendix F",
             equality="every irrelevant token at -y Z_mu, +y Z_mu, or no noise",
-            note="The margin of the oracle U*, not the largest of a linear classifier.",
+            note="The bound is about the margin of the oracle U*. The best linear classifier may "
+            "have a larger margin.",
         ),
     ),
     control="half of Z_mu",
@@ -118,8 +119,9 @@ ZERO_START = searched_sequences(
         Form(
             name="derived",
             equality="as eq. (106)",
-            note="'We cannot directly show that 0 is good', yet (106) holds at U = W = 0: "
-            "theta* = sqrt(2/H) (U*, 0) on every head. It is good where gamma_lin > 0.",
+            note="The paper says 'We cannot directly show that 0 is good'. But (106) holds at U "
+            "= W = 0, with theta* = sqrt(2/H) (U*, 0) on every head. So 0 is good if "
+            "gamma_lin > 0.",
         ),
     ),
     control="2 gamma_lin",
@@ -237,15 +239,19 @@ EQ_114 = searched_sequence(
     judges=(term_two_bound, deviation_part, deviation_part_sharp, weights_norm),
     forms=(
         Form(name="printed", cites="eq. (114), Appendix D.2.3; eq. (7)"),
-        Form(name="sharpened, ||R_0||", note="||R_0||_F = sqrt(T-1) / T: T^{3/2} for T^{5/2}."),
+        Form(
+            name="sharpened, ||R_0||",
+            note="Since ||R_0||_F = sqrt(T-1) / T, the power T^{3/2} replaces T^{5/2}.",
+        ),
         Form(
             name="sharpened S13",
-            note="||X^T R_0 X|| <= R^2, ||sum_t x_t|| <= T R and ||W*|| = S^2 sqrt(2 M + 1).",
+            note="The bound uses ||X^T R_0 X|| <= R^2, ||sum_t x_t|| <= T R and ||W*|| = S^2 "
+            "sqrt(2 M + 1).",
         ),
         Form(
             name="printed, as in (7)",
             cites="eq. (7), Section 5.1; eq. (116)",
-            note="P T^{5/2} (S + Z)^3, times ||W*||_F.",
+            note="The bound is P T^{5/2} (S + Z)^3 times ||W*||_F.",
         ),
     ),
     control="the sharpened bound over T^2",

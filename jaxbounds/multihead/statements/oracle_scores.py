@@ -70,20 +70,21 @@ EQ_129 = searched_sequence(
             name="printed",
             cites="eqs. (127), (128), (129), Appendix E.1",
             equality="no noise, or each at its bound",
-            note="r >= A on R.",
+            note="The relevance score r is at least A on the relevant tokens R.",
         ),
         Form(
             name="printed, irrelevant tokens",
             cites="eqs. (127), (128), (129), Appendix E.1",
             equality="every irrelevant token at its bound",
-            note="r <= B off R.",
+            note="The relevance score r is at most B on the irrelevant tokens.",
         ),
         Form(
             name="printed, 2 B <= 1.25 S^4 / 4",
             cites="the display below eq. (129), Appendix E.1",
             erratum="E20",
             hypotheses=noise_eighth,
-            note="1.25 S^4 / 4 bounds B; 2 B = .625 S^4 at Z = S^2/8.",
+            note="The number 1.25 S^4 / 4 bounds B. At Z = S^2/8, 2 B = .625 S^4 is twice this "
+            "number.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], z=[[0.0] * 4, [0.125, 0, 0, 0]], log_eps=-2.0),
                 size={"T": 2, "d": 4},
@@ -142,15 +143,17 @@ EQ_8 = Statement(
             cites="eq. (8), Section 5.2, its first line",
             sense="at most",
             exponent=(0.95, 1.03),
-            note="(108), (110): S^4 and S^2 (Z_mu + Z_nu) more.",
+            note="(108) and (110) give the score S^4 and a further term of order S^2 (Z_mu + "
+            "Z_nu).",
         ),
         Form(
             name="printed, (8), irrelevant tokens",
             cites="eq. (8), Section 5.2, its second line",
             sense="at most",
             exponent=(0.93, 1.03),
-            note="(108), (110): S^2 Z_mu is the largest term. It needs Z_mu = O(1): with Z_mu = "
-            "O(S), as in the example below (7), it is O(S^3), still below S^4.",
+            note="In (108) and (110) the largest term is S^2 Z_mu, so O(S^2) needs Z_mu = O(1). "
+            "The example below (7) has Z_mu = O(S). There the score is O(S^3), which is "
+            "still below S^4.",
         ),
         Form(
             name="printed",
@@ -159,7 +162,8 @@ EQ_8 = Statement(
             erratum="E7",
             sense="at most",
             exponent=(1.9, 2.05),
-            note="Prints a gap of O(S^2) for W*: that is W_opt's; W* has S^4.",
+            note="The paper prints a gap of O(S^2) for W*. The gap of W* is of order S^4, and "
+            "O(S^2) is the gap of W_opt.",
         ),
         Form(name="corrected", sense="at most", exponent=(0.95, 1.05)),
         Form(name="derived, W_opt", sense="at most", exponent=(0.93, 1.05)),
@@ -241,17 +245,21 @@ EQ_9 = Statement(
         deviation_part_sharp,
     ),
     forms=(
-        Form(name="printed", cites="eq. (9), Section 5.3", note="What (11)'s proof uses."),
+        Form(
+            name="printed", cites="eq. (9), Section 5.3", note="The proof of (11) uses this norm."
+        ),
         Form(
             name="derived",
-            note="||W*|| = S^2 sqrt(2 M + 1), its share in S13, and the unit directions of Lemma "
-            "13, whose theta* has norm sqrt(2) for alpha of any signs.",
+            note="The check covers ||W*|| = S^2 sqrt(2 M + 1), which S13 uses, and the unit "
+            "directions of Lemma 13. The theta* of Lemma 13 has norm sqrt(2) for any signs "
+            "alpha.",
         ),
         Form(
             name="printed, eq. (123)",
             cites="eq. (123), Appendix E",
             erratum="E6",
-            note="U* / (S sqrt(T)) has norm sqrt(2), theta_opt sqrt(3); and 1_d is 1_T.",
+            note="The matrix U* / (S sqrt(T)) has norm sqrt(2), so theta_opt has norm sqrt(3). "
+            "The printed 1_d should be 1_T.",
             counterexample=Counterexample(
                 instance={"S": 1.0, "patterns": [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]},
                 size={"T": 5, "d": 3},

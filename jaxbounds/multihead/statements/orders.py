@@ -51,14 +51,14 @@ EQ_3 = as_it_grows(
             erratum="E11",
             sense="at most",
             exponent=(1.45, 1.55),
-            note="For a target spread over the heads, ||theta||_{2,inf} = D / sqrt(H): (3) "
-            "asks for H >~ D^4, Theorem 3 for H >~ D^6.",
+            note="A target spread over the heads has ||theta||_{2,inf} = D / sqrt(H). For this "
+            "target (3) requires H >~ D^4, and Theorem 3 requires H >~ D^6.",
         ),
         Form(
             name="corrected",
             sense="at most",
             exponent=(0.98, 1.02),
-            note="sqrt(H) of order d sqrt(T) R^5 (D + ||theta||_{2,inf}) D^2.",
+            note="The right order of sqrt(H) is d sqrt(T) R^5 (D + ||theta||_{2,inf}) D^2.",
         ),
     ),
     control="H = O(D^2)",
@@ -97,14 +97,14 @@ THEOREM_1_RHO = as_it_grows(
             erratum="E11",
             sense="at most",
             exponent=(1.3, 1.37),
-            note="The term T R^2 / 4 alpha^2 grows as T^2, with no 1 / sqrt(H).",
+            note="The term (T R^2 / 4) alpha^2 grows as T^2, and it has no factor 1 / sqrt(H).",
         ),
         Form(
             name="corrected",
             sense="at most",
             exponent=(0.98, 1.02),
-            note="(sqrt(T d) R^3 / sqrt(H) + T R^2) d T R^10 (D + ||theta||_{2,inf})^2, for D or "
-            "||theta||_{2,inf} of order one.",
+            note="The right order of rho is (sqrt(T d) R^3 / sqrt(H) + T R^2) d T R^10 (D + "
+            "||theta||_{2,inf})^2. It needs D or ||theta||_{2,inf} at least of order one.",
         ),
     ),
     control="rho = O(T)",
@@ -138,8 +138,8 @@ GAIN = Statement(
             cites="Section 5.1, below eq. (7): 'it holds gamma* = gamma_lin + Omega(...)'",
             sense="at least",
             exponent=(0.95, 1.05),
-            note="P = O(1) needs the true centre (zeta/4) u* and n1 >~ S^2 d: about the printed "
-            "one P is at least zeta S sqrt(2) / 4 (E2), and gamma* < gamma_lin.",
+            note="P = O(1) needs the true centre (zeta/4) u* and n1 >~ S^2 d. About the printed "
+            "centre P is at least zeta S sqrt(2) / 4 (E2), and then gamma* < gamma_lin.",
         ),
     ),
     control="Omega(S^5)",

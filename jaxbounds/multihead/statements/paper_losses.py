@@ -62,7 +62,7 @@ def copies_of(size: Size) -> tuple[int, int]:
 
 @functools.partial(jax.jit, static_argnames="steps")
 def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> Params:
-    """Run gradient descent on one head of each group; iterates are along the leading axis."""
+    """Run gradient descent on one head of each group; the leading axis numbers the iterates."""
 
     def advance(params: Params, _: None) -> tuple[Params, Params]:
         slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)
@@ -72,7 +72,10 @@ def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> P
 
 
 def runs(size: Size) -> Instance:
-    """Return iterates of GD, eta = sqrt(H), from zero and a random start, heads in two groups."""
+    """Return iterates of gradient descent with eta = sqrt(H), from zero and from a random start.
+
+    The heads form two groups of equal heads.
+    """
     name = "DM1" if size["n"] == DM1["n"] else "DM2"
     keys = jax.random.split(jax.random.key(0), 3)
     data, (T, d) = POPULATIONS[name](keys[0], size), (size["T"], size["d"])
@@ -100,7 +103,7 @@ _bracket = jax.jit(lambda params, data: loss_hessian_extremes(params, data))
 def measured(
     params: Params, data: Data, size: Size
 ) -> tuple[Extremes, Array, Array, CertifiedExtremes]:
-    """Return both ends by autograd, L, ||grad L||, and the certified ends by the closed form."""
+    """Return autograd's two end eigenvalues, L, ||grad L||, and the closed form's ends."""
     operator = Curvature(network_risk, params, data)
     ends, loss = operator.extremes_and_loss(iterations=_products(size), dense_limit=0)
     return ends, loss, _gradient(params, data), _bracket(params, data)
@@ -137,13 +140,13 @@ def _norm(ends: Extremes) -> Array:
 
 
 def _off_norm(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """Bound the distance of the largest absolute eigenvalue from the measured one."""
+    """Bound the distance between the largest absolute eigenvalue and its measured value."""
     outer = jnp.maximum(-bracket.bracket_minimum[0], bracket.bracket_maximum[1])
     return jnp.where(bracket.certified, jnp.abs(outer - _norm(ends)), jnp.inf)
 
 
 def _off_least(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """Bound the distance of the least eigenvalue from the measured one."""
+    """Bound the distance between the least eigenvalue and its measured value."""
     return jnp.where(
         bracket.certified, jnp.max(jnp.abs(bracket.bracket_minimum - ends.minimum)), jnp.inf
     )
@@ -153,7 +156,7 @@ _CITES = {
     "printed": "Corollary 1 {part}, Section 3",
     "printed, Lemma 6": "Lemma 6 {part}, Appendix A.2; the footnote to Corollary 1, Section 3",
 }
-"""The citation of each printed form, the place at which a reader finds the form."""
+"""The citation of each printed form: the place in the paper at which a reader finds it."""
 
 COROLLARY_1 = Statement(
     id="multihead.cor1.sizes",
@@ -178,7 +181,7 @@ COROLLARY_1 = Statement(
         Form(
             name=f"{name} {part}",
             cites=_CITES.get(name, "").format(part=part),
-            note="As in the statements on Corollary 1 at small sizes.",
+            note="The form is that of the statements on Corollary 1 at small sizes.",
         )
         for part, names in (
             ("(1)", ("printed", "printed, Lemma 6", "sharpened S2")),

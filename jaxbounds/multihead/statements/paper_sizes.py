@@ -107,32 +107,35 @@ MEASURED: dict[str, tuple[str, ...]] = {
 """The bounds that each statement measures at the paper's sizes."""
 
 TOY: dict[str, tuple[str, ...]] = {
-    "a function of margins alone": (
+    "the bound is a function of margins alone": (
         "multihead.eq24.slope", "multihead.eq24.loss", "multihead.eq24.curvature",
     ),
-    "a step of the proof of Proposition 1": (
+    "the bound is a step of the proof of Proposition 1": (
         "multihead.eq42", "multihead.kappa3", "multihead.eq49", "multihead.eq51",
     ),
-    "Proposition 1 with another read-out": (
+    "the bound is Proposition 1 with another read-out": (
         "multihead.footnote1.pooling", "multihead.footnote1.last",
         "multihead.footnote1.pooling.w", "multihead.footnote1.last.w",
     ),
-    "17 spectra an instance; Corollary 1 (3) bounds each": (
+    "an instance needs 17 spectra, and Corollary 1 (3) bounds each of them": (
         "multihead.eq14", "multihead.eq15",
     ),
-    "follows from (15) along a segment": (
+    "the bound follows from (15) along a segment": (
         "multihead.eq16", "multihead.prop4", "multihead.eq19",
     ),
-    "forms Hess f_i of every sample": (
+    "the check forms Hess f_i of every sample": (
         "multihead.footnote2", "multihead.selfbounded.model", "multihead.selfbounded.network",
     ),
-    "functions of T, d, R and H alone": (
+    "the bounds are functions of T, d, R and H alone": (
         "multihead.thm1.constants",
     ),
-    "its population has T = 3 and d = 2": (
+    "the population of the statement has T = 3 and d = 2": (
         "multihead.asn2", "multihead.cor3", "multihead.lem3", "multihead.thm4", "multihead.cor4",
     ),
-    "Theorem 3 with other constants": ("multihead.thm1",),
-    "an erratum (E8): (22) is what it means": ("multihead.eq21",),
+    "the theorem is Theorem 3 with other constants": ("multihead.thm1",),
+    "the display has an erratum (E8), and the paper means (22)": ("multihead.eq21",),
 }  # fmt: skip
-"""The bounds of Sections 3, 4 and 6 that are measured only at small sizes, by the reason."""
+"""A dictionary from each reason to the bounds that are measured only at small sizes.
+
+The bounds are those of Sections 3, 4 and 6.
+"""

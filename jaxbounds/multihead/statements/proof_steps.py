@@ -58,20 +58,23 @@ EQ_42 = on_tokens(
         Form(
             name="printed",
             cites="eq. (42), Appendix A.1",
-            note="The triangle inequality over two terms costs the 2.",
+            note="The proof uses the triangle inequality for a sum of two terms, which costs the "
+            "factor 2.",
             domains=(two_tokens(),),
         ),
         Form(
             name="sharpened S1",
             equality=ANTIPODAL,
-            note="X^T phi' X u = Cov(x, u.x); along a unit v, |Cov(v.x, u.x)| <= "
-            "sd(v.x) sd(u.x) <= R ||X u||_inf.",
+            note="The vector X^T phi' X u is the covariance Cov(x, u.x). Along a unit vector v, "
+            "|Cov(v.x, u.x)| <= sd(v.x) sd(u.x) <= R ||X u||_inf, where sd is the standard "
+            "deviation.",
             domains=(two_tokens(slack=1e-6),),
         ),
         Form(
             name="sharpened S1, half range",
             equality=ANTIPODAL,
-            note="Popoviciu: sd(u.x) is at most half the range of u.x.",
+            note="Popoviciu's inequality bounds the standard deviation of u.x by half the range "
+            "of u.x.",
         ),
     ),
     control="the sharpened bound times 0.9",
@@ -105,9 +108,11 @@ KAPPA_3 = Statement(
         Form(
             name="sharpened S3",
             equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
-            note="Linear in A, so A is +-1; then kappa_3 = 2 P Q (E[C|+] - E[C|-]) with "
-            "C = (B - EB)^2. For r = Q - P that is at most 1/2 up to r = 0, (1 + r) / 2 <= 3/4 up "
-            "to r = 1/2, and 2 r (1 - r^2) beyond, which is largest at r = 1/sqrt(3).",
+            note="The cumulant is linear in A, so we may take A = +-1. Let P and Q be the "
+            "probabilities of the two values, and C = (B - EB)^2. Then kappa_3 = 2 P Q "
+            "(E[C|+] - E[C|-]). Let r = Q - P. For r <= 0 the value is at most 1/2, and for "
+            "r <= 1/2 at most (1 + r) / 2 <= 3/4. For larger r it is at most 2 r (1 - r^2), "
+            "which is largest at r = 1/sqrt(3).",
             domains=(signs(2, slack=1e-9), signs(3, slack=3e-3)),
         ),
     ),
@@ -154,8 +159,9 @@ EQ_51 = on_model(
             name="printed",
             cites="eq. (51), Appendix A.1; (49) and (52) have the same slip",
             erratum="E13",
-            note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k), column (j, l): a realignment "
-            "of the Hessian, whose norm can be smaller.",
+            note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k) and column (j, l). This matrix "
+            "is a rearrangement of the Hessian, and its norm can be smaller than that of the "
+            "Hessian.",
             counterexample=Counterexample(
                 instance={
                     "X": [[0.0, 3.0], [2.0, -2.0], [-3.0, -1.0]],
@@ -166,7 +172,11 @@ EQ_51 = on_model(
                 meets=on_data,
             ),
         ),
-        Form(name="corrected", note="S4: c* R^4 sum_t ||X u_t||_inf.", equality="S4's instance"),
+        Form(
+            name="corrected",
+            note="The bound is S4: c* R^4 sum_t ||X u_t||_inf.",
+            equality="S4's instance",
+        ),
     ),
     control="half the norm of (51)",
     source="Appendix A.1, eqs. (49), (51), (52)",
@@ -187,8 +197,9 @@ EQ_49 = on_model(
             name="printed",
             cites="eq. (49), Appendix A.1",
             erratum="E13",
-            note="Its blocks x_t X_{:,j}^T phi' X stand at row t, column j, for the gradient in "
-            "row (t, j) that the Hessian has: a realignment, whose norm can be smaller.",
+            note="(49) puts the block x_t X_{:,j}^T phi' X at row t and column j. In the Hessian "
+            "this block is the gradient in row (t, j). The printed matrix is a rearrangement "
+            "of the Hessian, and its norm can be smaller.",
             counterexample=Counterexample(
                 instance={
                     "X": [[-2.0, 1.3], [1.66, -1.06], [-3.6, 0.3]],
@@ -200,7 +211,11 @@ EQ_49 = on_model(
                 meets=on_data,
             ),
         ),
-        Form(name="corrected", note="S5: sqrt(T) R^3.", equality="antipodal tokens at W = 0"),
+        Form(
+            name="corrected",
+            note="The bound is S5: sqrt(T) R^3.",
+            equality="antipodal tokens at W = 0",
+        ),
     ),
     control="half the norm of (49)",
     source="Appendix A.1, eqs. (48), (49)",

@@ -59,8 +59,9 @@ POOLING = on_model(
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'",
             erratum="E14",
             reading="the same constants",
-            note="If they apply with the same constants: with a trainable u the gradient sums "
-            "over tokens. T identical tokens of norm R give T R.",
+            note="The form reads the footnote as a claim with the same constants. If u is "
+            "trainable, the gradient in u is a sum over the tokens. T identical tokens of "
+            "norm R give the norm T R.",
             counterexample=Counterexample(
                 instance={"X": [[1.0, 0.0]] * 2, "U": [[0.0, 0.0]] * 2, "W": [[0.0, 0.0]] * 2},
                 size={"T": 2, "d": 2},
@@ -68,7 +69,7 @@ POOLING = on_model(
                 meets=on_data,
             ),
         ),
-        Form(name="corrected", note="T R.", equality=IDENTICAL),
+        Form(name="corrected", note="The bound is T R.", equality=IDENTICAL),
     ),
     control="the corrected bound times 0.9",
     source="Section 2, footnote to eq. (1); Proposition 5 (1)",
@@ -82,7 +83,11 @@ LAST = on_model(
     judges=(outer_gradient_bound, expand_readout),
     forms=(
         Form(name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'"),
-        Form(name="sharpened", note="R: T becomes 1 everywhere.", equality=IDENTICAL),
+        Form(
+            name="sharpened",
+            note="The bound is R: the number 1 replaces T everywhere.",
+            equality=IDENTICAL,
+        ),
     ),
     control="the sharpened bound times 0.9",
     source="Section 2, footnote to eq. (1); Proposition 5 (1)",
@@ -136,8 +141,9 @@ POOLING_INNER = on_model(
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'; (46)",
             erratum="E14",
             reading="the same constants",
-            note="(46) with ||u|| for ||U||_F: ||1_T u^T||_F = sqrt(T) ||u||. Where T - 1 tokens x "
-            "attend to x and -x alike, the gradient is (T - 1) R^3 ||u|| and a little.",
+            note="The form is (46) with ||u|| in place of ||U||_F, but ||1_T u^T||_F = sqrt(T) "
+            "||u||. In the example T - 1 tokens x attend to x and -x equally. The gradient "
+            "then is slightly longer than (T - 1) R^3 ||u||.",
             counterexample=Counterexample(
                 instance={
                     "X": [[1.0, 0.0]] * 7 + [[-1.0, 0.0]],
@@ -149,10 +155,14 @@ POOLING_INNER = on_model(
                 meets=on_data,
             ),
         ),
-        Form(name="corrected", note="T R^3 ||u||: (46)'s 2 is not needed either (S1)."),
+        Form(
+            name="corrected",
+            note="The bound is T R^3 ||u||. The factor 2 of (46) is unnecessary, as S1 explains.",
+        ),
         Form(
             name="sharpened S1",
-            note="R^2 T ||X u||_inf: x_t Cov_t u, each at most R^2 ||X u||_inf.",
+            note="The bound is R^2 T ||X u||_inf, because each of the T terms x_t Cov_t u is at "
+            "most R^2 ||X u||_inf.",
         ),
     ),
     control="half of the last bound",
@@ -172,8 +182,8 @@ LAST_INNER = on_model(
         Form(
             name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)"
         ),
-        Form(name="sharpened", note="R^3 ||u||.", equality=ANTIPODAL),
-        Form(name="sharpened S1", note="R^2 ||X u||_inf.", equality=ANTIPODAL),
+        Form(name="sharpened", note="The bound is R^3 ||u||.", equality=ANTIPODAL),
+        Form(name="sharpened S1", note="The bound is R^2 ||X u||_inf.", equality=ANTIPODAL),
     ),
     control="half of the last bound",
     source="Section 2, footnote to eq. (1); Proposition 5 (1), eqs. (43), (46)",

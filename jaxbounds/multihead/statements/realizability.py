@@ -66,7 +66,7 @@ def _distance(instance: Instance, size: Size) -> Sides:
 
 
 def _good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Definition 1 and the other hypotheses of Proposition 7, at its theta* and H."""
+    """Check Definition 1 and the further hypotheses of Proposition 7 at a given theta* and H."""
     s, T, d = good_start_of(instance), size["T"], size["d"]
     heads = even(realizing_heads(s.good, s.level, s.radius, T=T, d=d))
     share, copies = shared(s, heads)
@@ -92,8 +92,8 @@ PROPOSITION_7_DISTANCE = on_good_starts(
             name="printed",
             cites="Appendix C.3, end of the proof: 'note by definition of theta(eps) that g_0 ='",
             erratum="E5",
-            note="theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2): the distance is "
-            "sqrt(2) g_0.",
+            note="The proof takes theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2), "
+            "so the distance is sqrt(2) g_0.",
             counterexample=Counterexample(
                 instance=by_hand([[True, False]], y=[1], log_eps=0.0, excess=0.0),
                 size={"n": 1, "T": 2, "d": 4},
@@ -101,7 +101,11 @@ PROPOSITION_7_DISTANCE = on_good_starts(
                 meets=_good,
             ),
         ),
-        Form(name="corrected", equality="always: it is the distance", note="sqrt(2) g_0."),
+        Form(
+            name="corrected",
+            equality="always: it is the distance",
+            note="The form bounds the distance by sqrt(2) g_0.",
+        ),
     ),
     control="1.3 for sqrt(2)",
     source="Section 4.3; Appendix C.3",
@@ -139,12 +143,14 @@ PROPOSITION_7_LOSS = on_good_starts(
         Form(
             name="printed",
             cites="Proposition 7, eq. (98), Appendix C.3",
-            note="At the least H. The constant 5 survives E5: beta_3 on the segment is at most "
-            "2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) B_2 (1 v G).",
+            note="The check takes the least H that (98) allows. The constant 5 remains right "
+            "under E5. On the segment, beta_3 is at most 2 (1 + sqrt 2) sqrt(T d) R^3 (3 "
+            "sqrt(d) R^2 + 1) B_2 (1 v G).",
         ),
         Form(
             name="sharpened S6",
-            note="sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) + 1) G^2 / B_Phi.",
+            note="The sharpened condition is sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) + "
+            "1) G^2 / B_Phi.",
         ),
     ),
     control="eps / 50 for eps",
@@ -190,7 +196,7 @@ PROPOSITION_7_REMAINDER = Statement(
         Form(
             name="printed",
             cites="eq. (98) and the display above 'Plugging in this bound', Appendix C.3",
-            note="(1 + sqrt 2) 2 = 4.83 is at most 5.",
+            note="The number 2 (1 + sqrt 2) = 4.83 is at most the printed constant 5.",
             domains=(
                 Domain(
                     name="T = 4, d = 3, B_Phi = g_0 = 1, epsilon = .01, B_2 in [1, 3], R in [1, 3]",
@@ -261,22 +267,25 @@ COROLLARY_5 = Statement(
         Form(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
-            note="At the least H and the largest eta. True here with much room; unproved as "
-            "printed, since its proof takes G for g_0 = sqrt(2) G (E5).",
+            note="The check takes the least H and the largest eta. The bound is true here with "
+            "much room. It is unproved as printed, since its proof takes G for g_0 = sqrt(2) "
+            "G (E5).",
         ),
         Form(
             name="corrected",
-            note="g_0 = sqrt(2) G: 5/2 for 5/4 and 34 for 17 in terms of G, 8 for 4 in the "
-            "step, (4 sqrt(2) G + B_2) in H.",
+            note="The form has g_0 = sqrt(2) G. In terms of G, 5/2 replaces 5/4 and 34 replaces "
+            "17. In the step size 8 replaces 4, and H has (4 sqrt(2) G + B_2).",
         ),
         Form(
             name="sharpened S6, S9, S10",
-            note="Theorem 3 with beta_3#, iterates within sqrt(13/3) D, and a step that costs "
-            "O(T R^6 B^2) in place of O(d T^2 R^12 B^2).",
+            note="The form is Theorem 3 with beta_3#, and its iterates stay within sqrt(13/3) D "
+            "of the target. Its bound on the smoothness is O(T R^6 B^2) in place of O(d T^2 "
+            "R^12 B^2), so the step size may be larger.",
         ),
         Form(
             name="sharpened S2, S6, S8, S10",
-            note="With the factor sec(sqrt(1/2)/2) and the root mean square over heads as well.",
+            note="The form also has the factor sec(sqrt(1/2)/2) of S8 and the root mean square "
+            "over heads of S2.",
         ),
     ),
     control="2/K alone",

@@ -52,7 +52,7 @@ make the tests stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
-"""Step sizes tried in (19), in units of 1 / (smoothness bound)."""
+"""The step sizes that the check of (19) tries, in units of 1 / (smoothness bound)."""
 
 SHARP_BETAS = "sharpened S2, S6"
 
@@ -60,7 +60,7 @@ SHARP_BETAS = "sharpened S2, S6"
 def _curvatures(
     params: Params, copies: Array, radius: Array, size: Size
 ) -> dict[str, tuple[Array, Array]]:
-    """Return (beta_3 / sqrt(H), beta_2), printed and sharpened, for one point."""
+    """Return the printed and the sharpened pair (beta_3 / sqrt(H), beta_2) at one point."""
     norm, largest, squares = head_sizes(params, copies)
     T, d, H = size["T"], size["d"], jnp.sum(copies)
     weak = beta3(norm, radius, T=T, d=d), beta3_sharp(largest, radius, T=T)
@@ -103,11 +103,11 @@ def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _curved(size: Size) -> Instance:
-    """Return equal tokens e_1, heads (c, 0, ...) in every row of U, W = 0, and theta' along U.
+    """Return instances at which a step up the gradient expands more than (19) allows.
 
+    All tokens are e_1, W = 0, every row of U is (c, 0, ...), and theta' differs from theta along U.
     At these weights, L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if H is large
-    enough. A step up the gradient would then expand by more than (19) allows, but a step down the
-    gradient contracts.
+    enough. A step down the gradient contracts.
     """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     margin = jnp.asarray([0.0, 1.0, 2.0])
@@ -142,7 +142,10 @@ EQ_19 = Statement(
     hypotheses=_not_fitted,
     forms=(
         Form(name="printed", cites="eq. (19), Section 6.2; eq. (85), Appendix C"),
-        Form(name=SHARP_BETAS, note="The same with beta_2# and beta_3#."),
+        Form(
+            name=SHARP_BETAS,
+            note="The bound is (19) with the sharpened constants beta_2# and beta_3#.",
+        ),
     ),
     control="the term in beta_3 is dropped",
     assumptions="Assumption 1 with R = max ||x_t||; any eta > 0 (five tried); L(theta) >= 1e-3: "
@@ -154,7 +157,7 @@ EQ_19 = Statement(
 
 
 class _Compared(NamedTuple):
-    """The full run and the runs without sample i, with axes (n, STEPS + 1) unless stated otherwise.
+    """The full run, and for each i the run without sample i; arrays have the axes (n, STEPS + 1).
 
     `apart` is the distance of the two iterates, `alone` is l_i(theta_k), and `both` is the sum of
     L^{-i} at the two iterates. `gradients` holds beta_1(theta_k), of shape (1, STEPS + 1), printed
@@ -194,7 +197,7 @@ def _compared(instance: Instance) -> _Compared:
 
 
 def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array, dict[str, Array]]:
-    """Compute the maxima of L^{-i} and (20)'s factors over every [theta_k, theta_k^{-i}]."""
+    """Compute the largest L^{-i} and factors of (20) over each segment [theta_k, theta_k^{-i}]."""
     data, copies, radius = training_set(instance), instance["copies"], token_radius(instance)
 
     def at_point(params: Params, keep: Array) -> tuple[Array, dict[str, Array]]:
@@ -216,7 +219,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 
 
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
-    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K, i."""
+    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K and i."""
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
     return Sides.pairs({name: worst_step(lhs, side[:, :-1], before) for name, side in rhs.items()})
@@ -247,7 +250,10 @@ EQ_20 = on_runs(
     judges=(stability.expansion, stability.growth, stability.deviations, stability.sample_losses),
     forms=(
         Form(name="printed", cites="eq. (20), Section 6.2; eq. (86), Appendix C"),
-        Form(name=SHARP_BETAS, note="The same with beta_1#, beta_2#, beta_3#."),
+        Form(
+            name=SHARP_BETAS,
+            note="The bound is (20) with the sharpened constants beta_1#, beta_2# and beta_3#.",
+        ),
     ),
     control="the term in l_i is dropped",
     source="Section 6.2, eq. (20); restated as (86), Appendix C",
@@ -278,7 +284,10 @@ def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _scalar(ratio: float) -> Counterexample:
-    """Return scalar logistic regression: every head is one number; two equal samples, ten steps."""
+    """Return scalar logistic regression as an instance of the model.
+
+    Every head is one number, the two samples are equal, and the run has ten steps.
+    """
     instance = {
         "X": [[[1.0]]] * 2,
         "y": [1, 1],
@@ -316,8 +325,9 @@ EQ_21 = on_runs(
             cites="eq. (21), Section 6.2; the display above eq. (89), Appendix C",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
-            note="1 + eta beta_3 L / sqrt(H) is meant, as in (20) and (22). Scalar logistic "
-            "regression, two equal samples, ten steps.",
+            note="The factor should be 1 + eta beta_3 L / sqrt(H), as in (20) and (22). The "
+            "counterexample is scalar logistic regression on two equal samples, with ten "
+            "steps.",
             counterexample=_scalar(2.2205903455853626),
         ),
         Form(
@@ -325,14 +335,14 @@ EQ_21 = on_runs(
             cites="eq. (89), Appendix C",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
-            note="(89) repeats the misplaced bracket of (21), which is hidden while "
-            "L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) exceeds one.",
+            note="(89) repeats the misplaced bracket of (21). The inequality (89) still holds as "
+            "long as L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) exceeds one.",
             counterexample=_scalar(1.312917662887567),
         ),
         Form(
             name="corrected",
             hypotheses=certified(PRINTED, "(84)"),
-            note="(1 + (eta beta~_3 / sqrt(H)) max L^{-i}).",
+            note="The factor is (1 + (eta beta~_3 / sqrt(H)) max L^{-i}).",
         ),
     ),
     control="the corrected form without its term in l_i",
@@ -370,7 +380,8 @@ EQ_22 = on_runs(
         Form(
             name=SHARP,
             hypotheses=certified(MEAN_SQUARE, "(84)"),
-            note="beta~_1#, beta~_3# on the ball of radius sqrt(13/3) D around theta.",
+            note="The constants beta~_1# and beta~_3# hold on the ball of radius sqrt(13/3) D "
+            "around theta; # marks sharpened constants.",
         ),
     ),
     control="the term in l_i is dropped",

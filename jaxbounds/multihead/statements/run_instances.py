@@ -41,9 +41,9 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
     """Draw theta_0 for two groups of heads, a direction, and whether one group moves alone.
 
-    The target is in this direction. The start is zero, or random with Phi = 0 (the second group has
-    the first group's U with the sign reversed). The direction is the class direction in U, steepest
-    descent, or random in (U, W).
+    The target is in this direction. The start is zero or random. A random start has Phi = 0,
+    because the second group has the first group's U with the sign reversed. The direction is the
+    class direction in U, steepest descent, or random in (U, W).
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -187,7 +187,7 @@ def enough_heads(
 def short_enough(
     s: descent.Setting, instance: Instance, constants: descent.Constants
 ) -> dict[str, ArrayLike]:
-    """Return the step size condition of Theorem 3, or of S10."""
+    """Return the step size condition of Theorem 3, or its sharpened version S10."""
     name = "eta of Theorem 3" if constants.printed else "eta <= 1 / rho# and (73)"
     return {name: instance["step"] <= descent.largest_step(s, horizon(instance), constants)}
 
@@ -220,17 +220,17 @@ on_runs = functools.partial(
     assumptions=RUN_ASSUMED,
     budget=Budget(samples=256, restarts=0, steps=0, batch=128),
 )
-"""A statement along certified runs."""
+"""Settings of a statement about certified runs."""
 
 FROM_ZERO = {"DM1 from zero": realizable}
-"""Certified runs from zero on a population that satisfies Assumption 2."""
+"""Samplers of certified runs from zero on a population that satisfies Assumption 2."""
 
-CONDITIONS = "Assumption 1; (84); eta of Theorem 3. Sharpened form: its own H and eta"
+CONDITIONS = "Assumption 1; (84); eta of Theorem 3. The sharpened form has its own H and eta"
 SHARP = "sharpened S2, S6, S9, S10"
 
 
 def worst_step(lhs: Array, rhs: Array, mask: Array, *others: ArrayLike) -> Any:
-    """Return both sides (and the others) at the largest ratio among the entries in the mask."""
+    """Return both sides, and the other values, at the entry of the mask with the largest ratio."""
     mask = jnp.broadcast_to(mask, lhs.shape)
     at = jnp.argmax(jnp.where(mask, lhs / jnp.maximum(rhs, 1e-300), -jnp.inf))
     return tuple(jnp.ravel(x)[at] for x in (lhs, rhs, *others))

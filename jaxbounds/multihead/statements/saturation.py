@@ -57,7 +57,7 @@ def _moderate(instance: Instance, size: Size) -> Instance:
 
 
 def _extremes(instance: Instance) -> tuple[Array, Array, Array]:
-    """Return the mask of the first L tokens, A and B."""
+    """Return the mask of the first L tokens, their least score A, and the largest other score B."""
     r = instance["r"]
     top = jnp.arange(r.shape[0]) < instance["L"]
     return top, jnp.min(jnp.where(top, r, jnp.inf)), jnp.max(jnp.where(top, -jnp.inf, r))
@@ -127,8 +127,9 @@ LEMMA_18 = Statement(
             name="printed",
             cites="Lemma 18, eq. (125), Appendix E",
             erratum="E25",
-            note="Needs A > 0. A = -1, B = -2, T = 4, L = 2 and eps = .1 ask for Gamma >= -4.6; "
-            "Gamma = 1 leaves mass .269.",
+            note="The lemma needs A > 0. For A = -1, B = -2, T = 4, L = 2 and eps = .1 the "
+            "printed condition is Gamma >= -4.6. Gamma = 1 meets this condition, but the "
+            "mass on the other tokens is .269.",
             counterexample=Counterexample(
                 instance={
                     "r": [-1.0, -1.0, -2.0, -2.0],
@@ -144,7 +145,7 @@ LEMMA_18 = Statement(
         Form(
             name="corrected",
             hypotheses=_positive,
-            note="A > 0 and Gamma >= 0.",
+            note="The form assumes A > 0 and Gamma >= 0.",
             domains=(
                 Domain(
                     name="T = 3, L = 1, epsilon = e^-2, relevances (2 + a, b, 0), a in [0, 2], "
@@ -160,15 +161,16 @@ LEMMA_18 = Statement(
         Form(
             name="sharpened S14",
             hypotheses=_apart,
-            note="1/(A - B) for 2/A, for any A > B.",
+            note="The factor 1/(A - B) replaces 2/A, for any A > B.",
             equality="two values of r, eps to 0",
         ),
         Form(
             name="sharpened S14, exact odds",
             hypotheses=_apart,
             equality="two values of r",
-            note="log((T/L - 1)(1/eps - 1)) for log((T/L - 1)/eps): with top scores A and the "
-            "others B the odds are exactly (T/L - 1) exp(-Gamma (A - B)).",
+            note="The logarithm log((T/L - 1)(1/eps - 1)) replaces log((T/L - 1)/eps). If the "
+            "top scores are A and the others B, the odds of the other tokens are exactly "
+            "(T/L - 1) exp(-Gamma (A - B)).",
         ),
     ),
     control="0.9 of the sharpened Gamma",
@@ -183,7 +185,10 @@ LEMMA_18 = Statement(
 
 
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
-    """Return Proposition 3's Gamma: printed, its positive part, and by the gap A - B (S14)."""
+    """Return three versions of Proposition 3's Gamma.
+
+    They are the printed Gamma, its positive part, and the Gamma that uses the gap A - B (S14).
+    """
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)
     eighth = replace(c, Z_mu=c.S**2 / 8, Z_nu=c.S**2 / 8)
@@ -231,7 +236,7 @@ def _off_mass(instance: Instance, size: Size) -> Sides:
 
 
 _NEGATIVE_SCALE = by_hand([True] * 4 + [False], log_eps=-0.6931471805599453, more=0.0)
-_LOG_PLUS = "Gamma at least the positive part of the logarithm's bound."
+_LOG_PLUS = "The scale Gamma is at least the positive part of the printed bound."
 
 PROPOSITION_3_MASS = on_quiet(
     id="multihead.prop3.mass",
@@ -258,8 +263,8 @@ PROPOSITION_3_MASS = on_quiet(
             erratum="E29",
             reading="any real number",
             hypotheses=noise_eighth,
-            note="With Gamma any number: four of five tokens relevant and eps = 1/2 allow "
-            "Gamma < 0. " + _LOG_PLUS,
+            note="The form takes any real Gamma. For four relevant tokens of five and eps = 1/2 "
+            "the condition allows Gamma < 0. " + _LOG_PLUS,
             counterexample=Counterexample(
                 instance=_NEGATIVE_SCALE,
                 size={"T": 5, "d": 4},
@@ -274,11 +279,14 @@ PROPOSITION_3_MASS = on_quiet(
             note=_LOG_PLUS,
         ),
         Form(
-            name="sharpened S14", hypotheses=noise_eighth, note="16/7 for 8/3: A - B >= 7 S^4 / 16."
+            name="sharpened S14",
+            hypotheses=noise_eighth,
+            note="The factor 16/7 replaces 8/3, because A - B >= 7 S^4 / 16.",
         ),
         Form(
             name="sharpened S14, relaxed",
-            note="A - B = S^4 - 4 S^2 Z - 4 Z^2 itself; needs only Z < .207 S^2.",
+            note="The form uses the gap A - B = S^4 - 4 S^2 Z - 4 Z^2 itself, and needs only Z < "
+            ".207 S^2.",
             equality="no noise, eps to 0",
         ),
     ),
@@ -318,7 +326,7 @@ PROPOSITION_3_MARGIN = on_quiet(
             erratum="E29",
             reading="any real number",
             hypotheses=noise_eighth,
-            note="As (10), where Gamma < 0 is allowed.",
+            note="The condition on Gamma is that of (10), which allows Gamma < 0.",
             counterexample=Counterexample(
                 instance=_NEGATIVE_SCALE,
                 size={"T": 5, "d": 4},
@@ -331,8 +339,9 @@ PROPOSITION_3_MARGIN = on_quiet(
             cites="Section 7, the sentence that restates Proposition 3",
             erratum="E7",
             hypotheses=noise_eighth,
-            note="Prints an equality, Z_mu / S for Z_mu / S^2 and 1/S for 1/S^2 in Gamma. One "
-            "relevant token of two, no noise, eps = e^-2: the margin exceeds it.",
+            note="Section 7 prints an equality, Z_mu / S in place of Z_mu / S^2, and 1/S in "
+            "place of 1/S^2 in Gamma. For one relevant token of two, no noise and eps = "
+            "e^-2, the margin exceeds the printed value.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], log_eps=-2.0, more=0.0),
                 size={"T": 2, "d": 4},
@@ -350,12 +359,12 @@ PROPOSITION_3_MARGIN = on_quiet(
         Form(
             name="sharpened S14",
             hypotheses=noise_eighth,
-            note="16/7 for 8/3 in Gamma.",
+            note="The factor 16/7 replaces 8/3 in Gamma.",
             equality="no noise, eps to 0",
         ),
         Form(
             name="sharpened S14, relaxed",
-            note="Needs only Z < .207 S^2.",
+            note="The form needs only Z < .207 S^2.",
             equality="none but in the limit of large S",
         ),
     ),

@@ -82,12 +82,12 @@ def _segment(instance: Instance, size: Size) -> Segment:
 
 
 def _eigenvalues(s: Segment) -> Array:
-    """Return the eigenvalues of Hess L at every point."""
+    """Return the eigenvalues of Hess L at every point of the segment."""
     return jax.vmap(lambda params: jnp.linalg.eigvalsh(risk_hessian(params, s.data)))(s.points)
 
 
 def _taylor_gap(s: Segment) -> tuple[Array, Array]:
-    """Return L(theta_k) + <grad, theta - theta_k> - L(theta), and its rounding error."""
+    """Return L(theta_k) + <grad L(theta_k), theta - theta_k> - L(theta), and its rounding error."""
     start, slope = jax.value_and_grad(network_risk)(s.first, s.data)
     end = empirical_risk(s.second, s.data)
     linear = sum(jnp.sum(slope[name] * s.step[name]) for name in s.step)
@@ -105,9 +105,12 @@ on_segments = functools.partial(
     assumptions=LOSS_ASSUMED,
     budget=Budget(samples=128, restarts=6, steps=80, batch=32),
 )
-"""A bound along [theta_1, theta_2]."""
+"""Settings of a bound along [theta_1, theta_2]."""
 FEW_MOVES = Budget(samples=96, restarts=2, steps=40, batch=32)
-"""Search budget of bounds on eigenvalues along a segment, whose gradients take long to compile."""
+"""The search budget of bounds on eigenvalues along a segment.
+
+The gradients of these bounds take long to compile.
+"""
 
 
 def _second_order(instance: Instance, size: Size) -> Sides:
@@ -146,7 +149,7 @@ EQ_14 = on_segments(
         Form(
             name="printed, early version",
             cites="eq. (14), Section 6.1 of the early version",
-            note="The early version prints <= for >=.",
+            note="The early version of the paper prints <= in place of >=.",
             counterexample=Counterexample(
                 instance={
                     "X": [[[1.0, 0.0], [0.0, 1.0]]],
@@ -197,7 +200,8 @@ EQ_15 = on_segments(
         Form(
             name="printed",
             cites="eq. (15), Section 6.1",
-            note="beta_3 is largest at an end: a norm is convex.",
+            note="On a segment, beta_3 is largest at an endpoint, because it depends on a norm "
+            "and a norm is convex.",
         ),
         Form(name="sharpened S6"),
     ),
@@ -239,7 +243,7 @@ EQ_16 = on_segments(
         Form(
             name="printed",
             cites="eq. (16), Section 6.1",
-            note="Print has theta_1, theta_2 for theta, theta_k on the right (E22).",
+            note="The right side of (16) prints theta_1, theta_2 in place of theta, theta_k (E22).",
         ),
         Form(name="sharpened S6"),
     ),
@@ -263,20 +267,26 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 
 
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H) for the ends' larger beta_3, b."""
+    """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H).
+
+    The number b is the larger beta_3 of the two ends.
+    """
     s = _segment(instance, size)
     near = {"eq. (18)": 2 * s.printed * s.length**2 <= 1}
     return radius_at_least_one(instance, size) | near
 
 
 def _apart(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that theta_1 and theta_2 are apart; for equal ends, every bound reads 1 <= 1."""
+    """Check that theta_1 and theta_2 differ; for equal ends, every bound reads 1 <= 1."""
     s = _segment(instance, size)
     return {"beta_3# ||theta_1 - theta_2||^2 >= 1e-4 sqrt(H)": s.sharp * s.length**2 >= 1e-4}
 
 
 def _shorten(instance: Instance, size: Size) -> Instance:
-    """Shrink theta_2 - theta_1 until (18) holds: beta_3 grows with it, so one factor suffices."""
+    """Shrink theta_2 - theta_1 until (18) holds.
+
+    The constant beta_3 grows with the difference, so one factor suffices.
+    """
     instance = keep_radius(instance, size)
     s = _segment(instance, size)
     factor = jnp.minimum(1.0, 0.999999 * jnp.sqrt(1 / (2 * s.printed)) / s.length)
@@ -308,13 +318,15 @@ PROPOSITION_4 = on_segments(
         Form(
             name="sharpened S8",
             hypotheses=_apart,
-            note="g'' >= -k g on [0, 1] gives g <= sec(sqrt(k)/2) max(g(0), g(1)) by Sturm "
-            "comparison; k = (beta_3 v beta_3) ||.||^2 / sqrt(H) <= 1/2 gives 1.0659.",
+            note="On [0, 1], g'' >= -k g gives g <= sec(sqrt(k)/2) max(g(0), g(1)) by Sturm "
+            "comparison. Here k = max(beta_3(theta_1), beta_3(theta_2)) ||theta_1 - "
+            "theta_2||^2 / sqrt(H) <= 1/2, so the factor is 1.0659.",
         ),
         Form(
             name="sharpened S6, S8",
             hypotheses=_apart,
-            note="The same with beta_3#, whose k is smaller by at least 2 sqrt(d).",
+            note="The bound is that of S8 with beta_3# in place of beta_3. Its k is smaller by a "
+            "factor of at least 2 sqrt(d).",
         ),
     ),
     control="the smaller end in place of the larger",

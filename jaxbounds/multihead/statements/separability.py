@@ -98,26 +98,26 @@ LEMMA_13 = searched_sequence(
             name="printed",
             cites="Lemma 13, eqs. (102), (116), (119), Appendix D.2.3",
             equality="no noise and p = 0",
-            note="Read as (116) divides: alpha uniform on [-1, 1], U^(1) = alpha 1_T "
-            "((zeta/2) u* + p)^T. But by E2 this p is at least zeta S sqrt(2) / 4, and then "
-            "gamma* < gamma_lin.",
+            note="The form reads the lemma as the division in (116) suggests: alpha is uniform "
+            "on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By E2 this p is at least "
+            "zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
-            note="The most literal reading: signs, about (zeta/2) u*. The first term of gamma* is "
-            "then half of what it could be.",
+            note="The form reads alpha literally as a sign, about the printed centre (zeta/2) "
+            "u*. The first term of gamma* could then be twice as large.",
         ),
         Form(
             name="printed, (118)",
             cites="eq. (118), Appendix D.2.3",
-            note="|y <grad Phi, theta*>| <= 2 (2 R^3 T (S + P) + sqrt(T) R), for |alpha| <= 1.",
+            note="For |alpha| <= 1, |y <grad Phi, theta*>| <= 2 (2 R^3 T (S + P) + sqrt(T) R).",
         ),
         Form(
             name="derived, alpha in [-1, 1], recentred",
             erratum="E3",
-            note="With the true centre (zeta/4) u* and E|alpha| = 1/2 the first term of gamma* "
-            "is twice too large.",
+            note="If U^(1) has the true centre (zeta/4) u* and E|alpha| = 1/2, the first term of "
+            "gamma* is twice too large.",
             counterexample=Counterexample(
                 instance=by_hand([True, False]),
                 size={"T": 2, "d": 4},
@@ -128,12 +128,12 @@ LEMMA_13 = searched_sequence(
         Form(
             name="corrected",
             equality="no noise and p = 0",
-            note="alpha = +-1 and the centre (zeta/4) u*: both factors of two cancel.",
+            note="For alpha = +-1 and the true centre (zeta/4) u* the two factors of two cancel.",
         ),
         Form(
             name="sharpened S13",
             equality="no noise and p = 0",
-            note="P T R^3 ||W*|| / ||W*||_F for P T^{5/2} (S + Z)^3.",
+            note="The term P T R^3 ||W*|| / ||W*||_F replaces P T^{5/2} (S + Z)^3.",
         ),
     ),
     control="||W*|| for its bound S^2 sqrt(2 (M+1)) in the first term",
@@ -199,24 +199,31 @@ LEMMA_14 = on_sequence(
         Form(
             name="printed",
             cites="Lemma 14, Appendix D.2.3",
-            note="alpha uniform on [-1, 1], about (zeta/2) u*: the margin varies with alpha.",
+            note="Here alpha is uniform on [-1, 1], and U^(1) has the printed centre (zeta/2) "
+            "u*. The margin varies with alpha.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 14, Appendix D.2.3",
-            note="Signs, about (zeta/2) u*: the margin does not depend on alpha.",
+            note="Here alpha is a sign, and U^(1) has the printed centre (zeta/2) u*. The margin "
+            "does not depend on alpha.",
         ),
-        Form(name="corrected", note="Signs, about the true centre (zeta/4) u*."),
+        Form(
+            name="corrected",
+            note="Here alpha is a sign, and U^(1) has the true centre (zeta/4) u*.",
+        ),
         Form(
             name="sharpened S12",
-            note="alpha = +-1: sign(alpha) grad_W does not depend on alpha, so gamma* is "
-            "reached surely, for every H.",
+            note="For alpha = +-1 the product sign(alpha) grad_W does not depend on alpha. The "
+            "margin gamma* is therefore reached surely, for every H.",
         ),
         Form(
             name="sharpened S16",
-            note="alpha uniform on [-1, 1], about (zeta/2) u*: the margin is linear in the mean of "
-            "|alpha|, so the loss is the first term of gamma* times sqrt(2 log(1/delta) / (3 H)), "
-            "without R and P. Without noise, at delta = 1/10, it is not enough once in seventy.",
+            note="Here alpha is uniform on [-1, 1], and U^(1) has the printed centre (zeta/2) "
+            "u*. The margin is linear in the mean of |alpha|. The loss of margin is the "
+            "first term of gamma* times sqrt(2 log(1/delta) / (3 H)), and does not depend on "
+            "R and P. Without noise and at delta = 1/10, the bound fails in one draw of "
+            "seventy.",
         ),
     ),
     control="no loss for alpha on [-1, 1]",
@@ -281,22 +288,24 @@ LEMMA_15 = searched_sequences(
         Form(
             name="printed",
             cites="Lemma 15, Appendix D.2.3; Proposition 2, P3, with R^4 for R^3",
-            note="At the least H, for alpha on [-1, 1] and every mean of |alpha| that has "
-            "probability 1 - delta, about (zeta/2) u*.",
+            note="The check takes the least H, alpha on [-1, 1], and every mean of |alpha| that "
+            "has probability 1 - delta. U^(1) has the printed centre (zeta/2) u*.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 15, Appendix D.2.3",
-            note="Signs, about (zeta/2) u*: surely.",
+            note="Here alpha is a sign, and U^(1) has the printed centre (zeta/2) u*. The bound "
+            "holds surely.",
         ),
         Form(
             name="corrected",
-            note="Signs, about (zeta/4) u*, where Lemma 14 with delta / n leaves gamma*/2.",
+            note="Here alpha is a sign, and U^(1) has the true centre (zeta/4) u*. Lemma 14 with "
+            "delta / n leaves the margin gamma*/2.",
         ),
         Form(
             name="sharpened S12",
             equality="no noise and p = 0",
-            note="gamma*, surely and for every H.",
+            note="The margin is at least gamma*, surely and for every H.",
         ),
     ),
     control="3/2 gamma*",

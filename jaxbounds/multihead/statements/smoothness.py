@@ -14,7 +14,7 @@ SHARP, SHARPEST = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 
 
 def _following(along: ArrayLike) -> Array:
-    """Return the larger of iterate k's value and iterate k + 1's value, for k < STEPS."""
+    """Return, for each k < STEPS, the larger of the values at iterates k and k + 1."""
     values = jnp.asarray(along)
     return jnp.maximum(values[:-1], values[1:])
 
@@ -67,27 +67,41 @@ SMOOTHNESS = on_runs(
             cites="Section 6.1: 'establishing a rho(theta) such that rho_k <= rho(theta) for all "
             "k < K'; Appendix B.4",
             hypotheses=PRINTED,
-            note="alpha is 3 sqrt(d) R^2 times a bracket that is at least beta_1(theta_k), so that "
-            "both beta_2 are at most (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2.",
+            note="The number alpha is 3 sqrt(d) R^2 times a bracket, and the bracket is at least "
+            "beta_1(theta_k). So both beta_2 are at most (2 sqrt(T d) R^3 / sqrt(H) + T R^2 "
+            "/ 4) alpha^2.",
         ),
         Form(
             name="printed, sizes",
             cites="Section 6.1: '(||theta_k||_{2,inf} v ||theta_{k+1}||_{2,inf}) <~ "
             "||theta - theta_k|| + ||theta||_{2,inf} + 1'",
             hypotheses=PRINTED,
-            note="With the constant one: a step is at most eta beta_1(theta_k) <= 4 beta_1 / "
-            "(T R^2 alpha^2) < 1, as alpha >= 3 beta_1 and alpha >= 6.",
+            note="The additive constant is one, because a step is at most eta beta_1(theta_k) <= "
+            "4 beta_1 / (T R^2 alpha^2) < 1. The last inequality uses alpha >= 3 beta_1 and "
+            "alpha >= 6.",
         ),
         Form(
             name="printed, beta_3",
             cites="Section 6.1: '(beta_3(theta) v beta_3(theta_k)) <~ ||theta - theta_0|| + "
             "||theta||_{2,inf}'",
             hypotheses=PRINTED,
-            note="As Lemma 10 has it: 2 sqrt(T d) R^3 (3 sqrt(d) R^2 (3 D + ||theta||_{2,inf}) + "
-            "1). That the last 1 may go needs D or ||theta||_{2,inf} of order one (E11).",
+            note="Lemma 10 has the bound 2 sqrt(T d) R^3 (3 sqrt(d) R^2 (3 D + "
+            "||theta||_{2,inf}) + 1). The last 1 may be dropped only if D or "
+            "||theta||_{2,inf} is at least of order one (E11).",
         ),
-        Form(name=SHARP, hypotheses=certified(descent.LARGEST_HEAD), note="rho# of S10."),
-        Form(name=SHARPEST, hypotheses=certified(descent.SHARPEST), note="rho# with S2."),
+        Form(
+            name=SHARP,
+            hypotheses=certified(descent.LARGEST_HEAD),
+            note="The bound is rho#, the sharpened rho of S10.",
+        ),
+        Form(
+            name=SHARPEST,
+            hypotheses=certified(descent.SHARPEST),
+            note="The bound is rho#, the "
+            "sharpened rho of S10, "
+            "with the root mean "
+            "square over heads (S2).",
+        ),
     ),
     control="rho / 1000",
     source="Section 6.1, its last two paragraphs; Appendix B.4",

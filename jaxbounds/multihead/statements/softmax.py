@@ -44,7 +44,7 @@ EQ_25 = Statement(
         Form(
             name="printed, early version",
             cites="Notation, Section 2 of the early version",
-            note="The early version prints v v^T for phi(v) phi(v)^T.",
+            note="The early version of the paper prints v v^T in place of phi(v) phi(v)^T.",
             counterexample=Counterexample(
                 instance={"v": [0.0, 1.0]}, ratio=1.731058578630005, meets=unrestricted
             ),
@@ -93,13 +93,13 @@ AT_ZERO = Statement(
             name="printed",
             cites="Section 5.2: 'Note that phi'(0) ='",
             erratum="E15",
-            note="The factor 1/T in front is missing.",
+            note="The printed formula lacks the factor 1/T in front.",
             counterexample=Counterexample(
                 instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5, meets=_in_the_proof
             ),
         ),
         Form(name="corrected"),
-        Form(name="derived", note="Eq. (25) at zero."),
+        Form(name="derived", note="The form is eq. (25) at zero."),
     ),
     control="without the rank-one term",
     source="Section 5.2, before eq. (8)",
@@ -140,15 +140,17 @@ EQ_26 = Statement(
             sense="at least",
             exponent=(0.6, 0.73),
             erratum="E17",
-            note="phi is analytic, so o(||delta||^2) would be O(||delta||^3): measured against "
-            "||delta||^3 the exponent is 2/3.",
+            note="Since phi is analytic, a remainder o(||delta||^2) would be O(||delta||^3). "
+            "Measured against ||delta||^3, the remainder has the exponent 2/3, which belongs "
+            "to ||delta||^2.",
         ),
         Form(
             name="corrected",
             expected="consistent",
             sense="at least",
             exponent=(0.95, 1.05),
-            note="O(||delta||^2), which is o(||delta||): enough for the gradient formulas.",
+            note="The remainder is O(||delta||^2), hence o(||delta||). This order suffices for "
+            "the gradient formulas.",
         ),
     ),
     control="a remainder of order ||delta||^4",

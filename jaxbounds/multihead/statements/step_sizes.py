@@ -28,7 +28,10 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 INTERVAL, SIGNS = (-0.75, -0.25, 0.25, 0.75), (-1.0, 1.0)
-"""Values of alpha: midpoints on [-1, 1], exact for functions linear in |alpha|; and the signs."""
+"""The values of alpha: midpoints on [-1, 1], and the two signs.
+
+Means over the midpoints are exact for functions linear in |alpha|.
+"""
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
@@ -62,7 +65,7 @@ def _brace_positive(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _after_a_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that p comes from a first phase with a sample of each label."""
+    """Check Assumption 3, and that the first phase, which gives p, saw a sample of each label."""
     c, both = unfold(instance), {**instance, "y": jnp.asarray([1, -1])}
     twice = lambda leaf: jnp.stack([leaf, leaf])
     both |= {name: twice(instance[name]) for name in ("relevant", "choice", "z")}
@@ -90,7 +93,8 @@ EQ_116 = searched_sequence(
             name="printed, (115)",
             cites="eq. (115), Appendix D.2.3, its last line",
             equality="no noise and p = 0",
-            note="At alpha = 1, over ||W*||; for alpha < 0 it turns (E33).",
+            note="The check takes alpha = 1 and divides both sides by ||W*||. For alpha < 0 the "
+            "inequality is reversed (E33).",
         ),
         Form(
             name="printed",
@@ -98,17 +102,18 @@ EQ_116 = searched_sequence(
             erratum="E3",
             reading="uniform",
             equality="always: E|alpha| = 1/2",
-            note="Unif(+-1) read as uniform on [-1, 1].",
+            note="The form reads Unif(+-1) as the uniform law on [-1, 1].",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="eq. (116), Appendix D.2.3, its last step",
             erratum="E3",
             reading="is a sign",
-            note="Unif(+-1) read as two signs: E|alpha| = 1, and half of a negative brace is not "
-            "below it. After a first phase of one noise-free sample of each label, S = 1, T = 2, "
-            "it is -1.94 ||W*||, and the last line of (116) is -.97. With P >= zeta S sqrt(2) / 4, "
-            "which the printed centre forces (E2), it is negative always.",
+            note="The form reads Unif(+-1) as two signs. Then E|alpha| = 1, and half of a "
+            "negative brace is above the brace. Example: a first phase of one noise-free "
+            "sample of each label, S = 1 and T = 2. The brace is -1.94 ||W*||, and the last "
+            "line of (116) is -.97. The printed centre forces P >= zeta S sqrt(2) / 4 (E2), "
+            "and the brace is then always negative.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], p=[-0.125, 0.125, 0, 0]),
                 size={"T": 2, "d": 4},
@@ -119,19 +124,21 @@ EQ_116 = searched_sequence(
         Form(
             name="derived, alpha = +-1, brace >= 0",
             hypotheses=_brace_positive,
-            note="Signs: where the brace is not negative the step loses a factor of two.",
+            note="Here alpha is a sign. If the brace is not negative, the step loses a factor of "
+            "two.",
         ),
         Form(
             name="printed, mu",
             cites="eq. (116), Appendix D.2.3, its first line against its last",
             equality="no noise and p = 0",
-            note="On [-1, 1]: the mean of the margin itself.",
+            note="The form is about the mean of the margin itself, for alpha uniform on [-1, 1].",
         ),
         Form(
             name="printed, alpha = +-1, mu",
             cites="eq. (116), Appendix D.2.3, its first line against its last",
-            note="Signs: the last line is below the mean of the margin in every draw, also where "
-            "the step fails; for a negative brace no proof is given.",
+            note="Here alpha is a sign. The last line of (116) is below the mean of the margin "
+            "in every draw, even where the step fails. No proof is given for a negative "
+            "brace.",
         ),
     ),
     control="1.01 times the brace",

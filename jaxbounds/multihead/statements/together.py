@@ -1,4 +1,4 @@
-"""Several statements joined in one on common instances, for sizes that take much time."""
+"""Statements that join several statements on common instances. They save time at large sizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,10 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """Return a part's form without equality cases and boxes, which belong to the smaller sizes."""
+    """Return a form of one part, without equality cases and boxes.
+
+    The equality cases and boxes belong to the smaller sizes.
+    """
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
     return replace(
@@ -36,7 +39,7 @@ def _form(part: Statement, form: Form) -> Form:
         hypotheses=both,
         equality="",
         domains=(),
-        note=f"As in {part.id}.",
+        note=f"The form is that of the statement {part.id}.",
     )
 
 

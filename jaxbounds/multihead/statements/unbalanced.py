@@ -29,7 +29,10 @@ FORMS = ("printed", "corrected", SHARP)
 
 
 def _unbalanced(key: jax.Array, size: Size) -> Instance:
-    """Draw quiet data, 1 <= S <= 1.5, and b sqrt(H) more heads of one sign, 6 <= |b| <= 12."""
+    """Draw data with little noise, 1 <= S <= 1.5.
+
+    One sign of alpha has b sqrt(H) more heads than the other sign, with 6 <= |b| <= 12.
+    """
     data_key, excess_key, sign_key = jax.random.split(key, 3)
     instance = quieter(p=0.1)(data_key, size)
     excess = jax.random.uniform(excess_key, (), minval=6.0, maxval=12.0)
@@ -68,7 +71,7 @@ def _certificate(
 
 @jax.jit
 def _losses(start: Start, heads: ArrayLike, step: ArrayLike) -> Array:
-    """Compute L(theta_k) along the run of the next even number of heads."""
+    """Compute L(theta_k) along a run whose number of heads is the next even number."""
     copies = shared(start, even(heads))[1]
     risk = lambda params, single: tied_risk(params, copies, start.data, single)
     return gradient_descent(risk, start.params, copies, jnp.asarray(step)).losses
@@ -115,11 +118,15 @@ UNBALANCED = Statement(
         Form(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
-            note="At the least H and the largest eta, with 4 B_Phi^2 / (gamma^2 log(1 + "
-            "e^{B_Phi})) among its bounds. Unproved as printed (E5).",
+            note="The check takes the least H and the largest eta. One of the upper limits of "
+            "eta is 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The bound is unproved as "
+            "printed (E5).",
         ),
-        Form(name="corrected", note="g_0 = sqrt(2) G."),
-        Form(name=SHARP, note="Theorem 3 sharpened at D = sqrt(2) G, as in multihead.cor5."),
+        Form(name="corrected", note="The form has the distance g_0 = sqrt(2) G."),
+        Form(
+            name=SHARP,
+            note="The bound is the sharpened Theorem 3 at D = sqrt(2) G, as in multihead.cor5.",
+        ),
     ),
     control="2/K alone",
     assumptions="DM1 at theta^(1) with b sqrt(H) more heads of one sign, 6 <= |b| <= 12; theta* of "

@@ -34,7 +34,7 @@ from jaxbounds.multihead.statements.instances import STATIC, keep_radius, radius
 from jaxbounds.numerics.norms import vector_norm
 
 _DERIVED = (
-    "Hess L = (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i], whose first part has no "
+    "Hess L = (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i]. The first part has no "
     "negative eigenvalue."
 )
 
@@ -106,7 +106,10 @@ def _one_free_unit(size: Size) -> Instance:
 
 
 def _other_loss(instance: Instance, size: Size) -> Sides:
-    """Compare both sides for sqrt(1 + z^2) - z, a convex, smooth, Lipschitz loss with |l'| <= l."""
+    """Compare both sides for the loss sqrt(1 + z^2) - z.
+
+    This loss is convex, smooth and Lipschitz, and |l'| <= l.
+    """
     tokens, labels = instance["X"], instance["y"].astype(instance["X"].dtype)
 
     def risk(flat):
@@ -132,7 +135,7 @@ def _other_loss(instance: Instance, size: Size) -> Sides:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check margins at which |l'| is below l by more than rounding."""
+    """Check that |l'| is below l by more than rounding at every margin."""
     if "weights" in instance:
         found = jax.vmap(_network, in_axes=(None, 0))(instance["weights"], instance["x"])
     else:
@@ -155,8 +158,8 @@ _every_network = functools.partial(
         Form(
             name="derived, with the loss",
             hypotheses=_moderate,
-            note=_DERIVED + " Then |l'| <= l, nearly an equality for large margins: self-bounded "
-            "for every network.",
+            note=_DERIVED + "Also |l'| <= l, and the two are nearly equal for large margins. So "
+            "every network is self-bounded.",
         ),
     ),
     control="0.9 of the sum",
@@ -178,7 +181,8 @@ STATEMENTS = (
                 name="printed",
                 cites="Section 2: 'Our analysis extends to any convex, smooth, Lipschitz and "
                 "self-bounded loss'",
-                note="With l(z) = sqrt(1 + z^2) - z, whose constant of self-boundedness is 1.",
+                note="The check takes the loss l(z) = sqrt(1 + z^2) - z, whose constant of "
+                "self-boundedness is 1.",
             ),
             Form(
                 name="printed, curvature", cites="Section 2, the same; Corollary 1 (3), Section 3"

@@ -213,7 +213,7 @@ def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _vanishing(name: str) -> Control:
-    """Return a control that replaces a norm by a norm that falls like N^-3."""
+    """Return false data, in which a norm is replaced by a norm that falls like N^-3."""
     return lambda dataset: dataset.assign({name: dataset.code_N.astype(float) ** -3})
 
 
@@ -227,7 +227,7 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""False variants of the data: errors above their bounds, other slopes, norms that fall with N."""
+"""Data in which the claims are false: errors above their bounds, other slopes, falling norms."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -85,7 +85,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return the training protocols, by the ending of their variables' names."""
+        """Return a dictionary from the ending of the variables' names to the training protocol."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 

@@ -89,7 +89,7 @@ def panel_of(dataset: xr.Dataset, /) -> str:
 
 
 FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "lstm": "RNN"}
-"""The claims' word for each architecture, by the beginning of the architecture's name."""
+"""A dictionary from the beginning of an architecture's name to the word for it in the claims."""
 
 
 def said(name: str, /) -> str:

@@ -1,4 +1,4 @@
-"""Controls of Figure 1's claims: other growths, exchanged networks, samples times 50."""
+"""False data for the claims about Figure 1: other growths, exchanged networks, samples times 50."""
 
 import xarray as xr
 
@@ -18,7 +18,7 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return a control whose samples grow like N, from the samples at the least N."""
+    """Return false data, in which samples grow like N from the samples at the least N."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]
@@ -29,7 +29,7 @@ def _linear(start: str) -> Control:
 
 
 def _exchanged(one: str, other: str) -> Control:
-    """Return a control that exchanges the samples of two networks."""
+    """Return false data, in which two networks exchange their samples."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         names = dataset.architecture.values.tolist()
@@ -56,4 +56,4 @@ CONTROLS: dict[str, Control] = {
     "within the spread over tasks": scaled(MANY, "samples"),
     "with an honest test set": scaled(MANY, "samples_honest"),
 }
-"""The control of each claim, by words of the claim: data for which the claim is false."""
+"""A dictionary from words of each claim to its control: data for which the claim is false."""

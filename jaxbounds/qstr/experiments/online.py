@@ -107,7 +107,7 @@ class Task(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One seed in the middle of its training."""
+    """The state of one seed's training between two chunks."""
 
     key: Array
     training: Training

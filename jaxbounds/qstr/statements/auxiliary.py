@@ -50,7 +50,7 @@ NORMS = searched(
             name=name,
             cites="Lemma 39, Appendix D",
             equality=_ALIGNED,
-            note=f"r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
+            note=f"The exponents are r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
         )
         for name, triple in _EXPONENTS.items()
     ),
@@ -93,7 +93,8 @@ VARIANCE = Statement(
         Form(
             name="printed",
             cites="Lemma 40, Appendix D",
-            note="Against an exact quadrature of degree 5 per variable.",
+            note="The check compares the formula with a quadrature rule that is exact up to "
+            "degree 5 in each variable.",
         ),
     ),
     control="the term 4 mu^T S mu dropped",
@@ -105,12 +106,15 @@ VARIANCE = Statement(
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
 SHORTEST = 14
-"""Length of the shortest shortened Golay code, which has four words; a longer code has more."""
+"""The length of the shortest shortened Golay code, which has four words.
+
+A longer code has more words.
+"""
 
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """Return the log of the number of a packing's points in R^d's unit ball, and their distance."""
+    """Return the log of the number of a packing's points in R^d's unit ball, and the distance."""
     if family == MAXIMAL:  # spaced by 1/2; only a lower bound on the points' number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
@@ -201,19 +205,21 @@ PACKING = searched_on_host(
                 ratio=2.3448889743935233,
                 meets=_meets_lemma_41,
             ),
-            note="A maximal 1/2-packing of the unit ball of R^d has at least 2^d points: d log 2 = "
-            "41.6 > 17.7 at d = 60, and the quotient grows like d / log d, so no constant helps. "
-            "The second branch is Maurey's covering bound of the l_1 ball.",
+            note="A maximal 1/2-packing of the unit ball of R^d has at least 2^d points. At d = "
+            "60, d log 2 = 41.6 exceeds the printed bound 17.7. The quotient grows like d / "
+            "log d, so no constant repairs the bound. The second branch is Maurey's covering "
+            "bound of the l_1 ball.",
         ),
         Form(
             name="corrected",
-            note="The volume branch alone.",
+            note="The bound is the volume branch alone.",
             equality="equally spaced points on a segment",
         ),
         Form(
             name="corrected (Golay)",
             hypotheses=lambda i, size: {"Golay code": i["family"] == GOLAY},
-            note="The volume branch on the code's 4096 words, and on the shortened codes.",
+            note="The check applies the volume branch to the 4096 words of the Golay code, and "
+            "to the shortened codes.",
         ),
     ),
     control="half the volume branch",

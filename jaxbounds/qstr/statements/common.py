@@ -48,7 +48,7 @@ def positions(key: Array, size: Size) -> dict[str, Array]:
 
 
 def reals(shapes: str, /) -> dict[str, Box]:
-    """Return, by name, the set of all real arrays of each shape in the text `shapes`.
+    """Return a dictionary from each name in `shapes` to the set of real arrays of its shape.
 
     For example, "W: m k, b: 2 m" declares W of shape (m, k) and b of shape (2, m).
     """

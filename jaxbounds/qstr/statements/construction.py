@@ -53,8 +53,9 @@ INNER_PRODUCT = searched(
         Form(
             name="printed",
             cites="Lemma 22, Appendix C.1, its first display; Lemma 23 for each slot",
-            note="An explicit network in place of Lemma 42's; each square errs by at most s^2/4, "
-            "above only. Its norms: qstr.lem22.norms.",
+            note="An explicit network replaces the network of Lemma 42. Each of its squares "
+            "exceeds the true square by at most s^2/4, and is never below the true square. "
+            "The statement qstr.lem22.norms is about its norms.",
             domains=(
                 Domain(
                     name="de = 3, unit vectors (cos a, sin a, 0) and (cos b, 0, sin b), |a| and "
@@ -106,13 +107,13 @@ searched_prompts = functools.partial(
 
 
 def tokens_of(i, size):
-    """Return encoded tokens without the factor sqrt(d/q), and the arguments of a transition."""
+    """Return encoded tokens without the factor sqrt(d/q), and the sizes that build a transition."""
     z = data.encode(i["x"], i["t"], encodings(i["signs"]), scale=False)
     return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": RADIUS}
 
 
 def _gated(i, size):
-    """Return x_i in every slot, and x_i only in the slots with t_il = i."""
+    """Return two arrays of slots: x_i in every slot, and x_i only in the slots with t_il = i."""
     N, q, d = size["N"], size["q"], size["d"]
     here = i["t"] == jnp.arange(N, dtype=i["t"].dtype)[:, None]
     own = jnp.broadcast_to(i["x"][:, None, :], (N, q, d))
@@ -153,11 +154,19 @@ GATE = on_prompts(
     forms=(
         Form(
             name="sharpened",
-            note="eps = 0: for Rademacher encodings of coherence <= 1/2 the inner product is "
-            "|w + v|_1/sqrt(de) - 1, and x - B(1 - c) passes or closes a ReLU exactly.",
+            note="The network has no error (eps = 0). For Rademacher encodings of coherence c <= "
+            "1/2, the inner product is |w + v|_1/sqrt(de) - 1. A ReLU passes or removes x - "
+            "B(1 - c) exactly.",
         ),
-        Form(name="derived biased", note="(C.1): a constant error in every step."),
-        Form(name="derived rectified", note="(C.2): only where t_il = i."),
+        Form(
+            name="derived biased",
+            note="The transition of (C.1) makes a constant error in every step.",
+        ),
+        Form(
+            name="derived rectified",
+            note="The rectified transition of (C.2) makes an error "
+            "only in the slots with t_il = i.",
+        ),
     ),
     control="the gate always open",
     source="Proposition 26, Lemmas 23-25",
@@ -202,16 +211,18 @@ INTERPOLATED = searched_prompts(
     forms=(
         Form(
             name="derived",
-            note="The inner product errs by de s^2/16, s = 2/knots, the gate by that over 1 - mu, "
-            "the product by s'^2/16, s' = (B + 1.5)/knots.",
+            note="The inner product errs by at most de s^2/16, with s = 2/knots. The gate errs "
+            "by this bound divided by 1 - mu. The product errs by at most s'^2/16, with s' = "
+            "(B + 1.5)/knots.",
         ),
         Form(
             name="printed",
             cites="Proposition 26, Appendix C.1, and its proof",
-            note="Within eps = 2 of x_i where t_il = i, and exactly 0 elsewhere: Lemmas 23 and 25 "
-            "at eps_2 = eps/4, eps_1 = eps/(4 |A_2^T|_{1,inf} |W_2^T|_{1,inf}) and the threshold "
-            "at eps/2, with explicit products and gates. The norm's index is half legible; the "
-            "proof gives the largest entry.",
+            note="The output is within eps = 2 of x_i if t_il = i, and exactly 0 otherwise. The "
+            "network combines Lemmas 23 and 25 at eps_2 = eps/4, eps_1 = eps/(4 "
+            "|A_2^T|_{1,inf} |W_2^T|_{1,inf}) and the threshold at eps/2. Its products and "
+            "gates are explicit. In the text at hand the norm's index is only partly "
+            "legible; the proof gives the largest entry.",
         ),
     ),
     control="the bound / 50",

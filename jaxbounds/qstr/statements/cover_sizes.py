@@ -72,15 +72,30 @@ COVERS = searched_on_host(
         Form(
             name="printed",
             cites="Lemma 14: m_g H De log(1 + poly(R)/eps)",
-            note="poly(R) = 2 (H De + 2) r_a R_w s, and m (H De + 2) parameters.",
+            note="The polynomial is poly(R) = 2 (H De + 2) r_a R_w s, and the class has m (H De "
+            "+ 2) parameters.",
         ),
-        Form(name="derived", equality="always", note="Balls of radius R + r/2 over balls of r/2."),
+        Form(
+            name="derived",
+            equality="always",
+            note="The proof compares the volume of a ball of "
+            "radius R + r/2 with the volume of balls of "
+            "radius r/2.",
+        ),
         Form(
             name="derived split",
-            note="No more than for eps/2 each; as m (H De + 2) log(1 + 4L/eps).",
+            note="The split of eps in proportion to the numbers of parameters costs no more than "
+            "eps/2 for each part. The bound then reads m (H De + 2) log(1 + 4L/eps).",
         ),
-        Form(name="derived Proposition 17", equality="always", note="With Lemmas 13, 15 and 16."),
-        Form(name="derived interval", note="p = 1: ceil(R L/eps) intervals are the least cover."),
+        Form(
+            name="derived Proposition 17",
+            equality="always",
+            note="The proof combines Lemmas 13, 15 and 16.",
+        ),
+        Form(
+            name="derived interval",
+            note="For p = 1, the least cover of the interval has ceil(R L/eps) intervals.",
+        ),
     ),
     control="Proposition 17 without its heads",
     sizes=({},),
@@ -155,39 +170,43 @@ BRANCHES = Statement(
         _e9(
             name="printed first branch",
             cites="Lemma 16: r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2",
-            note="||Theta||_{2,1} over columns. On 5^d tokens, a net of fineness r_x/2 of their "
-            "sphere, d_infty is at least 7/8 of r_x |u - u'|, so that matrices within eps of one "
-            "have u within 8/7 of each other: d log(7/4) are needed.",
+            note="Here ||Theta||_{2,1} sums the norms of columns. The 5^d tokens are a net of "
+            "fineness r_x/2 of their sphere, so d_infty is at least (7/8) r_x |u - u'|. "
+            "Matrices within eps of one matrix therefore have vectors u within 8/7 of each "
+            "other. So the log covering number is at least d log(7/4).",
         ),
         _e9(
             name="printed first branch, rows",
             cites="Lemma 16, were it ||Theta_QK^T||_{2,1}: rows",
-            note="Theta^T z = v x_1 at x = r_x e_1, any |v| <= 1: De log 2 are needed, by one "
-            "token.",
+            note="At x = r_x e_1, Theta^T z = v x_1 for any |v| <= 1. So a single token forces a "
+            "log covering number of at least De log 2.",
         ),
         Form(
             name="corrected first branch",
             sense="at most",
             exponent=(0.8, 1.0),
-            note="With a factor log(nN), over columns.",
+            note="The bound has a further factor log(nN), and ||Theta||_{2,1} sums the norms of "
+            "columns.",
         ),
         _e9(
             name="derived first branch, rows",
-            note="Over rows log(nN) repairs nothing: one prompt will do.",
+            note="If ||Theta||_{2,1} sums the norms of rows, the factor log(nN) repairs nothing, "
+            "because one prompt is a counterexample.",
         ),
         Form(
             name="printed second branch",
             cites=_SECOND,
             sense="at most",
             exponent=(0.4, 0.75),
-            note="With 2 R_F r_z / eps it is a bound: qstr.prop17.assembly.",
+            note="The branch is a true bound if its logarithm contains 2 R_F r_z / eps: "
+            "qstr.prop17.assembly.",
         ),
         Form(
             name="printed second branch, rows",
             cites=_SECOND,
             sense="at most",
             exponent=(0.4, 0.6),
-            note="Frobenius' norm has no orientation.",
+            note="The Frobenius norms of a matrix and of its transpose are equal.",
         ),
     ),
     control="De^2 times as many needed",

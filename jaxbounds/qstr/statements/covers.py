@@ -36,8 +36,10 @@ COMPOSITION = searched(
     over=reals("a: m, W: m k, b: m, h: k, a2: m, W2: m k, b2: m, h2: k"),
     evaluate=_composition,
     forms=(
-        Form(name="derived", note="L_f = |a| |W|_F.", equality=_ACTIVE),
-        Form(name="sharpened", note="L_f = |a| |W|_op.", equality=_ACTIVE),
+        Form(name="derived", note="The Lipschitz constant is L_f = |a| |W|_F.", equality=_ACTIVE),
+        Form(
+            name="sharpened", note="The Lipschitz constant is L_f = |a| |W|_op.", equality=_ACTIVE
+        ),
     ),
     control="half of L_f",
     sizes=({"k": 3, "m": 3},),
@@ -51,7 +53,10 @@ _GROUPS = "networks and attentions in two groups of near copies, at radii betwee
 
 
 def _groups_case(size):
-    """Return two networks and two attentions, each with a near copy in the same ball of a cover."""
+    """Return two networks and two attentions.
+
+    Each has a near copy in the same ball of a cover.
+    """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
 
@@ -119,7 +124,8 @@ COVERS = cases_on_host(
         Form(
             name="sharpened Lemma 15",
             equality=_GROUPS,
-            note="e/r_z^2 in place of e/(2 r_z^2), see qstr.lem15.",
+            note="The attention's scale is e/r_z^2 in place of e/(2 r_z^2), because Lemma 15 "
+            "holds with the constant 1 (qstr.lem15).",
         ),
     ),
     control="Lemma 13's left side at a fiftieth of the radius",

@@ -49,13 +49,15 @@ DECAY = Statement(
             name="derived",
             sense="at least",
             exponent=(1.0, 1.05),
-            note="One logarithm of n. The printed bounds: qstr.thm10.order.",
+            note="The gap is of order 1/sqrt n with one logarithm of n. The statement "
+            "qstr.thm10.order is about the printed bounds.",
         ),
         Form(
             name="sharpened",
             sense="at least",
             exponent=(1.0, 1.05),
-            note="`truncated_risk`: links that a network of the class fits have no 1/sqrt n.",
+            note="The bound is `truncated_risk`. For links that a network of the class fits, it "
+            "has no term of order 1/sqrt n.",
         ),
     ),
     control="1/n for the first",
@@ -132,16 +134,19 @@ LENGTHS = Statement(
             name="derived",
             sense="at most",
             exponent=(0.2, 1.0),
-            note="The paper's chain, with every constant: at most (log N)^8.",
+            note="The paper's chain of lemmas, with every constant, gives a number of samples of "
+                 "order (log N)^8 at most.",
         ),
         Form(
             name="sharpened",
             sense="at most",
             exponent=(0.4, 1.0),
-            note="One cover, clipped predictions: at most (log N)^4, of which de^2 makes two.",
+            note="One cover and clipped predictions give at most the order (log N)^4. The factor "
+                 "de^2 contributes two of the four powers.",
         ),
         Form(name="sharpened RNN", sense="at most", exponent=(0.4, 1.0),
-             note="Simple-qSTR, states that do not see themselves; as the Transformer's."),
+             note="The task is simple-qSTR, and the transitions do not see the states. The order "
+                  "is that of the Transformer's samples."),
     ),
     control="(log N)^2, as if De did not grow",
     sizes=({},),
@@ -151,9 +156,9 @@ LENGTHS = Statement(
 
 
 def _separation(i, size):
-    """Compare the samples of Transformers with those of feedforward networks.
+    """Compare the samples that Transformers need with those that feedforward networks need.
 
-    Theorem 6 says: after n samples, feedforward networks have risk at least 1 - n/(Nd).
+    Theorem 6 says that feedforward networks have risk at least 1 - n/(Nd) after n samples.
     """
     N, d, target = int(i["N"]), 10, float(i["target"])
     feedforward = (1 - target) * N * d
@@ -182,9 +187,13 @@ SEPARATION = searched_on_host(
     forms=(
         Form(
             name="derived",
-            note="By the paper's chain with every constant from N = 2^59.",
+            note="The paper's chain of lemmas, with every constant, separates the two bounds "
+            "from N = 2^59 on.",
         ),
-        Form(name="sharpened", note="One cover, clipped predictions: from N = 2^36."),
+        Form(
+            name="sharpened",
+            note="One cover and clipped predictions separate the two bounds from N = 2^36 on.",
+        ),
     ),
     control="half as many tokens",
     sizes=({},),

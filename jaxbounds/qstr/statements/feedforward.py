@@ -43,12 +43,13 @@ THEOREM_6 = searched(
             name="printed",
             cites="Theorem 6, Section 4",
             equality="(1/N) sum_k P_kk a multiple of the identity",
-            note="R(u) = 1 - u^T ((1/N) sum_k P_kk) u exactly; its mean over u is 1 - rank/(Nd).",
+            note="The risk is exactly R(u) = 1 - u^T ((1/N) sum_k P_kk) u. Its mean over the "
+            "sphere of u is 1 - rank/(Nd), where rank is the rank of the prompts.",
         ),
         Form(
             name="sharpened",
             equality="(1/N) sum_k P_kk a multiple of the identity",
-            note="The rank of the prompts in place of n.",
+            note="The rank of the n prompts replaces n in the bound.",
         ),
     ),
     control="n - 1 in place of n",
@@ -108,11 +109,19 @@ EXACT_RISK = Statement(
         Form(
             name="printed",
             cites="Theorem 6, proof: Var(<P_{t_1} u, x> | u, t_1, V x) = 1 - |V P_{t_1} u|^2",
-            note="At every t_1: E[<u, x_k> | P x] = <u, (P x)_k>.",
+            note="The identity holds at every t_1, because E[<u, x_k> | P x] = <u, (P x)_k>.",
         ),
-        Form(name="derived mean", note="The mean over t_1, which is the least risk at u."),
-        Form(name="derived worst", note="Extreme directions and the average, by pseudo-inverse."),
-        Form(name="derived attained", note="By the predictions E[y | t, P x]."),
+        Form(
+            name="derived mean",
+            note="The mean of the conditional variance over t_1 is the least risk at u.",
+        ),
+        Form(
+            name="derived worst",
+            note="The check computes the directions of largest and least "
+            "risk, and the average over directions, with a "
+            "pseudo-inverse.",
+        ),
+        Form(name="derived attained", note="The predictions E[y | t, P x] attain this risk."),
     ),
     control="the average 1 - n/(Nd) at every u",
     sizes=({"n": 4, "N": 3, "d": 2},),
@@ -169,10 +178,11 @@ OFF_SPAN = Statement(
     forms=(
         Form(
             name="derived",
-            note="The gradient in W lies in the span of the prompts, so off it gradient descent "
-            "with l2 only shrinks, and a stationary point has nothing there.",
+            note="The gradient in W lies in the span of the prompts. Outside the span, gradient "
+            "descent with an l2 penalty therefore only shrinks W. A stationary point has no "
+            "part outside the span.",
         ),
-        Form(name="derived share", note="|W - W P|_F^2 / |W|_F^2, times |W|_F^2."),
+        Form(name="derived share", note="The check multiplies |W - W P|_F^2 / |W|_F^2 by |W|_F^2."),
     ),
     control="no shrinkage",
     sizes=({"n": 4, "k": 7, "m": 5, "steps": 40},),
@@ -183,7 +193,7 @@ OFF_SPAN = Statement(
 
 
 def _algorithms(i, size):
-    """Compare the gradient of W with the span of the prompts, beyond the square loss.
+    """Compare the gradient of W with the span of the prompts, for a loss that is not square.
 
     The loss is logistic, and the readout is deep and sees the positions t.
     """
@@ -225,13 +235,18 @@ ALGORITHMS = Statement(
         Form(
             name="printed A_SP",
             cites="Appendix B: nabla_{w_k} L^FFN(f, W) in span(x^(1), .., x^(n))",
-            note="So W = -gradient / lambda lies there too.",
+            note="At a stationary point W = -gradient / lambda, so W lies in the span too.",
         ),
         Form(
             name="printed A_ERM",
             cites="Appendix B: 'L^FFN only depends on w_k through its projection on span(..)'",
         ),
-        Form(name="derived shorter", note="So a minimum-norm W has nothing outside the span."),
+        Form(
+            name="derived shorter",
+            note="The squared norm of W splits into the parts inside "
+            "and outside the span. So a W of minimal norm has no "
+            "part outside the span.",
+        ),
     ),
     control="the loss at 2 W P",
     sizes=({"n": 3, "N": 3, "d": 2, "m": 4, "k": 6},),

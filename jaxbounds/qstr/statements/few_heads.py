@@ -118,13 +118,14 @@ ENOUGH_HEADS = Statement(
                 ratio=5836.262042776946,
                 meets=_meets_theorem_1,
             ),
-            note="'Cannot learn qSTR when H < q', read for every q and d, by the bound that "
-            "Proposition 21 has for H < q under its restriction of W_QK. d heads with a full W_QK "
-            "show all q tokens, so their risk is rounding. Expectation approximately, by "
-            "Gauss-Hermite quadrature over the q tokens, the paper's own softmax attention. For "
-            "d >= q the reading is true: "
-            "qstr.prop3 (sharpened) is positive for H < min(q, d). Both propositions claim some "
-            "law of t; only this one is refuted.",
+            note="The form reads 'cannot learn qSTR when H < q' as a claim for every q and d. It "
+            "takes the bound that Proposition 21 has for H < q under its restriction of "
+            "W_QK. If W_QK is full, d heads show all q tokens, so their risk is only "
+            "rounding. The check approximates the expectation by Gauss-Hermite quadrature "
+            "over the q tokens, and uses the paper's softmax attention. For d >= q the "
+            "reading is true, since qstr.prop3 (sharpened) is positive for H < min(q, d). "
+            "Both propositions claim the existence of some law of t, and the check refutes "
+            "the reading for one law only.",
         ),
         Form(
             name="derived every token",
@@ -133,8 +134,8 @@ ENOUGH_HEADS = Statement(
                     (i["selectivity"] >= 44.0) & (i["selectivity"] <= 46.0)
                 )
             },
-            note="Each coordinate of each of the q tokens is decoded: d heads learn any link, not "
-            "only Proposition 3's.",
+            note="The d heads decode each coordinate of each of the q tokens. They therefore "
+            "learn any link, and not only that of Proposition 3.",
         ),
     ),
     control="each token up to 3e-13",
@@ -186,8 +187,14 @@ DIRECTION = cases_on_host(
     cases=_drawn_signs,
     evaluate=_direction,
     forms=(
-        Form(name="derived", note="A linear program, whose margin is attained."),
-        Form(name="derived shortest", note="The shortest such v, by a pseudo-inverse."),
+        Form(
+            name="derived",
+            note="A linear program finds v, and v attains the margin of the program.",
+        ),
+        Form(
+            name="derived shortest",
+            note="A pseudo-inverse finds the shortest v with <v, w_j> = 1 for j <= q.",
+        ),
     ),
     control="margin zero",
     sizes=({"N": 8, "de": 12},),
@@ -231,8 +238,9 @@ TWO_HEADS = Statement(
     forms=(
         Form(
             name="derived",
-            note="Half the change of the tilted mean over beta is the variance up to beta^2/6 "
-            "times a fourth cumulant, half the sum the mean up to beta^2/2 times a third.",
+            note="Let beta be the tilt of the logits. Half the difference of the two tilted "
+            "means, divided by beta, is the variance up to beta^2/6 times a fourth cumulant. "
+            "Half their sum is the mean up to beta^2/2 times a third cumulant.",
         ),
     ),
     control="the bound / 2000",
@@ -270,7 +278,8 @@ AVERAGING = Statement(
     forms=(
         Form(
             name="derived",
-            note="Why the bounds of Propositions 3 and 21 need a link that is not linear.",
+            note="One head learns an average, so the bounds of Propositions 3 and 21 need a link "
+            "that is not linear.",
         ),
     ),
     control="q - 1 in place of q in the exponent",

@@ -124,11 +124,18 @@ GAPS = Statement(
     sample=_counts_sample,
     evaluate=_gaps,
     forms=(
-        Form(name="derived", note="By symmetrisation and one scale, as in Lemma 32."),
-        Form(name="sharpened", note="Hoeffding for the functions of a cover."),
+        Form(
+            name="derived",
+            note="The proof uses symmetrisation and a cover at one scale, as Lemma 32 does.",
+        ),
+        Form(
+            name="sharpened",
+            note="The proof applies Hoeffding's inequality to the functions of a cover.",
+        ),
         Form(
             name="sharpened roots",
-            note="sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau (log C + log(1/delta))/n).",
+            note="The bound is sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau (log C + "
+            "log(1/delta))/n).",
         ),
     ),
     control="0.3 sqrt(tau/n)",
@@ -162,7 +169,13 @@ RADEMACHER = Statement(
     judges=(excess.truncated_rademacher, covers.ball_log_covering),
     sample=_rademacher_sample,
     evaluate=_rademacher,
-    forms=(Form(name="derived", note="One scale, and losses within tau/2 of tau/2."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The proof uses a cover at one scale, and losses that "
+            "differ from tau/2 by at most tau/2.",
+        ),
+    ),
     control="a tenth of tau/sqrt n",
     sizes=({"H": 1, "De": 5, "m": 2, "log_copies": 12},),
     assumptions="as in qstr.cor19",

@@ -13,7 +13,10 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _setting(i):
-    """Return r_x, and eps as a share of the largest eps with eps <= r_x and log(R/eps) >= 1."""
+    """Return r_x and eps.
+
+    The number eps is a share of the largest eps with eps <= r_x and log(R/eps) >= 1.
+    """
     r = float(i["r_x"])
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)
 
@@ -63,15 +66,24 @@ NORMS = on_settings(
                 ("printed r_h = 0", "Lemma 24: 'if r_h = 0, we have the improved bounds'"),
             )
             for form in (
-                Form(name=f"{name} m", cites=cites, note="Every hidden constant 1."),
-                Form(name=f"{name} |a|", cites=cites, note="Every hidden constant 1."),
+                Form(
+                    name=f"{name} m",
+                    cites=cites,
+                    note="Every hidden constant of the bound is set to 1.",
+                ),
+                Form(
+                    name=f"{name} |a|",
+                    cites=cites,
+                    note="Every hidden constant of the bound is set to 1.",
+                ),
                 Form(name=f"{name} |W|, |b|", cites=cites, equality="every row of W"),
             )
         ),
         Form(
             name="derived exact",
-            note="m = 2 K and |a|^2 = 2 R^2 (1 + e)^2 r_x^2 (4 K - 3), K = ceil(r_x/(4 eps) + 1/2),"
-            " e = eps/r_x^2; with a state 2 more units and 2 R^2: m grows like 1/eps, not eps^-3.",
+            note="Let K = ceil(r_x/(4 eps) + 1/2) and e = eps/r_x^2. Then m = 2 K and |a|^2 = 2 "
+            "R^2 (1 + e)^2 r_x^2 (4 K - 3). A state adds 2 units to m and 2 R^2 to |a|^2. So "
+            "m grows like 1/eps, and not like eps^-3.",
         ),
     ),
     control="r_x/(4 eps) units: one direction alone",
@@ -116,21 +128,26 @@ BLOCK_NORMS = on_settings(
         Form(
             name="printed m",
             cites="Lemma 25, Appendix C.1",
-            note="Every hidden constant 1, R^2 = 1 + r_x^2. Powers that are half legible in the "
-            "text at hand are taken as Lemma 24 gives them.",
+            note="Every hidden constant is set to 1, and R^2 = 1 + r_x^2. Some powers are only "
+            "partly legible in the text at hand; the form takes them from Lemma 24.",
         ),
         Form(
             name="printed |A_2|",
             cites="Lemma 25, Appendix C.1",
-            note="As above, with the hidden constant 2.",
+            note="The form is as for the width, but with the hidden constant 2.",
         ),
         Form(
             name="printed |W|, |b|",
             cites="Lemma 25, Appendix C.1",
-            note="R^-1 as in Lemma 24, with the smaller R of Lemma 25: rows have the l_1 norm "
-            "(1 + 4 r_x^2)^{-1/2}.",
+            note="The bound on rows is R^-1 as in Lemma 24, with the smaller R of Lemma 25. The "
+            "rows have the l_1 norm (1 + 4 r_x^2)^{-1/2}.",
         ),
-        Form(name="derived exact", note="q d copies: the width q d times, no other norm larger."),
+        Form(
+            name="derived exact",
+            note="The network consists of q d copies of Lemma 24's "
+            "network. The width is q d times as large, and no other "
+            "norm is larger.",
+        ),
     ),
     control="half of sqrt(m) |a| for the l_1 norm of its row",
     assumptions="eps < r_x and log(R/eps) >= 1; r_x >= 1/2, eps at least 1/50 of the largest such",
@@ -192,7 +209,7 @@ PRODUCT_NORMS = Statement(
              note=note)
         for lemma, outer in (("Lemma 22", "|a|"), ("Lemma 23", "|A_1|"))
         for what, equality, note in (
-            ("m", "", "Every hidden constant 1."),
+            ("m", "", "Every hidden constant of the bound is set to 1."),
             (outer, "", "Every hidden constant 1; 8 knots and de = 12 have m = 384 and |a| = 4.7."),
             ("|W|", "every row", "Units read (w + w') / 2 and (w - w') / 2, of unit vectors."),
             ("|b|", "", "The last knot is at 1 - 1/knots."),

@@ -59,10 +59,12 @@ GATE = searched_gates(
             name="printed",
             cites="Lemma 24, Appendix C.1",
             equality="x = r_x, z = 1/2",
-            note="2 x relu(s) is (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) up to e x^2/2, of the "
-            "sign of x; interpolating relu(.)^2 at knots t apart errs by t^2/4 on one side, so by "
-            "t^2/(8 e) on either. At t = 2 eps/r_x, e = t/(2 r_x) each is eps/2. Its norms: "
-            "qstr.lem24.norms.",
+            note="The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) differs from 2 x "
+            "relu(s) by at most e x^2/2, with the sign of x. Interpolation of relu(.)^2 at "
+            "knots at distance t errs by at most t^2/4, on one side. The network therefore "
+            "errs by at most t^2/(8 e) on either side. At t = 2 eps/r_x and e = t/(2 r_x), "
+            "each of the two errors is eps/2. The statement qstr.lem24.norms is about the "
+            "norms.",
         ),
         Form(
             name="printed r_h = 0",
@@ -72,7 +74,8 @@ GATE = searched_gates(
         Form(
             name="sharpened",
             equality="x = r_x/2, z = 1/2 + 3 t/4",
-            note="Against the sign of x it errs by half as much: only the interpolation does.",
+            note="On the side against the sign of x the network errs by half as much, because "
+            "only the interpolation errs there.",
         ),
     ),
     control="half of eps, on both sides",
@@ -112,7 +115,7 @@ BLOCKS = searched_gates(
             name="printed",
             cites="Lemma 25, (C.8) and (C.9)",
             equality="x_j = r_x, chi_w(l) = 1/2",
-            note="Lemma 24's gate for every slot and coordinate.",
+            note="The network applies Lemma 24's gate to every slot and coordinate.",
         ),
     ),
     control="half of eps",
@@ -126,7 +129,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size):
-    """Return slopes of full size whose sign changes at every knot, and those of a straight line."""
+    """Return slopes of full size that change sign at every knot, and slopes of a straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 
@@ -171,16 +174,17 @@ LIPSCHITZ = searched_gates(
         Form(
             name="derived",
             equality="f up and down between any two knots",
-            note="Interpolation at K = L R/eps equal pieces errs by at most L R/K.",
+            note="Interpolation at the ends of K = L R/eps equal pieces errs by at most L R/K.",
         ),
         Form(
             name="derived |a|",
-            note="Slopes change by at most 2 L: |a|^2 <= (L R)^2 (4 K - 2), f(0) = 0.",
+            note="At each knot the slope changes by at most 2 L. So |a|^2 <= (L R)^2 (4 K - 2) "
+            "if f(0) = 0.",
         ),
         Form(
             name="derived m, |W|, |b|",
             equality="every unit but the constant",
-            note="K + 1 units, no logarithm.",
+            note="The network has K + 1 units, and the bound needs no logarithm.",
         ),
     ),
     control="half of eps",

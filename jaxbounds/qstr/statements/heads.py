@@ -89,18 +89,20 @@ PROPOSITION_3 = random_weights(
         Form(
             name="printed",
             cites="Proposition 3, Section 3.1",
-            note="H (q + d) linear images of (x_1; ..; x_q) are revealed. The denominator is "
-            "illegible in the text at hand; the proof gives the stronger version used here.",
+            note="The heads reveal H (q + d) linear images of (x_1; ..; x_q). The denominator is "
+            "illegible in the text at hand. The form uses the stronger version that the "
+            "proof gives.",
         ),
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="(1 + 2/N)(1 - H/q)(1 - H/d). The logits reveal S x R^q, with S the span of the "
-            "H slopes. Given them, so are the H attention vectors, whose span is A: the outputs "
-            "reveal R^d x A, of which S x A is known already. Of the (x_1; ..; x_q) the component "
-            "in S' x A', the complements, of dimension at least (d - H)(q - H), stays standard "
-            "normal and adds 2 (d - H)(q - H)/(q d) to the label's variance; N/2 + 1 positions "
-            "count. Not vacuous for any H < min(q, d).",
+            note="The bound is (1 + 2/N)(1 - H/q)(1 - H/d). The H slopes span a space S, and the "
+            "logits reveal S x R^q. Given the logits, the H attention vectors are known; let "
+            "A be their span. The outputs then reveal R^d x A, and S x A is already known. "
+            "Let S' and A' be the complements. The part of (x_1; ..; x_q) in S' x A' has "
+            "dimension at least (d - H)(q - H), and remains standard normal. It adds 2 (d - "
+            "H)(q - H)/(q d) to the label's variance, at N/2 + 1 of the N positions. The "
+            "bound is positive for every H < min(q, d).",
         ),
     ),
     control="the logits reveal nothing: (1 + 2/N)(1 - H/q)",
@@ -151,12 +153,13 @@ PROPOSITION_21 = random_weights(
         Form(
             name="printed",
             cites="Proposition 21, Appendix A.2; (A.4)",
-            note="The attention vectors do not depend on x: H images.",
+            note="The attention vectors do not depend on x, so the heads reveal H linear images "
+            "of x.",
         ),
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="(1 + 2/N)(1 - H/q): N/2 + 1 of the N positions count.",
+            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions count.",
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",
@@ -182,12 +185,13 @@ ALL_DIMENSIONS = random_weights(
             cites="Section 3.1, below Proposition 3: 'an exact lower bound H >= q for all d >= 1'; "
             "Appendix A.2 says it of Proposition 21, which states d = 1",
             erratum="E16",
-            note="The attention vectors do not depend on x: H d images of q d.",
+            note="The attention vectors do not depend on x, so the heads reveal H d linear "
+            "images of the q d coordinates.",
         ),
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="(1 + 2/N)(1 - H/q): N/2 + 1 of the N positions count.",
+            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions count.",
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",

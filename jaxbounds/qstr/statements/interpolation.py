@@ -39,7 +39,13 @@ INTERPOLATING_NORM = Statement(
     judges=(interpolator.interpolate,),
     sample=_points_sample,
     evaluate=_interpolating_norm,
-    forms=(Form(name="derived", note="The paper's O(n^3) with the constant 20, one random v."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The bound is the paper's O(n^3) with the constant 20. The "
+            "network uses one random direction v.",
+        ),
+    ),
     control="0.01 n^3",
     sizes=({"n": 10, "N": 4, "d": 3}, {"n": 40, "N": 4, "d": 3}),
     budget=DRAWS,
@@ -76,7 +82,8 @@ INTERPOLATING_ORDER = Statement(
             cites="Lemma 36, Appendix C.4",
             sense="at most",
             exponent=(0.7, 1.0),
-            note="One random direction; the quantile over 200 data sets.",
+            note="The network uses one random direction. The check takes the quantile over 200 "
+            "data sets.",
         ),
     ),
     control="O(n)",
@@ -114,7 +121,7 @@ SEPARATION = Statement(
         Form(
             name="printed",
             cites="Lemma 37, with the constants of its proof",
-            note="1/3 + 1/3 by a union bound and Markov's inequality.",
+            note="A union bound and Markov's inequality each contribute 1/3 to the probability.",
         ),
     ),
     control="fifty times the separation",
@@ -183,10 +190,13 @@ INTERPOLATOR_NORM = searched_on_a_line(
         Form(
             name="printed",
             cites="Lemma 38, (C.16), Appendix C.4",
-            note="The hidden constant is at most 19: |a'|^2 <= 16 |y|^2 / eps^2 and "
+            note="The hidden constant is at most 19, because |a'|^2 <= 16 |y|^2 / eps^2 and "
             "|w'|^2 + |b'|^2 <= 3 (n + |z|^2).",
         ),
-        Form(name="sharpened", note="C = 2 sqrt(48) = 13.9 with the layers balanced optimally."),
+        Form(
+            name="sharpened",
+            note="The constant is C = 2 sqrt(48) = 13.9 if the layers are balanced optimally.",
+        ),
     ),
     control="C = 1",
     sizes=({"n": 5},),
@@ -217,7 +227,8 @@ PASSES_THROUGH = Statement(
         Form(
             name="printed",
             cites="Lemma 38, Appendix C.4, and the network of its proof",
-            note="Slopes between neighbours, one breakpoint each.",
+            note="The network has the slopes between neighbouring points, and one breakpoint at "
+            "each point.",
         ),
     ),
     control="values one point off",
@@ -268,13 +279,14 @@ BIAS = searched_on_a_line(
                     "y in R^n (Lemma 38)": jnp.all(jnp.isfinite(jnp.asarray(i["y"]))),
                 },
             ),
-            note="z = (-10, 0): b' = (11, 10), |b'|^2 = 221 > 101, since z_1 is used twice. "
-            "Whether the paper prints <= or an inequality up to a constant rests on a glyph.",
+            note="At z = (-10, 0) the biases are b' = (11, 10), so |b'|^2 = 221 > 101, because "
+            "the network uses z_1 twice. One glyph decides whether the paper prints <= or an "
+            "inequality up to a constant.",
         ),
         Form(
             name="corrected",
-            note="(1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2 <= 2 + 3 |z|^2; at z_1 = -1 and all other z "
-            "zero the sides meet, in the limit of vanishing gaps.",
+            note="The bound follows from (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2 <= 2 + 3 |z|^2. If "
+            "z_1 = -1 and all other z tend to zero, the two sides become equal in the limit.",
             domains=(
                 Domain(
                     name="n = 2, z_1 in [-1, 1], z_2 in [1.5, 3], y = (1, 2)",

@@ -21,7 +21,10 @@ def _prompts(key, size):
 
 
 def _repeated(key, size):
-    """Draw prompts, the last a copy of the first prompt, so the last label adds no information."""
+    """Draw prompts whose last prompt is a copy of the first prompt.
+
+    The last label therefore adds no information.
+    """
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
@@ -65,7 +68,7 @@ def _limit(i, size):
 
 
 def _conditioned(i, size):
-    """Require that the rank of the relevant tokens is unambiguous in float64."""
+    """Check that float64 determines the rank of the relevant tokens without doubt."""
     relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
     values = jnp.linalg.svd(relevant, compute_uv=False)
     share = values / jnp.maximum(values[0], 1e-300)
@@ -89,28 +92,29 @@ LIMIT = searched(
             cites="the third remark after Theorem 4: 'the information-theoretic limit of "
             "Omega(qd)'",
             equality="independent relevant tokens",
-            note="u and 2 P u - u have the same labels, so that any estimate errs by |u - P u|^2 "
-            "on average over the two; the mean over the sphere is 1 - rank/(qd). For risk r it "
-            "takes (1 - r) q d labels. The paper prints the order alone; link and constant are "
-            "ours.",
+            note="The directions u and 2 P u - u have the same labels. So any estimate errs by "
+            "at least |u - P u|^2 on average over the two directions. The mean of this "
+            "number over the sphere is 1 - rank/(qd), so a risk r requires (1 - r) q d "
+            "labels. The paper prints only the order; the link and the constant are ours.",
         ),
         Form(
             name="derived any learner",
             equality="the estimate P u",
-            note="Any estimate, also of other forms than linear: only its value enters. A "
-            "prediction that is not linear in the fresh tokens is no better than the linear one "
-            "nearest to it.",
+            note="The bound holds for any estimate, linear or not, because only the value of the "
+            "estimate enters. A prediction that is not linear in the fresh tokens has at "
+            "least the risk of the nearest linear prediction.",
         ),
         Form(
             name="derived same labels",
-            note="So no learner tells them apart.",
+            note="The two directions give the same labels, so no learner can tell them apart.",
             hypotheses=_conditioned,
         ),
         Form(
             name="derived all labels",
             equality="independent relevant tokens",
-            note="All N labels of each prompt, as in (2.2): n N in place of n. The limit counts "
-            "labels, and prompts only for (2.3), as in Theorem 4, or for simple-qSTR.",
+            note="As in (2.2), the learner sees all N labels of each prompt, so n N replaces n. "
+            "The limit counts labels. It counts prompts only for (2.3), as in Theorem 4, or "
+            "for simple-qSTR.",
         ),
     ),
     control="n - 1 in place of n",

@@ -15,7 +15,7 @@ RADIUS = 2.0
 
 
 def _cases(size):
-    """Return the centre, with every coordinate on a knot, and the middle between two knots."""
+    """Return the centre, whose coordinates are all on knots, and the midpoint of two knots."""
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))
     middle[:, 0] = RADIUS / size["knots"] / 2
@@ -77,12 +77,12 @@ ASSUMPTION_2 = Statement(
     cases=_cases,
     evaluate=_approximated,
     forms=(
-        Form(name="derived mean", note="Exactly."),
-        Form(name="derived sine", note="Interpolation of a function with |f''| <= 1."),
+        Form(name="derived mean", note="The network represents the link exactly."),
+        Form(name="derived sine", note="The network interpolates a function with |f''| <= 1."),
         Form(
             name="derived quadratic",
             equality="the centre: a knot in every coordinate",
-            note="Each interpolant is within h^2/8 of its square, shifted by h^2/8.",
+            note="Each interpolant, shifted by h^2/8, is within h^2/8 of its square.",
         ),
         Form(
             name="derived xor",
@@ -136,7 +136,8 @@ HOMOGENEITY = Statement(
             name="printed r_w",
             cites="Section 2, after Assumption 2: 'we can always have r_w = 1 by homogeneity'",
         ),
-        Form(name="derived r_a", note="r_a takes the factor, so that r_a r_w stays."),
+        Form(name="derived r_a", note="The factor moves into r_a, so that the product r_a r_w "
+                                      "stays the same."),
     ),
     control="r_a unchanged",
     sizes=({"q": 2, "d": 2, "m": 3},),

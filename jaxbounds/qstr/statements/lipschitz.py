@@ -27,7 +27,10 @@ def length(tree):
 
 
 def _aligned_pair(size):
-    """Return equal tokens and one unit aligned with them; the readout moves much or little."""
+    """Return equal tokens and one unit aligned with them.
+
+    The readout changes much in one instance, and little in another.
+    """
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
     case["b"][:, 0] = 1.0
@@ -83,19 +86,24 @@ LIPSCHITZ = Statement(
         Form(
             name="derived Lemma 14",
             equality=_ALIGNED,
-            note="The two-layer network alone, on attended tokens.",
+            note="The bound is for the two-layer network alone, at fixed attended tokens.",
         ),
         Form(
             name="derived",
             equality=_ALIGNED,
-            note="Lemmas 13, 14 and 15, with the constant 1 of qstr.lem15.",
+            note="The proof combines Lemmas 13, 14 and 15, with the constant 1 that qstr.lem15 "
+            "proves.",
         ),
         Form(
             name="derived ball",
-            note="Theorem 4's class: the derivatives by a, (W, b) and Theta together, |a| |W| <= "
-            "R^2/2.",
+            note="The class is that of Theorem 4. The bound combines the derivatives by a, (W, "
+            "b) and Theta, with |a| |W| <= R^2/2.",
         ),
-        Form(name="derived prediction", equality=_ALIGNED, note="r_a R_w s bounds a prediction."),
+        Form(
+            name="derived prediction",
+            equality=_ALIGNED,
+            note="The number r_a R_w s bounds a prediction.",
+        ),
     ),
     control="a twentieth of the last",
     sizes=({"N": 3, "De": 3, "H": 2, "m": 2},),
@@ -168,8 +176,9 @@ RECURRENT = Statement(
     forms=(
         Form(
             name="derived",
-            note="Lemmas 29 and 30 with their polynomials, at depth 2; norms of single layers are "
-            "bounded by that of all. Long tokens and small weights reach 1/sqrt 2 of it: a and V "
+            note="The bound combines Lemmas 29 and 30 with their explicit polynomials, at depth "
+            "2. The norm of all layers bounds the norm of each layer. For long tokens and "
+            "small weights the left side reaches 1/sqrt 2 of the bound, because a and V "
             "share the norm.",
         ),
     ),

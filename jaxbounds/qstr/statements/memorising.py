@@ -49,7 +49,11 @@ AM_GM = searched(
             cites="Theorem 9, proof: 'Using the AM-GM inequality'",
             equality="equal rank-one layers",
         ),
-        Form(name="sharpened", equality="equal rank-one layers", note="|U|_F in place of |U|_op."),
+        Form(
+            name="sharpened",
+            equality="equal rank-one layers",
+            note="The form has |U|_F in place of |U|_op.",
+        ),
     ),
     control="twice the left side",
     sizes=({"k": 2},),
@@ -90,9 +94,9 @@ EMBEDDING = Statement(
         Form(
             name="printed",
             cites="Theorem 9, proof, case d_h >= n",
-            note="Transitions and U are zero.",
+            note="The transitions and U are zero.",
         ),
-        Form(name="derived norm", note="v -> relu(v) - relu(-v), kept through the middle layers."),
+        Form(name="derived norm", note="The middle layers keep v -> relu(v) - relu(-v)."),
     ),
     control="the last layer not counted",
     sizes=({"n": 5, "d": 3, "depth": 4},),
@@ -135,12 +139,14 @@ DEEP = Statement(
     forms=(
         Form(
             name="sharpened",
-            note="Units with a_j > 0 and a_j < 0 are summed apart, sums which any ReLU keeps.",
+            note="The readout sums the units with a_j > 0 and the units with a_j < 0 separately. "
+            "Any ReLU keeps these sums.",
         ),
         Form(
             name="sharpened norm",
-            note="All layers have one norm, so that AM-GM is an equality: at most L_y O(n^6)^"
-            "{1/L_y} in place of O(n^3), and so any c_1 < 1/6 at every depth.",
+            note="All layers have the same norm, so that the AM-GM inequality is an equality. "
+            "The squared norm is at most L_y O(n^6)^{1/L_y}, in place of O(n^3). So any c_1 "
+            "< 1/6 is enough at every depth.",
         ),
     ),
     control="one percent more",

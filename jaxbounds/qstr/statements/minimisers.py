@@ -19,7 +19,7 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""The risk c_3 of Theorem 9, in label variances; a larger value asks for less learning."""
+"""The risk c_3 of Theorem 9, in units of the label's variance; a larger value asks for more."""
 
 
 @functools.partial(jax.jit, static_argnums=1)
@@ -36,7 +36,7 @@ def _training_set(key, size):
 
 
 def _minimiser(i, units=32, rounds=3):
-    """Return the computed minimiser, by default after few rounds."""
+    """Return the computed minimiser; the default takes only a few rounds of linear programs."""
     return memorisers.least_variation(i["x"], i["y"], units=units, rounds=rounds).network
 
 
@@ -110,18 +110,20 @@ THEOREM_9 = Statement(
             cites="the remark after Theorem 9: 'possible to remove the subexponential bound on "
             "|vec(Theta_RNN)| by allowing the learner to search over families of RNN architectures "
             "with arbitrary d_h <= e^{N^c} rather than fixing a single d_h'",
-            note="No bound on |vec Theta|, d_h free, below e^{N^c} or not: the family has networks "
-            "of n units and more that fit all samples, built here, and their cost is the most that "
-            "its least-norm member has, whatever its own d_h, on which `unlearned_risk` does not "
-            "depend. Theorem 9's bounds serve d_h < n alone, where no network may fit at small "
-            "norm.",
+            note="The form needs no bound on |vec Theta|, and d_h is free, below e^{N^c} or not. "
+            "The family contains networks of n or more units that fit all samples; the check "
+            "builds them. The least-norm member of the family costs no more than these "
+            "networks, whatever its d_h. The bound `unlearned_risk` does not depend on d_h. "
+            "Theorem 9 needs its bounds only for d_h < n, where perhaps no network of small "
+            "norm fits.",
         ),
         Form(
             name="sharpened",
-            note="Some network of n units fits all samples at |vec|^2 <= L_y (2^{L_y - 2} V^2)^"
-            "{1/L_y}, V found by linear programs: an upper estimate of the least norm, so that "
-            "every min-norm eps-ERM costs no more. AM-GM then bounds its L^2 |U|_F^2 by 2^{L_y - 2}"
-            " V^2, and no RNN of that size has a smaller risk than `unlearned_risk`.",
+            note="Some network of n units fits all samples at |vec|^2 <= L_y (2^{L_y - 2} "
+            "V^2)^{1/L_y}. Linear programs find V, so this number is an upper estimate of "
+            "the least norm. Every min-norm eps-ERM costs no more. The AM-GM inequality "
+            "bounds its L^2 |U|_F^2 by 2^{L_y - 2} V^2. No RNN of that size has a smaller "
+            "risk than `unlearned_risk`.",
         ),
     ),
     control="prompts of N/100 tokens",
@@ -180,12 +182,14 @@ COMPUTED = Statement(
         Form(
             name="derived",
             expected="vacuous",
-            note="The paper's chain: Lemma 38 along one direction, embedded at 2|a|^2 + |w|^2 + "
-            "|b|^2 + 2 L_y - 4. It speaks only from N of the order of n^9 on: qstr.thm9.length.",
+            note="The form is the paper's chain: Lemma 38 along one direction, embedded at the "
+            "squared norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4. The bound is informative only "
+            "from N of the order of n^9 on, as qstr.thm9.length shows.",
         ),
         Form(
             name="sharpened",
-            note="Linear programs and balanced layers: from N of the order of n^6 on at most.",
+            note="Linear programs and balanced layers make the bound informative from N of the "
+            "order of n^6 on, or earlier.",
         ),
     ),
     control="risk 0",
@@ -236,19 +240,20 @@ LENGTHS = Statement(
             name="derived",
             sense="at most",
             exponent=(0.4, 1.0),
-            note="The paper's network at L_y = 3: n^9.",
+            note="At L_y = 3 the paper's network needs N of order n^9.",
         ),
         Form(
             name="sharpened",
             sense="at most",
             exponent=(0.4, 1.0),
-            note="The same units in balanced layers: n^6 at every depth.",
+            note="The same units in balanced layers need N of order n^6 at every depth.",
         ),
         Form(
             name="sharpened computed",
             sense="at most",
             exponent=(0.3, 0.7),
-            note="What linear programs find at d = 2: about n^4 from n = 4 to 16.",
+            note="At d = 2, the networks that linear programs find need N of about n^4, for n "
+            "from 4 to 16.",
         ),
     ),
     control="the root of n",

@@ -59,11 +59,21 @@ LABELS = Statement(
     evaluate=_labels,
     forms=(
         Form(
-            name="printed", cites="Definition 2, Section 2", note="Positions gathered one by one."
+            name="printed",
+            cites="Definition 2, Section 2",
+            note="The check gathers the relevant positions one by one.",
         ),
-        Form(name="derived Assumption 2", note="eps_2NN = 0 for links that ship a network."),
-        Form(name="derived radii", note="r_a = 2, r_w = 1 for the linear link."),
-        Form(name="derived links", note="Each by another link; Proposition 3's by its prompts."),
+        Form(
+            name="derived Assumption 2",
+            note="Links that come with an exact network have eps_2NN = 0.",
+        ),
+        Form(name="derived radii", note="The linear link has r_a = 2 and r_w = 1."),
+        Form(
+            name="derived links",
+            note="The check computes each link from another link. It "
+            "computes the link of Proposition 3 from the "
+            "proposition's prompts.",
+        ),
     ),
     control="labels one place off",
     sizes=({"N": 5, "d": 3, "q": 2},),
@@ -96,11 +106,14 @@ ENCODING = Statement(
     sample=common.positions,
     evaluate=_encoding,
     forms=(
-        Form(name="derived", note="q + 1 unit vectors, each scaled by sqrt(d/q)."),
+        Form(
+            name="derived",
+            note="The encoding consists of q + 1 unit vectors, each scaled by sqrt(d/q).",
+        ),
         Form(
             name="printed r_z",
             cites="Corollary 19: r_z = sqrt(r_x^2 + d (1 + 1/q))",
-            note="|z_i|^2 = |x_i|^2 + d (1 + 1/q).",
+            note="The squared norm of an encoded token is |z_i|^2 = |x_i|^2 + d (1 + 1/q).",
         ),
     ),
     control="1 + q: the factor sqrt(d/q) forgotten",
@@ -132,7 +145,8 @@ ASSUMPTION_1 = common.searched_on_host(
     forms=(
         Form(
             name="derived C_x = 1",
-            note="Moments of the chi law in closed form; one is the limit d -> inf at r = 1.",
+            note="The moments of the chi law have a closed form. The ratio tends to one in the "
+            "limit d -> inf at r = 1.",
         ),
     ),
     over={"d": Integers(1, 1000), "r": Box(1, 1e4)},
@@ -165,7 +179,8 @@ RISKS = Statement(
     forms=(
         Form(
             name="derived",
-            note="For j uniform on [N], as (2.3) has it; so both have the mean (2.1).",
+            note="The position j is uniform on [N], as in (2.3). So both empirical risks have "
+            "the mean (2.1).",
         ),
     ),
     control="the largest value in place of the mean",
@@ -202,8 +217,9 @@ ASSUMPTION_3 = Statement(
     forms=(
         Form(
             name="derived",
-            note="'d_e = Theta(log N)' with the constant 16, at which about one draw in 20 fails. "
-            "The union bound N (N - 1) exp(-de/8) is below 1/N from 24 log N on.",
+            note="The paper takes 'd_e = Theta(log N)'; the form has the constant 16, at which "
+            "about one draw in 20 fails. From 24 log N on, the union bound N (N - 1) "
+            "exp(-de/8) is below 1/N.",
         ),
     ),
     control="coherence 1/4 at de = 16 log N",

@@ -157,12 +157,31 @@ NETWORKS = Statement(
     sample=_sample,
     evaluate=_networks,
     forms=(
-        Form(name="derived transformer", note="Section 3's, with W_QK = W_Q^T W_K / sqrt(De)."),
-        Form(name="derived feedforward256", note="The flattened prompt through explicit layers."),
-        Form(name="derived rnn", note="Exclusive states, token by token."),
-        Form(name="derived state_space", note="h_i = sum_{j <= i} decay^{i-j} input_j."),
-        *(Form(name=f"derived {name}", note="One cell after the other.") for name in _GATED),
-        Form(name="derived gru gradient", note="Written by hand, against autograd."),
+        Form(
+            name="derived transformer",
+            note="The network equals the Transformer of Section 3 "
+            "with W_QK = W_Q^T W_K / sqrt(De).",
+        ),
+        Form(
+            name="derived feedforward256",
+            note="The flattened prompt passes through explicit layers.",
+        ),
+        Form(
+            name="derived rnn",
+            note="The check computes the states token by token; each state excludes its own token.",
+        ),
+        Form(
+            name="derived state_space",
+            note="The states are h_i = sum_{j <= i} decay^{i-j} input_j.",
+        ),
+        *(
+            Form(name=f"derived {name}", note="The check applies one cell after the other.")
+            for name in _GATED
+        ),
+        Form(
+            name="derived gru gradient",
+            note="The check compares a gradient that is written by hand with autograd.",
+        ),
     ),
     control="predictions one place off",
     sizes=({"N": 2, "d": 2, "De": 6},),

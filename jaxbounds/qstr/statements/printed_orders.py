@@ -36,7 +36,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a printed form for each letter, with the range that the exponent may have."""
+    """Return a printed form for each letter, with the range of exponents that the check accepts."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",
@@ -107,7 +107,10 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 _OF_UNIFORM = {
     "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""For each letter, the least and largest exponents allowed for Lemma 18 and Corollary 19."""
+"""A dictionary from each letter to its least and largest accepted exponents.
+
+The checks of Lemma 18 and Corollary 19 read this dictionary.
+"""
 
 COVERINGS = _order(
     id="qstr.prop17.order",
@@ -413,7 +416,8 @@ TRUNCATIONS = _order(
         Form(
             name=f"printed {lemma}", cites=f"{lemma}, its display", sense="at least",
             exponent=(1.9, 2.1),
-            note="tau of order log(n): Cauchy-Schwarz gives exp(-tail/2) = 1/n.",
+            note="The level tau is of order log(n). The Cauchy-Schwarz inequality then gives "
+                 "exp(-tail/2) = 1/n.",
         )
         for lemma in ("Lemma 20", "Lemma 34")
     ),

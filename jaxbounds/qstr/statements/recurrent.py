@@ -83,13 +83,14 @@ ACCUMULATION = Statement(
             name="derived C.1",
             sense="exactly",
             exponent=(0.98, 1.02),
-            note="Error linear in N without rectifier.",
+            note="The error of transitions without the rectifier grows linearly in N.",
         ),
         Form(
             name="sharpened C.2",
             sense="exactly",
             exponent=(0.9, 1.1),
-            note="N times the rectified error is linear in N: the error itself is flat.",
+            note="The check multiplies the rectified error by N. This product is linear in N, so "
+            "the rectified error itself does not grow with N.",
         ),
     ),
     control="the unrectified errors of all N states add up to O(N)",
@@ -170,12 +171,14 @@ PERTURBATION = searched(
             name="printed",
             cites="Lemma 29, proof, last display, with the bound of E_1",
             equality=_AGREE,
-            note="(1 + 1/N)^N <= e; gaps along the second network's states.",
+            note="The proof uses (1 + 1/N)^N <= e, and measures the gaps along the second "
+            "network's states.",
         ),
         Form(
             name="sharpened",
             equality=_AGREE,
-            note="sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N steps' worth of error.",
+            note="The exact sum is sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N. So the "
+            "errors of all steps add up to at most (e - 1) N times the error of one step.",
         ),
     ),
     control="half of one step's error instead of e N",
@@ -208,8 +211,9 @@ VALUE = searched(
             name="printed",
             cites="the display after (C.13), before (C.14), Appendix C.2",
             equality="rank-one layers aligned with one another",
-            note="The printed sum also names b_0, which there is not: 0. At l = 3, with a bias and "
-            "no ReLU on the last layer, where the paper has l <= L - 1.",
+            note="The printed sum also contains b_0, which does not exist, so the form takes b_0 "
+            "= 0. The check takes l = 3, with a bias and without a ReLU on the last layer; "
+            "the paper has l <= L - 1.",
         ),
     ),
     control="half of each bias",
@@ -249,7 +253,9 @@ APART = Statement(
             cites="Lemma 30, proof: |x_l - x'_l| <= |W_l|_op |x_{l-1} - x'_{l-1}| + .., unrolled",
             equality="the last layers are zero, and one bias of theirs alone differs",
         ),
-        Form(name="derived poly(R)", note="The polynomial written out, depth 3."),
+        Form(
+            name="derived poly(R)", note="The form writes the polynomial poly(R) out, at depth 3."
+        ),
     ),
     control="a tenth of poly(R)",
     sizes=({"k": 2},),

@@ -79,8 +79,8 @@ PROPOSITION_8 = cases_on_host(
             expected="inconsistent",
             erratum="E14",
             reading="the operator norm",
-            note="The random-code RNN of 3 bits (mse 0.0345 per token at every N) has L^2 |U|_op^2 "
-            "bounded, while N/log(1 + dh) diverges.",
+            note="The random-code RNN of 3 bits has the mean squared error 0.0345 per token at "
+            "every N. Its L^2 |U|_op^2 is bounded in N, but N/log(1 + dh) diverges.",
         ),
         Form(
             name="printed (4 bits)",
@@ -90,16 +90,17 @@ PROPOSITION_8 = cases_on_host(
             expected="inconsistent",
             erratum="E14",
             reading="the operator norm",
-            note="The same with 4 bits (mse 0.0095): more bits meet any c, and L^2 |U|_op^2 stays "
-            "bounded in N.",
+            note="The random-code RNN of 4 bits has the mean squared error 0.0095. More bits "
+            "give any risk c > 0, and L^2 |U|_op^2 remains bounded in N.",
         ),
         Form(
             name="corrected",
             sense="at least",
             exponent=(0.95, 1.25),
-            note="|U|_F^2 >= Omega(N/L^2), no logarithm: Sudakov's inequality for "
-            "{(U-> h->, U<- h<-)} in place of Lemma 41's second branch. On the code of the least "
-            "L^2 |U|_F^2 among five lengths, whose distances are measured.",
+            note="The corrected bound is |U|_F^2 >= Omega(N/L^2), without a logarithm. Sudakov's "
+            "inequality for the set {(U-> h->, U<- h<-)} replaces the second branch of Lemma "
+            "41. The check takes the code with the least L^2 |U|_F^2 among five lengths, and "
+            "measures the distances of its states.",
         ),
     ),
     control="L^2 |U|_op^2 claimed to grow like N itself",
@@ -141,8 +142,9 @@ WIDTH = cases_on_host(
             sense="at least",
             exponent=(1.0, 1.6),
             cites=_PROPOSITIONS_8_35,
-            note="On RNNs of every width from one number to one bit a number, the narrowest for "
-            "their L that we know: dh is within a factor of 2 b log 2 and a constant of the bound.",
+            note="The check takes RNNs of every width, from one number for all bits to one "
+            "number for each bit. For their L they are the narrowest RNNs that we know. "
+            "Their dh is within a factor of 2 b log 2 and a constant of the bound.",
         ),
     ),
     control="the square of the bound",
@@ -189,15 +191,19 @@ BOUNDED = Statement(
     forms=(
         Form(
             name="derived",
-            note="Chernoff's bound of the binomial tail, entropy H(1/4) = .811: for every b and N.",
+            note="Chernoff's bound of the binomial tail, with the entropy H(1/4) = .811, gives "
+            "this inequality for every b and N.",
         ),
         Form(
             name="derived existence",
-            note="An expected number below 1 leaves a code without such words (Gilbert and "
-            "Varshamov); with the largest share that this allows L^2 |U|_op^2 tends to 1.695 "
-            "spread^2.",
+            note="If the expected number is below 1, some code has no such words (Gilbert and "
+            "Varshamov). For the largest share that this argument allows, L^2 |U|_op^2 tends "
+            "to 1.695 spread^2.",
         ),
-        Form(name="derived codes", note="The best of four drawn codes, by listing their words."),
+        Form(
+            name="derived codes",
+            note="The check draws four codes, lists their words, and takes the best code.",
+        ),
     ),
     control="a code of twice the length",
     sizes=({},),
@@ -266,21 +272,33 @@ CONSTANTS = searched_on_host(
     forms=(
         Form(
             name="derived reading",
-            note="A unit state, from which the last token's level is decoded.",
+            note="The state is a unit vector, and the readout decodes the level of the last "
+            "token from it.",
         ),
         Form(
             name="derived risk",
-            note="Panter and Dite's pi sqrt(3)/2 4^{-b}: more bits meet Proposition 8's risk <= c.",
+            note="Panter and Dite's constant gives the error pi sqrt(3)/2 4^{-b}. So enough bits "
+            "meet Proposition 8's condition risk <= c.",
         ),
-        Form(name="derived width", note="The volume bound on a packing of the 2^{bN} states."),
+        Form(
+            name="derived width",
+            note="The form is the volume bound on a packing of the 2^{bN} states.",
+        ),
         Form(
             name="derived width of one number",
-            note="All bits in one number: dh = 1 at L = 2^{bN} spread / 2 shows that the first "
-            "bound is attained up to a factor near 2.",
+            note="The state stores all bits in one number, so dh = 1 at L = 2^{bN} spread / 2. "
+            "The first bound is therefore attained up to a factor near 2.",
         ),
-        Form(name="derived Sudakov", note="log of the number of states, spread/L apart."),
-        Form(name="corrected", note="The same, solved for |U|_F."),
-        Form(name="derived printed with |U|_F", note="With |U|_F the second bound is true."),
+        Form(
+            name="derived Sudakov",
+            note="Sudakov's inequality bounds the log of the number of "
+            "states, which are spread/L apart.",
+        ),
+        Form(name="corrected", note="The form is Sudakov's inequality, solved for |U|_F."),
+        Form(
+            name="derived printed with |U|_F",
+            note="The second bound is true with |U|_F in place of |U|_op.",
+        ),
     ),
     control="half the operator norm in place of |U|_F",
     source="library: the constants of Propositions 8 and 35 on the random-code RNN of b bits",
@@ -324,8 +342,9 @@ UNLEARNED = Statement(
         Form(
             name="derived",
             equality="c = 0: only the own token is read, L = 0",
-            note="A net of the states and the rate-distortion function of N - 1 normal tokens, in "
-            "place of Proposition 35's random packing, whose constants are hidden.",
+            note="The proof uses a net of the states, and the rate-distortion function of N - 1 "
+            "normal tokens. They replace the random packing of Proposition 35, whose "
+            "constants are hidden.",
         ),
     ),
     control="nothing learned but the own token",

@@ -61,4 +61,4 @@ UNJUDGED = {
     "presentation": ("architectures.outline",),
     "refuses bad input; its tests say what it raises": ("architectures.refuse_unknown",),
 }
-"""The public functions of the paper's modules that no statement judges, by the reason."""
+"""The public functions of the paper's modules that no statement judges, grouped by the reason."""

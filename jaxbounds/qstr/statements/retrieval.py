@@ -14,7 +14,10 @@ from jaxbounds.qstr.statements.common import encodings, positions, reals, search
 from jaxbounds.qstr.transformer import SparseTransformer
 
 _EPS = 1e-2
-"""Squared error allowed to attention, in units of the label's variance; larger: smaller alpha."""
+"""The squared error that attention may make, in units of the label's variance.
+
+A larger value makes alpha smaller.
+"""
 NETWORKS = ({"N": 8, "d": 3, "q": 2, "de": 12},)
 SPARSITIES = tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))
 
@@ -60,9 +63,14 @@ ACCURACY = searched(
         Form(
             name="printed",
             cites="Lemma 11, Appendix A.1",
-            note="For the worst g within sqrt(eps_2NN) of the network of Assumption 2.",
+            note="The check takes the worst link g within sqrt(eps_2NN) of the network of "
+            "Assumption 2.",
         ),
-        Form(name="derived by one softmax", note="Over the N distinct queries, no W_QK formed."),
+        Form(
+            name="derived by one softmax",
+            note="The check computes one softmax for the N "
+            "distinct queries, and does not form W_QK.",
+        ),
     ),
     control="alpha / 2: the factor 2 forgotten",
     assumptions="r_x the largest |x_j| rather than sqrt(3 C_x e d log(nN)); eps_2NN = 0.01",
@@ -125,20 +133,27 @@ RETRIEVAL_TAIL = searched(
         Form(
             name="printed",
             cites="Lemma 11, proof: eps_Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
-            note="Coherence at most 1/2 (Assumption 3); the readout's slope r_a r_w apart.",
+            note="The coherence is at most 1/2 (Assumption 3). Both sides are without the "
+            "readout's slope r_a r_w.",
             domains=(THREE_TOKENS,),
         ),
         Form(
             name="sharpened N - 1",
-            note="The wanted token itself is not in error.",
+            note="The wanted token itself causes no error, so N - 1 replaces N.",
             domains=(THREE_TOKENS,),
         ),
-        Form(name="sharpened coherence", note="exp(-alpha (1 - mu) d / q), mu signed, measured."),
+        Form(
+            name="sharpened coherence",
+            note="The bound has the factor exp(-alpha (1 - mu) d / "
+            "q), where mu is the measured largest inner "
+            "product, with its sign.",
+        ),
         Form(
             name="sharpened rows",
             equality="alpha to infinity, one other token nearest to each wanted one",
-            note="sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j - x_t| for each relevant token: the "
-            "softmax normaliser is at least the wanted token's own weight.",
+            note="The bound is sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j - x_t| for each "
+            "relevant token. It uses that the softmax normaliser is at least the weight of "
+            "the wanted token.",
             domains=(THREE_TOKENS,),
         ),
     ),
@@ -209,9 +224,13 @@ NORMS = Statement(
             name="printed, rows",
             cites="Lemma 11, second display, were it ||W_QK^T||_{2,1}: rows",
             equality="always",
-            note="Of a block alpha I both orientations are the same.",
+            note="For the block alpha I, the sums over rows and over columns are equal.",
         ),
-        Form(name="derived Frobenius", equality="always", note="|W_QK|_F = alpha sqrt(de)."),
+        Form(
+            name="derived Frobenius",
+            equality="always",
+            note="The Frobenius norm of a head is |W_QK|_F = alpha sqrt(de).",
+        ),
     ),
     control="a factor sqrt(de) dropped",
     sizes=({"N": 8, "d": 3, "q": 2, "de": 12, "m": 3},),

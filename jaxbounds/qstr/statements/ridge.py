@@ -67,15 +67,15 @@ DISC = Statement(
             cites="Lemma 42, Appendix D",
             sense="at most",
             exponent=(0.2, 1.0),
-            note="C_1 = 1 is enough at all of these eps.",
+            note="The constant C_1 = 1 is enough at all of these eps.",
         ),
         Form(
             name="printed |a|",
             cites="Lemma 42, Appendix D",
             sense="at most",
             exponent=(0.5, 1.0),
-            note="C_2 = 1 is enough, and the constant falls with eps. Bach's Propositions 1 and 6 "
-            "prove the lemma; C_d is not given.",
+            note="The constant C_2 = 1 is enough, and the least constant falls with eps. Bach's "
+            "Propositions 1 and 6 prove the lemma, but do not give C_d.",
         ),
     ),
     control="|a| at most of the order of eps^{-1/2}",

@@ -77,12 +77,14 @@ STATES = searched_prompts(
         Form(
             name="printed",
             cites="Corollary 27, Appendix C.1",
-            note="With r_h = sqrt(q) (r_x + sqrt(d) eps), both directions; an explicit network of "
-            "Proposition 26. What stands under the second root is half legible in the text at hand "
-            "(d or q), as is the index of the norm: errors of eps in each coordinate, as "
-            "Proposition 26 has them, need d.",
+            note="The radius of the states is r_h = sqrt(q) (r_x + sqrt(d) eps), in both "
+            "directions. The network of Proposition 26 is explicit. In the text at hand, the "
+            "letter under the second root (d or q) and the index of the norm are only partly "
+            "legible. Proposition 26 has errors of eps in each coordinate, which requires d.",
         ),
-        Form(name="sharpened", note="Up to rounding, for hypercube encodings."),
+        Form(
+            name="sharpened", note="For hypercube encodings the states are exact, up to rounding."
+        ),
     ),
     control="states that include token i",
     source="Corollary 27",
@@ -120,7 +122,8 @@ NORMS = Statement(
             sense="at most",
             exponent=exponent,
             cites="Proposition 26, Appendix C.1",
-            note="Degree 1/2 in 1/eps: piecewise-linear squares in place of Lemma 42's networks.",
+            note="The norm grows like (1/eps)^{1/2}, because piecewise-linear squares replace "
+            "the networks of Lemma 42.",
         )
         for what, exponent in (("|W|_F", (0.2, 0.3)), ("|b|", (0.2, 0.3)), ("width", (0.45, 0.55)))
     ),
@@ -197,19 +200,22 @@ RNN = searched_prompts(
         Form(
             name="printed",
             cites="(C.11), Proposition 28",
-            note="For the worst g within sqrt(eps_2NN) of the network of Assumption 2, with an "
-            "explicit transition that errs by eps_h = sqrt(eps_2NN)/(4 sqrt(q d) r_a r_w).",
+            note="The check takes the worst link g within sqrt(eps_2NN) of the network of "
+            "Assumption 2. The transition is explicit, and errs by eps_h = sqrt(eps_2NN)/(4 "
+            "sqrt(q d) r_a r_w).",
         ),
         Form(
             name="printed r_h",
             cites="Proposition 28: r_h >= sqrt(q) r_x + sqrt(eps_2NN)/(r_a r_w)",
-            note="States never leave that ball, so the projection is the identity.",
+            note="The states never leave the ball of radius r_h, so the projection is the "
+            "identity.",
         ),
         Form(
             name="sharpened",
-            note="Up to rounding, for g a two-layer network, transitions and f_y ReLU.",
+            note="The prediction is exact, up to rounding, if g is a two-layer network and the "
+            "transitions and f_y are ReLU networks.",
         ),
-        Form(name="derived tokens", note="h-> + h<- + f(z_i) is every relevant token."),
+        Form(name="derived tokens", note="The sum h-> + h<- + f(z_i) holds every relevant token."),
     ),
     control="tokens one place off",
     assumptions="hypercube encodings of coherence <= 1/2; eps_2NN = 0.01; norms: qstr.prop26.norms",

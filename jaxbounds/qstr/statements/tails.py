@@ -62,7 +62,8 @@ TOKEN_TAIL = cases_on_host(
             cites="Lemma 12, first display",
             equality="|x| in {0, r} with the largest probability that Assumption 1 allows, at most "
             "one of the nN tokens not 0 (the prompts may be dependent)",
-            note="Against exact probabilities; dependent tokens attain it where it is below 1.",
+            note="The check compares the bound with exact probabilities. Dependent tokens attain "
+            "the bound at the radii at which it is below 1.",
         ),
         Form(
             name="printed r_x",
@@ -94,10 +95,10 @@ def _small_radius(i, size):
 
 
 def _meets_lemma_12(i, size):
-    """Return the hypotheses of Lemma 12, and whether this example meets them.
+    """Return the hypotheses of Lemma 12, each with whether this example meets it.
 
-    X is uniform on the sphere of radius sqrt(d), n = N = 1, y = <u, x>. The hypothesis q < N
-    (Section 2) is the only one that the proof of Lemma 34 drops.
+    In this example, X is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
+    hypothesis q < N (Section 2) is the only one that the proof of Lemma 34 drops.
     """
     d = size["d"]
     orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, 256.0])
@@ -135,9 +136,10 @@ SMALL_RADIUS = cases_on_host(
             counterexample=Counterexample(
                 instance={"r": 0.99}, ratio=1.197551816758194, meets=_meets_lemma_12
             ),
-            note="At nN = 1: x uniform on the sphere of radius sqrt(d) meets Assumption 1 with "
-            "C_x = 1, and |x| > r surely, while the bound is exp(-0.99^2/(2e)) = 0.835. Against "
-            "q < N (Section 2), a hypothesis that only the proof of Lemma 34 drops.",
+            note="The counterexample has nN = 1, with x uniform on the sphere of radius sqrt(d). "
+            "It meets Assumption 1 with C_x = 1, and surely |x| > r, but the bound is "
+            "exp(-0.99^2/(2e)) = 0.835. It violates only q < N (Section 2), a hypothesis "
+            "that the proof of Lemma 34 drops.",
         ),
         Form(
             name="corrected",
@@ -146,8 +148,9 @@ SMALL_RADIUS = cases_on_host(
             },
             equality="|x| in {0, r} with the largest probability that Assumption 1 allows, one "
             "token",
-            note="nN >= 2, where the bound exceeds 2 exp(-1/2) > 1 below the threshold, or r^2 >= "
-            "C_x e d, so that the moment order is at least 1.",
+            note="The form assumes nN >= 2 or r^2 >= C_x e d. If nN >= 2, the bound exceeds 2 "
+            "exp(-1/2) > 1 below the threshold. If r^2 >= C_x e d, the moment order is at "
+            "least 1.",
         ),
     ),
     control="the bound at 5/4 of the radius",

@@ -52,13 +52,14 @@ ATTENTION_LIPSCHITZ = searched(
         Form(
             name="printed",
             cites="Lemma 15, proof, last display",
-            note="|softmax(u) - softmax(v)|_1 <= 2 |u - v|_inf.",
+            note="The proof uses |softmax(u) - softmax(v)|_1 <= 2 |u - v|_inf.",
         ),
         Form(
             name="sharpened",
             equality="infinitesimally close weights, two opposite tokens sharing the attention",
-            note="Factor 1: diag(p) - p p^T maps s in [-1, 1]^N to l_1 norm at most "
-            "4 a (1 - a) <= 1, with a the mass where s = 1.",
+            note="The factor 1 suffices. The matrix diag(p) - p p^T maps s in [-1, 1]^N to a "
+            "vector of l_1 norm at most 4 a (1 - a) <= 1. Here a is the mass that p gives to "
+            "the entries s = 1.",
         ),
     ),
     control="factor 1/10",
@@ -107,7 +108,11 @@ PREDICTION = searched(
             cites="Lemma 20, proof: the bound of |yhat_TR(p; Theta)_j|",
             equality=_ALIGNED,
         ),
-        Form(name="sharpened", equality=_ALIGNED, note="The operator norm in place of Frobenius'."),
+        Form(
+            name="sharpened",
+            equality=_ALIGNED,
+            note="The operator norm of W replaces the Frobenius norm.",
+        ),
     ),
     control="sqrt(H) dropped",
     sizes=({"N": 3, "De": 3, "H": 4, "m": 2},),
@@ -190,29 +195,38 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Theorem 9",
             equality="always",
-            note="Memorising n^3 = N^{3 c_1} reaches (N / log dh)^{1/L_y}; repaired: N^{1/L_y}.",
+            note="A memorising network of squared norm n^3 = N^{3 c_1} reaches the lower bound "
+            "(N / log dh)^{1/L_y}. The repaired lower bound is N^{1/L_y}.",
         ),
         Form(
             name="derived Lemma 16",
-            note="H = De = 1: the exact covering number of an interval is ceil(R r_z / eps).",
+            note="At H = De = 1, the exact covering number of an interval is ceil(R r_z / eps).",
         ),
         Form(
             name="derived Lemma 16 with log(nN)",
             equality="always",
-            note="At eps = r_z^-2, R_{2,1} = H r_QK: the branch that is true over nN tokens.",
+            note="At eps = r_z^-2 and R_{2,1} = H r_QK, this branch is true over the nN tokens.",
         ),
         Form(
             name="derived Lemma 20",
             equality="always",
-            note="H = q heads see q tokens of squared norm |x_j|^2 + d (1 + 1/q): qstr.lem20.",
+            note="H = q heads see q tokens of squared norm |x_j|^2 + d (1 + 1/q), so the bound "
+            "of qstr.lem20 applies.",
         ),
         Form(
             name="derived Proposition 17",
-            note="By Lemmas 13 and 15, with R_{2,1} = H r_QK: over columns the norm of the heads "
-            "side by side is the sum of theirs.",
+            note="The form combines Lemmas 13 and 15 with R_{2,1} = H r_QK. If the norm sums "
+            "over columns, the norm of the heads side by side is the sum of the heads' "
+            "norms.",
         ),
-        Form(name="derived Theorem 10", note="H = q, De = d + q, r_QK = q/d; logarithms >= 1."),
-        Form(name="derived Lemma 32", note="Massart's lemma at eps = 1/n, one layer's radius."),
+        Form(
+            name="derived Theorem 10",
+            note="The form takes H = q, De = d + q and r_QK = q/d, and logarithms of at least 1.",
+        ),
+        Form(
+            name="derived Lemma 32",
+            note="The form is Massart's lemma at eps = 1/n, with the radius of one layer.",
+        ),
     ),
     control="Proposition 17 without its attention part",
     sizes=({},),

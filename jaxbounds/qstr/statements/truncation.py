@@ -30,7 +30,10 @@ def _truncation_cases(size):
 
 
 def _largest_exceeds(v, N, d):
-    """Return P(max |x_j|^2 > v) for N normal tokens: 1 - F^N, F the law of chi squared."""
+    """Return P(max |x_j|^2 > v) for N normal tokens.
+
+    The probability is 1 - F^N, where F is the distribution function of chi squared.
+    """
     return -np.expm1(scipy.special.xlog1py(N, -scipy.special.gammaincc(0.5 * d, 0.5 * v)))
 
 
@@ -108,11 +111,31 @@ TRUNCATION = searched_on_host(
     cases=_truncation_cases,
     evaluate=_truncated,
     forms=(
-        Form(name="derived", note="Cauchy-Schwarz on where |yhat - y| exceeds sqrt tau."),
-        Form(name="derived moment", note="(E max |x_j|^4)^{1/2} <= N^{2/r} C_x d r."),
-        Form(name="derived prediction", note="|yhat|_4 <= r_a R_w (.. + d (1 + 1/q) + 1)^{1/2}."),
-        Form(name="derived label radius", note="Assumption 1's radius, for a normal label."),
-        Form(name="derived token radius", note="The same for the largest of N tokens."),
+        Form(
+            name="derived",
+            note="The proof applies the Cauchy-Schwarz inequality on the event "
+            "that |yhat - y| exceeds sqrt tau.",
+        ),
+        Form(
+            name="derived moment",
+            note="The moment satisfies (E max |x_j|^4)^{1/2} <= N^{2/r} C_x d r.",
+        ),
+        Form(
+            name="derived prediction",
+            note="The prediction satisfies |yhat|_4 <= r_a R_w (H (m "
+            "+ d (1 + 1/q)) + 1)^{1/2}, where m bounds the "
+            "moment (E max |x_j|^4)^{1/2}.",
+        ),
+        Form(
+            name="derived label radius",
+            note="A normal label exceeds the radius of Assumption "
+            "1 with probability at most exp(-tail).",
+        ),
+        Form(
+            name="derived token radius",
+            note="The largest of N normal tokens exceeds its "
+            "radius with probability at most exp(-tail).",
+        ),
     ),
     control="a tenth of the moment of the tokens",
     sizes=({},),

@@ -35,7 +35,10 @@ CONTROLS: dict[str, Control] = {
     "falls with H": scaled(-1.0, "train_loss", "test_loss"),
     "rises with H": scaled(-1.0, "test_accuracy"),
 }
-"""False variants: the sign of each difference turns, so any two H exchange their order."""
+"""Data in which the claims are false: the sign of each difference is reversed.
+
+Any two H therefore exchange their order.
+"""
 
 
 def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
