@@ -40,10 +40,11 @@ from jaxbounds.papers.full_size import (
 HEAD = """# results: figures at quick presets, their cost, their claims one by one
 
 A quick preset tries a figure out. The list names the preset, the seconds of processor time of a
-first run (compiling included), and the machine. It shows the settings in which the preset and the
-paper differ; a figure without a paper's settings shows the default's. Each claim follows with its
-answer. "open (yes)" means: these settings decide nothing about the paper, and the answer here is
-yes. `--preset published` decides, and `jaxbounds guide figures` has runs at full size.
+first run (compiling included), and the machine. A second line gives the settings in which the
+preset differs from the paper: each with the preset's value, and the paper's value in brackets. For
+a figure without a paper's settings the brackets hold the default's value. Each claim follows with
+its answer. "open (yes)" means: these settings decide nothing about the paper, and the answer here
+is yes. `--preset published` decides, and `jaxbounds guide figures` has runs at full size.
 
 `python .github/full_size.py FIGURE` runs a figure again and writes this page. It keeps the numbers
 behind each answer in `<paper>/records/quick.json`.
@@ -146,23 +147,30 @@ def keep(kind: Kind, name: str, new: RecordedRun, /) -> None:
 
 def _lines(start: str, text: str) -> list[str]:
     """Return a text in lines of the guide; `start` opens the first and indents the others."""
-    wide = {"width": 96, "break_long_words": False, "break_on_hyphens": False}
+    wide = {"width": 100, "break_long_words": False, "break_on_hyphens": False}
     return textwrap.wrap(text, **wide, initial_indent=start, subsequent_indent=" " * len(start))
+
+
+def _both(ours: Any, other: Any, /) -> Iterator[str]:
+    """Yield each setting in which two configurations differ: name=ours (other)."""
+    named = lambda text: dict(pair.split("=", 1) for pair in text.split(" "))
+    theirs = named(differences(ours, other))
+    for name, value in named(differences(other, ours)).items():
+        yield f"{name.rpartition('.')[2]}={value} ({theirs[name]})"
 
 
 def _of_figure(experiment: Experiment, one: RecordedRun, /) -> Iterator[str]:
     """Yield the lines of a record: figure, cost, settings, and each claim with its answer."""
     small = small_preset(experiment)
     yield f"{experiment.id}: {small}, {one.cpu_seconds} CPU s, {one.machine}, seed {one.seed}"
-    ours = settings_of(experiment, small)
+    ours, whose = settings_of(experiment, small), "default"
+    other = experiment.config
     if PRESET in experiment.presets:
-        paper = experiment.presets[PRESET]
-        yield from _lines("  paper ", differences(ours, paper).replace("none", "the same settings"))
-        if differences(ours, paper) != "none":
-            yield from _lines(f"  {small} ", differences(paper, ours))
-    elif ours != experiment.config:
-        yield from _lines("  default ", differences(ours, experiment.config))
-        yield from _lines(f"  {small} ", differences(experiment.config, ours))
+        other, whose = experiment.presets[PRESET], "paper"
+    if ours != other:
+        yield from _lines(f"  {small} ({whose}) ", " ".join(_both(ours, other)))
+    elif whose == "paper":
+        yield from _lines("  paper ", "the same settings")
     for claim in one.claims:
         here = said_here(Finding(claim.claim, None, claim.number))
         answer = f"{claim.answer} ({here})" if here else claim.answer
