@@ -76,10 +76,15 @@ COROLLARY_4_1_1 = draw.random_search_on_host(
             name="printed",
             cites="Corollary 4.1.1, alpha and the last display",
             erratum="E7",
-            note="alpha is too small by sqrt 2 and O(.) hides it: sqrt 2 times the display is more"
-            " than Theorem 4.1 by at least b ln(sqrt 2), b = 2 B_x^2 sqrt(C / m)",
+            note="The printed alpha is too small by sqrt 2, and O(.) hides this factor. With b = "
+            "2 B_x^2 sqrt(C / m), sqrt 2 times the display exceeds the bound of Theorem 4.1 "
+            "by at least b ln(sqrt 2).",
         ),
-        Form(name="corrected", note="alpha = 2 B_QK sqrt(ln(2 d^2 + 1))", equality="always"),
+        Form(
+            name="corrected",
+            note="The right value is alpha = 2 B_QK sqrt(ln(2 d^2 + 1)).",
+            equality="always",
+        ),
     ),
     control="half of the display",
 )
@@ -119,13 +124,14 @@ COROLLARIES_D = draw.identity_on_host(
         Form(
             name="printed (D.0.1)",
             cites="Corollary D.0.1, alpha and the last display",
-            note="with the proof's sqrt m - sqrt(ln 2d); which norm makes it so: see"
-            " seqlength.cord.0.orientation",
+            note="The formula has sqrt m - sqrt(ln 2d) as in the proof. The statement "
+            "seqlength.cord.0.orientation decides which matrix norm makes the corollary "
+            "true.",
         ),
         Form(
             name="printed (D.0.2)",
             cites="Corollary D.0.2, alpha and the last display",
-            note="leading term",
+            note="The check compares leading terms.",
         ),
     ),
     control="D.0.1 with the alpha of D.0.2",

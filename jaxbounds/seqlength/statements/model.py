@@ -68,7 +68,7 @@ CLS_ROW = identity(
         Form(
             name="printed",
             cites="Section 4.1, the display of Y_[CLS], and Section 2.6, the head",
-            note="the definition of Y_[CLS], with W_QK^T",
+            note="The definition of Y_[CLS] contains W_QK^T.",
         ),
         Form(
             name="printed (complexity)",
@@ -153,7 +153,8 @@ NETWORKS = identity(
         Form(
             name="printed",
             cites="Section 2.6, the displays of several heads and of g^(i+1); Section 4.2",
-            note="the Flax modules against dense heads and single blocks",
+            note="The check compares the Flax modules with heads and blocks that are computed one "
+            "by one.",
         ),
     ),
     control="the output at the first token, and the mean over heads",
