@@ -174,8 +174,8 @@ CONTRACTION = on_functions(
     formula="Rad(sigma o F) <= L_sigma Rad(F), sigma = relu, tanh",
     evaluate=_contraction,
     judges=(empirical_rademacher,),
-    assumptions="sigma = relu and tanh alone (L_sigma = 1), finite classes of three functions at"
-    " five points; no absolute values inside the supremum",
+    assumptions="the check takes only sigma = relu and tanh (L_sigma = 1), and finite classes of "
+    "three functions at five points; the supremum has no absolute values",
     forms=(
         Form(
             name="derived",

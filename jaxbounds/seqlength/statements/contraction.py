@@ -157,8 +157,8 @@ LINKS = draw.random_search_on_host(
     evaluate=_links,
     judges=(shattered_points, log_separated, scalar_entropy),
     sizes=({"points": 3, "m": 10, "b": 4},),
-    assumptions="up to 8 functions at 3 points, g = `over` R; R is the worst over all samples of 10"
-    " of them",
+    assumptions="up to 8 functions at 3 points, and g = `over` R; R is the largest complexity "
+    "over all samples of 10 of these points, with repetitions",
     forms=(
         Form(
             name="derived, shattered",
@@ -214,7 +214,7 @@ WITH_CONSTANTS = draw.random_search_on_host(
     evaluate=_constant_functions,
     judges=(theorem_5_1_infinity, theorem_5_1_l2, theorem_5_1_leading),
     sizes=({"largest": 10**15},),
-    assumptions="inputs that are all equal, where both complexities are known exactly; m even",
+    assumptions="all inputs are equal, so both complexities are known exactly; m is even",
     forms=(
         Form(
             name="printed",

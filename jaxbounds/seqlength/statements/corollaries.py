@@ -69,8 +69,9 @@ COROLLARY_4_1_1 = draw.random_search_on_host(
     evaluate=_corollary_4_1_1,
     judges=(theorem_4_1, corollary, alpha_4_1_1_corrected, alpha_4_1_1, lemma_3_6),
     hypotheses=_informative,
-    assumptions="m > d, m > ln(2d), and where Theorem 4.1 says something (E5); sqrt 2 stands for"
-    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1.class",
+    assumptions="m > d, m > ln(2d), and the bound of Theorem 4.1 is informative (E5); sqrt 2 is "
+    "the constant of O(.); seqlength.thm4.1.class checks that Theorem 4.1 bounds the "
+    "complexity",
     forms=(
         Form(
             name="printed",
@@ -119,7 +120,8 @@ COROLLARIES_D = draw.identity_on_host(
         *(attention_expectation, corollary, alpha_D_0_1, alpha_D_0_2_leading),
         *(lemma_3_3, lemma_3_4_leading),
     ),
-    assumptions="what stands inside O(.) in D.0.1 and inside O^(.) in D.0.2, with constant 1",
+    assumptions="the check compares the expressions inside O(.) in D.0.1 and inside O^(.) in "
+    "D.0.2, with the constant 1",
     forms=(
         Form(
             name="printed (D.0.1)",

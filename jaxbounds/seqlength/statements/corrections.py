@@ -184,7 +184,8 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
     evaluate=_sizes,
     judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_corrected_leading, packing_of_points),
     sizes=({"largest": 10**6},),
-    assumptions="one row on N orthonormal points, d >= N, from below",
+    assumptions="one row on N orthonormal points with d >= N; a packing bounds the cover's size "
+    "from below",
     forms=(
         Form(
             name="corrected, leading term",

@@ -73,9 +73,9 @@ COLUMN_SIZES = draw.on_host(
         linear_bounds.sparsity_needed,
     ),
     sizes=({"k": 16, "d": 16},),
-    assumptions="how many members the cover of the proof has, counted, against the printed number,"
-    " x to 9, k and d to 16; that it covers at radius eps, for any N points: seqlength.lemma3.3,"
-    " seqlength.lemma3.6.lists",
+    assumptions="the check compares the counted members of the proof's cover with the printed "
+    "number, for x up to 9, k and d up to 16; seqlength.lemma3.3 and "
+    "seqlength.lemma3.6.lists check that it covers at radius eps, for any N points",
     forms=(
         Form(name="printed", cites="Lemma 3.3, its display", equality=K_IS_ONE),
         Form(
@@ -106,9 +106,10 @@ COVER_SIZES = draw.on_host(
         *(linear_bounds.lemma_3_3_sharp, linear_bounds.sparsity_needed),
     ),
     sizes=({"k": 16, "d": 16},),
-    assumptions="how many members the covers of the proofs have, counted, against the printed"
-    " numbers, x to 9, k and d to 16; that they cover at radius eps, for any N points:"
-    " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6.lists",
+    assumptions="the check compares the counted members of the proofs' covers with the printed "
+    "numbers, for x up to 9, k and d up to 16; seqlength.lemma3.3, seqlength.lemma3.6 "
+    "and seqlength.lemma3.6.lists check that they cover at radius eps, for any N "
+    "points",
     forms=(
         Form(name="printed (Lemma 3.6)", cites="Lemma 3.6, its display", equality=K_IS_ONE),
         Form(
@@ -209,8 +210,9 @@ APPENDIX_A = draw.inequality(
     evaluate=_appendix_a,
     judges=(linear_covers.cover_each_row, sparsify_radius),
     sizes=({"k": 3, "d": 2, "K": 2},),
-    assumptions="the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = 2; that the rows'"
-    " covers multiply to log size kC: seqlength.lemma3.6.size",
+    assumptions="the check takes the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = "
+    "2; seqlength.lemma3.6.size checks that the product of the rows' covers has the "
+    "log size kC",
     forms=(
         Form(
             name="printed",

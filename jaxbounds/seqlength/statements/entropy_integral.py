@@ -40,7 +40,7 @@ COVER_SIZE = draw.identity_on_host(
     evaluate=_cover_size,
     judges=(attention_log_covering, attention_lipschitz),
     sizes=({},),
-    assumptions="C of Lemma 3.6 only",
+    assumptions="the check takes only the constant C of Lemma 3.6",
     forms=(
         Form(
             name="printed",

@@ -61,8 +61,8 @@ GENERALIZATION = Statement(
     evaluate=_gap,
     judges=(generalization_gap, deviation),
     sizes=({"m": 400},),
-    assumptions="one class of 16 thresholds on one distribution, 0-1 loss, c = 1, m = 400, delta ="
-    " 0.05; Rad estimated from 32 sign draws",
+    assumptions="one class of 16 thresholds on one distribution, 0-1 loss, c = 1, m = 400, delta "
+    "= 0.05; 32 draws of signs estimate Rad",
     forms=(
         Form(
             name="printed",

@@ -143,7 +143,8 @@ WITH_LOGARITHMS = draw.random_search_on_host(
     evaluate=_logarithms,
     judges=(entropy_D_0_2, entropy_F_0_2, lemma_3_4_explicit),
     sizes=({"d": 4, "k": 3, "L": 2}, {"d": 2, "k": 5, "L": 2}),
-    assumptions="row norms of the maps at most B (E3); tokens in the l_1 ball in every layer (E18)",
+    assumptions="the row norms of the maps are at most B (E3); tokens lie in the l_1 ball in "
+    "every layer (E18)",
     forms=(
         Form(
             name="corrected (D.0.2)",
@@ -195,8 +196,9 @@ COROLLARY_CLASS = Statement(
     evaluate=_class,
     judges=(corollary_D_0_2_explicit, corollary_F_0_2_explicit, head_at),
     sizes=({"points": 16, "T": 8, "d": 2},),
-    assumptions="all norms 1, W_QK = v e_i^T with ||v||_2 = 1, sigma = relu, k = 1, tokens on the"
-    " l_1 sphere; networks at extreme points, from below; m = 2^30",
+    assumptions="all norms are 1, W_QK = v e_i^T with ||v||_2 = 1, sigma = relu, k = 1, tokens on "
+    "the l_1 sphere; networks at extreme points estimate the complexity from below; m "
+    "= 2^30",
     forms=(
         Form(
             name="corrected (D.0.2)", note="All constants and logarithms are explicit, with c = 12."
@@ -262,8 +264,9 @@ ORDERS = Statement(
     evaluate=_orders,
     judges=(theorem_4_2, terms_corrected, constants_4_2_1_corrected, covering_constant),
     sizes=({"layers": 2},),
-    assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm is"
-    " the first power of ln(2dk + 1); orders of the two formulas, no network",
+    assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm "
+    "is the first power of ln(2dk + 1); the check compares the orders of two formulas "
+    "and runs no network",
     forms=(
         _rate(name="printed, B", exponent=(0.99, 1.001), cites=SHOWN),
         _rate(

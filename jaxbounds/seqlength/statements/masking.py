@@ -88,8 +88,9 @@ LIPSCHITZ = gradient_search(
     evaluate=_lipschitz,
     judges=(masking.lipschitz_constant, masking.cross_entropy),
     sizes=({"K": 3},),
-    assumptions="K = 3, logits within 4 (beyond, the two constants agree to rounding) and 1e-3"
-    " apart; the right word is the first, the others by symmetry",
+    assumptions="K = 3, logits within 4 (for larger logits the two constants agree up to "
+    "rounding) and 1e-3 apart; the right word is the first word, which suffices by "
+    "symmetry",
     forms=(
         Form(
             name="printed",
@@ -145,9 +146,9 @@ THEOREM_5_1 = on_words(
     formula="E sup sum eps_i CE(W Y^(i)) <= O~(sqrt K) max_s E sup sum eps_i W_s Y^(i)",
     evaluate=_theorem_5_1,
     judges=(masking.theorem_5_1_leading, masking.cross_entropy),
-    assumptions="finite classes of rows W_s, equal for all s, and given outputs Y; without the"
-    " logarithms of m in O~(.), which would only weaken it; the contraction of Foster and Rakhlin"
-    " is for complexities that are worst over samples",
+    assumptions="finite classes of rows W_s, equal for all s, and given outputs Y; the bound "
+    "omits the logarithms of m in O~(.), which would only enlarge it; the contraction "
+    "of Foster and Rakhlin is about the largest complexity over samples",
     sizes=({"K": 3, "words": 4, "d": 2, "m": 6},),
     forms=(
         Form(

@@ -107,8 +107,8 @@ BLOCK_NORM = inequality(
     evaluate=_block_norm,
     judges=(model.block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
-    assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; the unit ball of l_2, which the text"
-    " does not name",
+    assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; Pi_norm projects onto the l_2 unit "
+    "ball, since the text does not name the norm",
     forms=(
         Form(
             name="printed",

@@ -195,7 +195,8 @@ SHAPES = draw.identity_on_host(
         lemma_3_4_leading,
     ),
     sizes=({},),
-    assumptions="formulas only; what is refuted by matrices: seqlength.corf.0.1.constant",
+    assumptions="the check compares formulas only; seqlength.corf.0.1.constant compares them with "
+    "matrices",
     forms=(
         Form(name="corrected (F.0.1)"),
         Form(name="corrected (F.0.2)", note="The check compares leading terms."),
@@ -265,8 +266,8 @@ MANY_HEADS = draw.identity(
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),
     sizes=({"n": 3},),
-    assumptions="one layer, which the sentence compares with Section 4.1; the term of w left out,"
-    " B_x = 1",
+    assumptions="one layer, which the sentence compares with Section 4.1; the check leaves out "
+    "the term of w; B_x = 1",
     forms=(
         Form(
             name="printed",

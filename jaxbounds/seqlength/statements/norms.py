@@ -114,8 +114,8 @@ OPERATOR_NORM = draw.inequality(
     evaluate=_operator_norm,
     judges=(induced_norm, operator_norm_lower),
     sizes=({"k": 3, "d": 2},),
-    assumptions="the definition is a supremum, of which <= is checked; attainment only for l_1 to"
-    " l_3",
+    assumptions="the definition is a supremum; the check tests its upper bound for all pairs, and "
+    "its attainment only for l_1 to l_3",
     forms=(
         Form(
             name="printed",
@@ -226,7 +226,8 @@ CONVERTED = draw.random_search_on_host(
     project=draw.positive("x"),
     evaluate=_converted,
     judges=(lemma_3_3, lemma_3_4_leading, lemma_3_6),
-    assumptions="d >= 2; the bounds as numbers: their inputs are in different balls",
+    assumptions="d >= 2; the check compares the bounds only as numbers, because their inputs are "
+    "in different balls",
     sizes=({"largest": 1000},),
     forms=(
         Form(name="printed (Lemma 3.4)", cites=STRONGER, note="The check compares leading terms."),

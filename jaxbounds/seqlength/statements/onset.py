@@ -53,7 +53,7 @@ def _onset(instance: Instance, size: Size) -> Sides:
     )
 
 
-CLIPPED = "clipped: the trivial"
+CLIPPED = "both sides are the trivial value (the bound is clipped)"
 
 ONSET = draw.random_search_on_host(
     id="seqlength.onset",
@@ -67,8 +67,8 @@ ONSET = draw.random_search_on_host(
     evaluate=_onset,
     judges=(onsets, smallest_samples),
     sizes=tuple({"theorem": i} for i in range(6)),
-    assumptions="the theorems in the order of the table; all norms but B_QK and B_x 1, d = k = 2,"
-    " L = 2, K = 3; m* to 0.1%",
+    assumptions="the theorems have the order of the table; all norms except B_QK and B_x are 1; d "
+    "= k = 2, L = 2, K = 3; m* is found to 0.1%",
     forms=(
         Form(
             name="derived",

@@ -65,9 +65,10 @@ TRANSPOSED = Statement(
     evaluate=_transposed,
     judges=(entropy_terms,),
     sizes=({"m": 2000},),
-    assumptions="||x||_2 <= 1, m > d, m > ln(2d), one constant [CLS] token, C = 0 (W_QK = 0);"
-    " k = 1, W_c = e_1^T, w = e_1, sigma(z) = z: of the class W_v alone varies, so both are bounds"
-    " from below; the second term alone of the two; from above: seqlength.thm4.1.class",
+    assumptions="||x||_2 <= 1, m > d, m > ln(2d), one constant [CLS] token, C = 0 (W_QK = 0); k = "
+    "1, W_c = e_1^T, w = e_1, sigma(z) = z; only W_v varies, so both complexities are "
+    "lower bounds on that of the class; only the second term of the bound is "
+    "compared; seqlength.thm4.1.class checks upper bounds",
     forms=(
         Form(
             name="printed",
@@ -200,8 +201,9 @@ THEOREM_4_1_CLASS = Statement(
     evaluate=_class,
     judges=(theorem_4_1_corrected, theorem_4_1, head_at, lemma_3_6),
     sizes=({"points": 16, "T": 8, "d": 2},),
-    assumptions="column norms 1 (E4) and ||W_QK||_{1,1} <= 1; sigma = relu, k = 1, networks at"
-    " extreme points, from below; the O(.) has constant 1",
+    assumptions="column norms are 1 (E4) and ||W_QK||_{1,1} <= 1; sigma = relu, k = 1; networks "
+    "at extreme points estimate the complexity from below; the O(.) has the constant "
+    "1",
     forms=(
         Form(
             name="corrected O(.)",

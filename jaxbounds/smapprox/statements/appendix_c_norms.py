@@ -92,8 +92,8 @@ NORMS = Statement(
         for item, order in ORDERS.items()
     ),
     control="the adder without the factor w_pos",
-    assumptions="|Z| to 21, |A| to 12, w_pos to 20; identity maps of the unused modules and "
-    "corrections apart",
+    assumptions="|Z| up to 21, |A| up to 12, w_pos up to 20; the check leaves out corrections and "
+    "the identity maps of unused modules",
     source="Appendix C.2",
 )
 

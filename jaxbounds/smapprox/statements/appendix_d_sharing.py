@@ -85,7 +85,7 @@ LEMMA_D9 = in_appendix_d(
         ),
     ),
     control="a parameter read twice by one layer",
-    assumptions="three layers, F linear in the parameters; a_i as a supremum; the b_i are treated "
+    assumptions="three layers, F linear in the parameters; a_i is a supremum; the b_i are treated "
     "as further a_i",
 )
 

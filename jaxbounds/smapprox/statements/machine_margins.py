@@ -120,8 +120,8 @@ MARGIN = Statement(
         ),
     ),
     control="3000 times the radius",
-    assumptions="parity on 101, T = 5; random directions, and a search over which kinds of weights "
-    "they move",
+    assumptions="the parity machine on the word 101, T = 5; random directions, and a search over "
+    "the kinds of weights that they move",
     budget=Budget(samples=64, restarts=4, steps=25),
     source="Section 4, Appendix D",
 )

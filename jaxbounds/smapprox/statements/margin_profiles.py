@@ -71,8 +71,8 @@ PROFILE = Statement(
         ),
     ),
     control="a twentieth of the printed bound",
-    assumptions="formulas are compared, at margins drawn: no class and no sample stands behind "
-    "them; the corollary on a class is smapprox.cora.1.explicit",
+    assumptions="the check compares formulas at drawn margins, without a class or a sample; "
+    "smapprox.cora.1.explicit checks the corollary on a class",
     source="Appendix A",
 )
 

@@ -154,7 +154,7 @@ REALIZABLE = Statement(
     ),
     control="one event in place of a cover's, for the coupons",
     assumptions="F = theta . x on ten unit vectors of the plane, gamma = alpha/4, n = 2^20, the "
-    "worst of 180 models on the edge of the ball; and the coupons",
+    "worst of 180 models on the sphere of the l_1 ball; and the class of coupons",
     budget=Budget(samples=1000, restarts=0, batch=500),
     source="Section 2.1, Appendix A",
 )

@@ -137,7 +137,7 @@ on_circuits = functools.partial(
     cases=gate_arrays,
     search="random",
     sizes=({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
-    assumptions="twelve random circuits, and what a search makes of them",
+    assumptions="twelve random circuits, and the circuits that a search makes from them",
 )
 
 THEOREM_31 = on_circuits(

@@ -136,8 +136,8 @@ DEVIATION = Statement(
         ),
     ),
     control="no Rademacher term, and a tenth of the other",
-    assumptions="six models on three points, of which no sample is off by more than 0.8, and their "
-    "exact Rademacher complexity; and one model, a fair coin",
+    assumptions="six models on three points, for which no sample mean deviates by more than 0.8, "
+    "and their exact Rademacher complexity; and one model, a fair coin",
     level=DEVIATION_LEVEL,
     budget=Budget(samples=1500, restarts=0),
     source="Appendix A",
@@ -308,8 +308,9 @@ MINIMISER = Statement(
         ),
     ),
     control="the empirical minimiser is the population minimiser",
-    assumptions="six models, the worst of which has risk 0.65, the only one that could violate the "
-    "printed bound (0.633); Rademacher complexity by Massart's bound; and two models",
+    assumptions="six models; only the worst model, with risk 0.65, could violate the printed "
+    "bound (0.633); Massart's bound replaces the Rademacher complexity; and two "
+    "models",
     level=ERM_LEVEL,
     budget=Budget(samples=3000, restarts=0),
     source="Section 2.1, Appendix A",
