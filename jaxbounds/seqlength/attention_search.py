@@ -1,8 +1,8 @@
 """Lower estimates of the attention class's Rademacher complexity, by projected gradient ascent.
 
 The peeling of Appendix C leaves E = E_sigma sup (1/m) sum_i sigma_i s e_j^T X_i^T softmax(X_i
-W_QK^T x_i) over signs s, coordinates j and ||W_QK||_{1,1} <= B_QK. Ascent finds feasible weights,
-so the ascent's value is a *lower estimate* of the supremum. `single_layer` has the certified upper
+W_QK^T x_i) over signs s, coordinates j and ||W_QK||_{1,1} <= B_QK. Gradient ascent finds feasible
+weights, so its value is a *lower estimate* of the supremum. `single_layer` has the certified upper
 bounds.
 """
 

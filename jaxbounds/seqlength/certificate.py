@@ -40,7 +40,7 @@ class GeneralizationCertificate(NamedTuple):
         trivial: the range of the loss, which the gap never exceeds.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the complexity of the scalar output.
-        tail: the term that the failure probability delta adds.
+        tail: the term of the bound that depends on the failure probability delta.
         certified: whether norms were rounded up and delta was divided among the grid.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
@@ -61,7 +61,7 @@ class GeneralizationCertificate(NamedTuple):
 
 
 def round_up(norm: float, base: float, /) -> tuple[float, int]:
-    """Return the least number base 2^j >= norm with j >= 0, and this j.
+    """Return the smallest number base * 2^j >= norm with a whole j >= 0, and this j.
 
     Raises:
         Refused: if the norm is negative or not finite, or the base is not positive.
@@ -134,7 +134,7 @@ def generalization_certificate(
     """
     if not 0 < loss_range < math.inf:
         raise Refused(
-            f"loss_range={loss_range}, expected a positive finite number. Try clipping the loss"
+            f"loss_range={loss_range}, expected a positive finite number. Try to clip the loss"
         )
     X = np.asarray(X, np.float64)
     tokens = token_norms(X, network.cls)
@@ -190,7 +190,7 @@ def certificate_text(certificate: GeneralizationCertificate, /) -> str:
 
 
 class Applicability(NamedTuple):
-    """Whether the paper's bounds cover a model: the model's network, or every reason why not.
+    """The answer whether the paper's bounds cover a model: its network, or every reason against.
 
     Attributes:
         network: the model as a network that the bounds cover, or None.

@@ -1,4 +1,4 @@
-"""Comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
+"""A comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
 
 All bounds share one class, one peeling and one chaining. They differ only in the covering number of
 the attention map x -> W_QK^T x. The comparison therefore isolates the effect of the covering
@@ -97,13 +97,13 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Compute the bound from the printed Lemma 3.6 by the method of the two rival bounds."""
+    """Compute the bound from the printed Lemma 3.6, with the chaining of the two rival bounds."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 
 
 def log_length_bound(setting: Setting, /) -> float:
-    """Compute the bound from Lemma 3.5 on all m T tokens, as Edelman et al. do.
+    """Compute the log(T) bound: Lemma 3.5 covers all m T tokens, as Edelman et al. do.
 
     The bound is not certified, because it takes only the leading term of the covering number.
     """
@@ -142,7 +142,7 @@ BOUNDS = {
     "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The bounds compared, by name. All but the first use chaining and the softmax constant 1."""
+"""The compared bounds under their names. All but the first use chaining and softmax constant 1."""
 
 
 def compare(
@@ -189,7 +189,9 @@ def compare(
 
 
 def covering_crossover(parameters: int, /) -> float:
-    """Compute the x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x), n parameters.
+    """Compute the x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x).
+
+    Here n is the number of parameters.
 
     Lemma 3.6 gives the smaller cover below this x. Parameter counting gives the smaller cover above
     this x.

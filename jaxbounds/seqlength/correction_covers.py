@@ -60,7 +60,7 @@ def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Ma
 def _decode(
     V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
 ) -> Matrix:
-    """Apply one more letter to V with step `step` sqrt(weight / B); store the row's weight."""
+    """Apply one more correction to V with step `step` sqrt(weight / B); store the row's weight."""
     row, point, sign, level = letter
     weights[row] = B * q**-level
     V = V.copy()
@@ -89,7 +89,7 @@ def decode_corrections(
 def encode_corrections(
     W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
 ) -> tuple[Letter, ...]:
-    """Compute the code of a member of the cover within `epsilon` of W at every point, in l_2.
+    """Compute the code of a member of the cover that is l_2-within `epsilon` of W at every point.
 
     Args:
         W: a matrix with ||W^T||_{2,1} <= B.

@@ -48,7 +48,7 @@ def sup_distances(
             does (erratum E13).
     """
     if not (q >= 1 or (quasi and q > 0)):
-        raise Refused(f"q={q}, expected at least 1, because l_q is no norm below. Try q=1")
+        raise Refused(f"q={q}, expected at least 1, because l_q is no norm for q < 1. Try q=1")
     difference = abs(values[:, None] - values[None, :])
     if np.isinf(q):
         return difference.max(axis=(-1, -2))
@@ -56,7 +56,7 @@ def sup_distances(
 
 
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
-    """Compute the least number of rows of `covers` that together reach every column.
+    """Compute the smallest number of rows of `covers` whose true entries reach every column.
 
     If some column cannot be reached, the result for traced input is the number of rows plus one.
 
@@ -84,8 +84,8 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
             if reached == everything:
                 return size
     raise Refused(
-        f"no set of the {centres} centres reaches every member; the radius may be epsilon=0. Try a"
-        " positive epsilon"
+        f"no subset of the {centres} centres covers every member, expected a cover; the radius"
+        " may be epsilon=0. Try a positive epsilon"
     )
 
 

@@ -2,8 +2,8 @@
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
 m) d epsilon). The paper leaves c open. The bound is certified for c = 12. The form 4 delta + 12 int
-is certified and smaller. A function that takes no c returns the bracket, which is the bound with c
-= 1.
+is certified and smaller. A function without an argument for c returns the bracket, which is the
+bound with c = 1.
 """
 
 import functools
@@ -94,7 +94,7 @@ def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 
 @functools.cache
 def _grid(points: int) -> np.ndarray:
-    """Return a geometric grid from 1e-6 to 1; every sample size uses this grid."""
+    """Return a geometric grid of scales from 1e-6 to 1; every sample size uses this grid."""
     return np.geomspace(1e-6, 1.0, points)
 
 

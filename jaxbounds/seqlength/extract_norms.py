@@ -91,7 +91,7 @@ def from_nnx(module: Any, /) -> dict[str, Any]:
     if other:
         raise Refused(
             f"state={', '.join(sorted(other))} has no place in the bounds, expected parameters"
-            " only. Try the parameters alone"
+            " only. Try to pass the parameters without this state"
         )
     return nnx.to_pure_dict(params)
 
@@ -138,7 +138,7 @@ def extract_network(
     used: set[str] = set()
 
     def take(path: str, absent: tuple[int, ...] | None = None) -> np.ndarray:
-        """Return the parameter, or zeros of the shape `absent` if the parameter is missing."""
+        """Return the parameter, or zeros with the shape `absent` if the parameter is missing."""
         if path not in flat and absent is None:
             raise Refused(
                 f"no parameter {path}, expected one of {', '.join(sorted(flat))}. Try"
@@ -153,7 +153,7 @@ def extract_network(
         raise Refused(
             f"{attention}: kernel shapes={kernels['query'].shape} and {out.shape}, expected"
             " (d, heads, d_k) and (heads, d_k, d) as in MultiHeadDotProductAttention. Try the"
-            " path of such a layer"
+            " path of a MultiHeadDotProductAttention"
         )
     _, heads, d_k = kernels["query"].shape
     take(f"{attention}/key/bias", (heads, d_k))
@@ -173,8 +173,8 @@ def extract_network(
         kernel = take(f"{path}/kernel")
         if kernel.ndim != 2 or kernel.shape[0] != width:
             raise Refused(
-                f"{path}/kernel has shape={kernel.shape}, expected {width} inputs. Try the dense"
-                " layers in the order of the network"
+                f"{path}/kernel has shape={kernel.shape}, expected {width} inputs. Try to list"
+                " the dense layers in the order of the network"
             )
         width = kernel.shape[1]
         layers.append(Dense(kernel, take(f"{path}/bias", (width,)), activation))

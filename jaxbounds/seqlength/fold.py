@@ -18,7 +18,10 @@ from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, ext
 from jaxbounds.seqlength.parameters import Layers, read_layers
 
 DEAREST = "relu"
-"""The activation assumed for an unknown one: identity and tanh give no larger bound."""
+"""The activation that the bound assumes if the activation is unknown.
+
+Identity and tanh give no larger bound.
+"""
 
 BLOCKS = (
     "keep one attention layer. For several, `multi_layer.terms_corrected` (Theorem 4.2, corrected)"
@@ -33,7 +36,10 @@ more time.
 """
 
 DEEPEST = 12
-"""Dense layers above which the caller must give their order; a larger number tries more orders."""
+"""The most dense layers that the function orders itself; above it, the caller gives the order.
+
+A larger number tries more orders.
+"""
 
 AGREE = 1e-3
 """The largest relative difference between float32 and float64 outputs that counts as agreement.
@@ -106,7 +112,7 @@ def _axes(parts: dict[str, Leaves]) -> int:
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """List the reasons against the model in the numbers of its attention and dense layers."""
+    """List the reasons against the model that lie in its numbers of attention and dense layers."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
@@ -115,8 +121,8 @@ def _blocks(layers: Layers) -> list[Reason]:
     elif not paths:
         what = "no attention with projections query, key, value and out"
         change = (
-            "bound a network with one attention layer; name the projections of an attention with"
-            " other names so"
+            "bound a network with one attention layer; if its projections have other names, "
+            "rename them so"
         )
         reasons.append(Reason(what, (), change))
     if not layers.dense:
@@ -125,7 +131,7 @@ def _blocks(layers: Layers) -> list[Reason]:
 
 
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
-    """List the parts without parameters; the widths exclude some residual connections."""
+    """List the unseen parts without parameters, except residual connections that widths exclude."""
     seen = []
     for path, parts in layers.attention.items():
         takes, gives = _widths(parts)
@@ -137,7 +143,7 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
-    """Return the only order that the dense layers' widths allow, or the reasons against."""
+    """Return the only order of the dense layers that fits their widths, or reasons against."""
     shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
     orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
     if len(orders) == 1:
@@ -147,14 +153,14 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
     change = 'say dense=[("path", "activation before it"), ...]'
     if not orders:
         what = f"dense layers that do not follow, one by one, on attention of width {width}"
-        change = "leave out what comes before the attention, and give what it gives as X"
+        change = "leave out the layers before the attention, and give their outputs as X"
     return (), [Reason(what, sizes, change)]
 
 
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network that reproduces the outputs, or None, and the least difference."""
+    """Return the first network with the given outputs (or None), and the smallest difference."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)

@@ -1,4 +1,4 @@
-"""Logarithms of covering numbers of {x -> W x} with W in R^{k x d}, as the paper bounds them.
+"""The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
 Every function takes x = B_w B_x / epsilon. A function works on the host in float64 for arrays of x,
 or traced in x and in the dimensions. The docstring of a function names the norms that B_w and B_x
@@ -128,7 +128,7 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
 
     The cover is on N <= d orthonormal points (B_x = 1). The rows (B_w / sqrt s) times a sum of s
     signed points differ by B_w / sqrt s >= 2 epsilon at some point. An open ball of radius epsilon
-    therefore holds one of these rows.
+    therefore contains at most one of these rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln

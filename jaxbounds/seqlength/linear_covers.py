@@ -24,7 +24,7 @@ Matrix = Float[Array, "k d"]
 def cover_l1_ball(
     v: Float[Array, "n"], B: float | Float[Array, ""], K: int, /
 ) -> Float[Array, "n"]:
-    """Map v to a member of {s B z / K : z integer, ||z||_1 <= K} near v.
+    """Map v to a nearby member of {s B z / K : z integer, ||z||_1 <= K}.
 
     The scale s is `shrinkage(K)`. The l_2 distance is at most B / (1 + sqrt K). K = 0 gives the
     zero vector.
@@ -131,10 +131,10 @@ def entries_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "cou
 
 
 def error_on_l1_ball(W: Matrix, What: Matrix, B_x: float, /) -> Float[Array, ""]:
-    """Compute the sup over ||x||_1 <= B_x of ||(W - What) x||_2, attained at some B_x e_i."""
+    """Compute the sup over ||x||_1 <= B_x of ||(W - What) x||_2; some B_x e_i attains it."""
     return B_x * jnp.max(jnp.linalg.norm(W - What, axis=0))
 
 
 def error_on_l2_ball(W: Matrix, What: Matrix, B_x: float, /) -> Float[Array, ""]:
-    """Compute the sup over ||x||_2 <= B_x of ||(W - What) x||_2, by the largest singular value."""
+    """Compute the sup over ||x||_2 <= B_x of ||(W - What) x||_2 from the largest singular value."""
     return B_x * jnp.max(jnp.linalg.svd(W - What, compute_uv=False))

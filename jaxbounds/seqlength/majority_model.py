@@ -32,7 +32,10 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 
 
 def glorot_limit(shape: tuple[int, ...], /) -> float:
-    """Compute sqrt(6 / (fan_in + fan_out)); each fan is its last axis times all leading axes."""
+    """Compute sqrt(6 / (fan_in + fan_out)), the limit of uniform initial weights.
+
+    Each fan is the size of its last axis times the sizes of all leading axes.
+    """
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
 

@@ -44,7 +44,7 @@ def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
 
 
 def clipped(loss: Callable[..., Array], c: float, /) -> Callable[..., Array]:
-    """Return min(loss, c), a bounded loss with the Lipschitz constant of `loss`.
+    """Return min(loss, c), a bounded loss with the same Lipschitz constant as `loss`.
 
     Raises:
         Refused: if c is not positive.

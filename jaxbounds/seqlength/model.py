@@ -93,7 +93,7 @@ def blocks(
 
 
 def _dimension(X: Tokens, cls: int) -> int:
-    """Return the dimension of a token; refuse a CLS index outside the sequence."""
+    """Return the dimension of a token, after a check that the CLS index is in the sequence."""
     T, d = X.shape[-2:]
     if not -T <= cls < T:
         raise Refused(f"cls={cls} is outside a sequence of length T={T}. Try cls=0")
@@ -101,7 +101,7 @@ def _dimension(X: Tokens, cls: int) -> int:
 
 
 class SingleLayer(nn.Module):
-    """w . sum_h Y_h at the CLS index: one layer of H heads (Sections 4.1 and 4.2).
+    """A layer of H heads with the output w . sum_h Y_h at the CLS index (Sections 4.1 and 4.2).
 
     Attributes:
         hidden: k, the number of columns of W_v.
@@ -131,7 +131,7 @@ class SingleLayer(nn.Module):
 
 
 class MultiLayer(nn.Module):
-    """g_scalar = w . g^(L+1) at the CLS index: L blocks with projections between them.
+    """L blocks with projections between them; the output is w . g^(L+1) at the CLS index.
 
     Attributes:
         hidden: k, the number of columns of W_v.

@@ -23,12 +23,12 @@ PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
-    """The division of epsilon by Lemma E.1.
+    """The result of Lemma E.1: how epsilon is divided among the covers.
 
     Attributes:
         log_covering: the total log size of the cover.
         scales: the scale epsilon_i of each term's cover.
-        shares: the part of epsilon and of the log size that each term uses; they sum to 1.
+        shares: the part of epsilon and of the log size that each term uses; the parts sum to 1.
     """
 
     log_covering: Values | Array
@@ -37,7 +37,7 @@ class Budget(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The covers of the matrices of a network.
+    """The log sizes of the covers of a network's matrices, and their effects on the output.
 
     Attributes:
         names: the name of each matrix.
@@ -203,10 +203,10 @@ def terms_corrected(
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
     Each matrix has its own constant. Inputs have norm at most B_x in layer 1, and at most L_sigma
-    before W_c. The QK term of layer i has, besides its cover for inputs of norm r_i, the factor
-    r_i^2: one r_i for the keys, and one r_i for the values. Here r_1 = B_x, and r_i = 1 in later
-    layers. `softmax_constant=1.0` sharpens the list. If there are H heads, each matrix occurs H
-    times, and a layer passes on the sum of H perturbations.
+    before W_c. The W_QK term of layer i uses a cover for inputs of norm r_i. The term also has the
+    factor r_i^2: one r_i for the keys, and one r_i for the values. Here r_1 = B_x, and r_i = 1 in
+    later layers. `softmax_constant=1.0` sharpens the list. If there are H heads, each matrix occurs
+    H times, and a layer passes on the sum of H perturbations.
 
     Raises:
         Refused: if there is no layer or no head.

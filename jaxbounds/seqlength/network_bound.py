@@ -1,7 +1,8 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-U is the largest complexity, over the units of a layer, of the class of plus or minus a unit. A
-dense layer whose columns have l_1 norm at most B turns U into
+For each unit of a layer, consider the class of the unit's outputs with either sign. U is the
+largest complexity of these classes. A dense layer whose columns have l_1 norm at most B turns U
+into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
@@ -30,7 +31,7 @@ from jaxbounds.seqlength.single_layer import attention_bound, residual_range
 
 
 class TokenNorms(NamedTuple):
-    """The largest norms of a sample's tokens: l_2, entry, and l_1 and l_2 of (x_cls, 1)."""
+    """The largest norms over a sample's tokens: l_2 norm, entry, and two norms of (x_cls, 1)."""
 
     l2: float
     entry: float
@@ -48,7 +49,9 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
     if not -T <= cls < T:
         raise Refused(f"cls={cls} is no token of a sequence of length T={T}. Try cls=0")
     if m < 1:
-        raise Refused(f"X.shape={X.shape} holds no sample, expected at least one. Try more data")
+        raise Refused(
+            f"X.shape={X.shape} holds no sample, expected at least one. Try X with a sequence"
+        )
     if not np.isfinite(X).all():
         raise Refused(
             f"{np.isfinite(X).mean():.0%} of X is finite, expected finite numbers alone. Try "
@@ -72,7 +75,7 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
     if not network.dense:
         raise Refused(
             f"dense={network.dense}, expected at least one dense layer to read out from. Try"
-            " naming one"
+            " to name a dense layer in `dense`"
         )
     *earlier, last = network.dense
     readout = np.asarray(readout, np.float64)
@@ -89,7 +92,7 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
 
 
 def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
-    """Compute the norms that enter a bound, by name; X shows whether the CLS token is constant."""
+    """Compute the named norms that enter a bound; X shows whether the CLS token is constant."""
     norms: dict[str, float] = {}
     constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))
     query = np.append(X[0, network.cls], 1.0)
@@ -123,7 +126,7 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
 
 
 def _contraction(activation: str) -> float:
-    """Return L_sigma if sigma is odd, else 2 L_sigma, the cost of removing the sign first."""
+    """Return L_sigma if sigma is odd, else 2 L_sigma: removing the sign first costs a factor 2."""
     fact = ACTIVATIONS[activation]
     return fact.lipschitz * (1.0 if fact.odd else 2.0)
 
@@ -173,7 +176,7 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Compute the factor with which a head's E enters the output's bound, summed over heads."""
+    """Compute the sum over heads of the factors with which E_h enters the bound on the output."""
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):
         product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)

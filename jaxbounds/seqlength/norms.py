@@ -91,7 +91,7 @@ def operator_norm_lower(
     """
     if min(q, p) < 1:
         raise Refused(
-            f"q={q} and p={p}, expected at least 1, because l_q is no norm below. Try q=1"
+            f"q={q} and p={p}, expected at least 1, because l_q is no norm for q < 1. Try q=1"
         )
 
     def climb(x: Float[Array, "d"]) -> Scalar:

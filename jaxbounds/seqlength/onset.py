@@ -45,7 +45,7 @@ class Onset(NamedTuple):
     Attributes:
         printed: the paper's bound. If the paper prints O(.), the bound has the constants of the
             paper's proof, with c = 12.
-        sharpened: the least certified bound in this library.
+        sharpened: the smallest of this library's certified bounds.
         trivial: a value that the complexity never exceeds.
     """
 
@@ -55,7 +55,7 @@ class Onset(NamedTuple):
 
     @property
     def samples(self) -> tuple[int | None, int | None]:
-        """The least sample sizes, printed and sharpened, to 0.1%; None if above 2^80."""
+        """The least sample sizes of the printed and sharpened bounds, to 0.1%; None above 2^80."""
         at = lambda bound: first_informative(bound, self.trivial, largest=2**80)
         return at(self.printed), at(self.sharpened)
 
@@ -146,8 +146,8 @@ def smallest_samples(
 ) -> dict[str, tuple[int | None, int | None]]:
     """Compute the least sample sizes at which each bound is below its trivial value.
 
-    Each result is a pair, for the printed and the sharpened bound. `theorems` selects from the
-    theorems of `onsets`; without it, all are computed.
+    Each result is a pair, for the printed and the sharpened bound. `theorems` selects theorems of
+    `onsets`; the default computes all theorems.
     """
     found = onsets(setting or Setting(), layers=layers, words=words)
     return {theorem: found[theorem].samples for theorem in theorems or found}

@@ -45,19 +45,23 @@ _MATRIX, _SCALE = ("kernel", "weight", "w"), ("scale", "weight", "gamma")
 _NORMALISATION = {*_SCALE, "bias", "beta", "mean", "var"}
 
 NORMALISED = (
-    "train without it: Appendix C has no step for it, as it multiplies distances by up to"
-    " 1 / sqrt(its epsilon); the paper's own normalisation, onto the unit ball, has no parameters"
+    "train without this normalisation: Appendix C has no step for it, because it multiplies "
+    "distances by up to 1 / sqrt(its epsilon); the paper's own normalisation, onto the unit ball, "
+    "has no parameters"
 )
-EMBEDDED = "leave it out and give as X the tokens that come out of it: it must be fixed beforehand"
-SPLIT = "split it into query, key, value (d, heads, d_k) and out (heads, d_k, d)"
+EMBEDDED = (
+    "leave the embedding out, and give its outputs as X; the embedding must be fixed beforehand"
+)
+SPLIT = "split the matrix into query, key, value (d, heads, d_k) and out (heads, d_k, d)"
 UNKNOWN = (
-    "only attention (query, key, value, out) and dense layers (kernel or weight, bias) are mapped:"
-    " leave these out where the output does not use them, or fold them into one of the two"
+    "only attention (query, key, value, out) and dense layers (kernel or weight, bias) are "
+    "mapped: leave out leaves that the output does not use, or fold the leaves into attention or "
+    "a dense layer"
 )
 
 
 def _modules(leaves: Leaves) -> dict[str, Leaves]:
-    """Group the leaves by the path of the layer that holds them."""
+    """Group the leaves: each layer's path gets the leaves that the layer holds."""
     modules: dict[str, Leaves] = {}
     for path, leaf in leaves.items():
         parent, _, name = path.rpartition("/")
@@ -75,7 +79,7 @@ def _in_flax_layout(module: Leaves) -> Leaves:
 
 
 def _is_layer(module: Leaves) -> bool:
-    """Tell whether a module has a kernel of at least two axes, and no other leaf than a bias."""
+    """Tell whether a module has a kernel of at least two axes, and otherwise at most a bias."""
     return any(
         name in module and module[name].ndim >= 2 and set(module) <= {name, "bias", "b"}
         for name in _MATRIX

@@ -63,7 +63,7 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """B_c2, B_v2, B_QK2: for each matrix, the larger spectral norm of a layer's two versions."""
+    """The norms B_c2, B_v2, B_QK2: for each matrix, the larger spectral norm of two versions."""
 
     c: Scalar
     v: Scalar
@@ -115,7 +115,7 @@ def lemma_e_3(
 
 
 class ChainPerturbation(NamedTuple):
-    """The output's change on one input, and three bounds on it by the chain behind Theorem 4.2."""
+    """The output's change on one input, and three bounds on it from the chain of Theorem 4.2."""
 
     output: Scalar
     printed: Scalar

@@ -1,7 +1,8 @@
 """Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
 
-Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m. A
-finite class is the matrix of its values. An infinite class is given by its support function.
+Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m.
+Functions take a finite class as the matrix of its values, and an infinite class as its support
+function.
 """
 
 from collections.abc import Callable

@@ -89,8 +89,8 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    a = sqrt(ln 2d / m) counts signs and coordinates. b = `attention_lipschitz` sqrt(C / m) comes
-    from the cover of W_QK. The range is B_inf.
+    The term a = sqrt(ln 2d / m) counts signs and coordinates. b = `attention_lipschitz` sqrt(C / m)
+    comes from the cover of W_QK. The range is B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -249,7 +249,7 @@ def attention_bound(
     softmax_constant: float = 1.0,
     residual: float | None = None,
 ) -> float:
-    """Compute the least certified bound on E in this library, from a cover of x -> W_QK^T x.
+    """Compute the smallest of this library's certified bounds on E, from a cover of x -> W_QK^T x.
 
     The bound is the minimum of three bounds (12 times Dudley, chaining, one scale) and the range
     B_inf. If `residual` bounds |f_W - f_0| (see `residual_range`), a further candidate adds two
@@ -300,9 +300,9 @@ def single_layer_bound(
 ) -> float:
     """Bound the complexity of a single layer with H heads of equal norms (Section 4.2).
 
-    The bound is H times the bound of one head. For equal norm balls the complexities themselves
-    have the ratio H. The bound is certified. It is at most the trivial value H B_w B_Wc L_sigma
-    B_Wv B_inf.
+    The bound is H times the bound of one head. For equal norm balls, the complexity itself is H
+    times that of one head. The bound is certified. It is at most the trivial value H B_w B_Wc
+    L_sigma B_Wv B_inf.
 
     Raises:
         Refused: if m < 1, heads < 1 or a norm is negative or not finite.

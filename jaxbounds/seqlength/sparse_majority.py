@@ -1,8 +1,9 @@
 """The sparse majority task of Section 6: bits, a hidden set of indices, embedded tokens.
 
 A sequence of T bits has label 1 if more than half of its bits at the hidden indices I are 1. The
-task embeds a 0 and a 1 as two orthogonal vectors. It appends a [CLS] token and adds a positional
-code to all T + 1 tokens. The options cover the differences between the paper and its public code.
+task embeds the bits 0 and 1 as two orthogonal vectors. It appends a [CLS] token and adds a
+positional code to all T + 1 tokens. The options cover the differences between the paper and its
+public code.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Embedding:
 
 
 class Task(NamedTuple):
-    """One draw of the task without its bits.
+    """One random instance of the task, without its bits.
 
     Attributes:
         base: the token of a 0 at each position; the [CLS] token comes last.

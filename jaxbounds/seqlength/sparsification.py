@@ -24,7 +24,7 @@ Scalar = Float[Array, ""]
 
 
 class Sparsification(NamedTuple):
-    """The multiplicities k_i, the sparse approximation, and its squared error."""
+    """The result of `sparsify`: multiplicities k_i, the approximation, and its squared error."""
 
     multiplicities: Int[Array, "n"]
     approximation: Float[Array, "dim"]
@@ -62,7 +62,7 @@ def sparsify(
         weights: the a_i >= 0, whose sum gamma is at most 1.
         k: the number of draws.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
-        use_all: draw no zero and multiply by gamma instead: (s gamma/k) sum k_i V_i.
+        use_all: whether to draw no zero and multiply by gamma: (s gamma/k) sum k_i V_i.
 
     Raises:
         Refused: if k < 1, or the weights are known and some weight is negative or their sum
@@ -113,7 +113,8 @@ def best_squared_error(
 ) -> Scalar:
     """Minimise ||f - (scale/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
 
-    `use_all` means sum = k and the extra factor gamma, as in `sparsify`.
+    If `use_all` is set, the sum equals k and the approximation has the extra factor gamma, as in
+    `sparsify`.
 
     Raises:
         Refused: if there are more than 200000 choices.

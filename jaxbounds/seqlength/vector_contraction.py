@@ -17,12 +17,11 @@ R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
    Some p pairs differ at one point x in the same two values u and v >= u + 2. The p functions with
    u and the p functions with v are 2-separated on the other n-1 points. A set of these points that
    both halves shatter is also shattered together with x. Each step therefore doubles the number of
-   shattered pairs (A, z) of points A and levels z, which is 1 for two functions. There are at most
-   y such pairs. 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated
-   functions into 2-separated ones. Values become levels, b = floor(4B / epsilon) + 1 of them, and a
-   level between two values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so
-   covers of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral
-   follows.
+   shattered pairs (A, z) of points A and levels z. For two functions this number is 1. There are at
+   most y such pairs. 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated
+   functions into 2-separated ones. Values become b = floor(4B / epsilon) + 1 levels, and a level
+   between two values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers
+   of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral follows.
 """
 
 import math
@@ -42,8 +41,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """Compute 2 sum_s Rad(F_s), an upper bound on the complexity of the cross entropy.
 
     The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
-    last axis. The complexities are the complexities on the sample itself, for any K. All constants
-    are explicit.
+    last axis. The complexities are taken on the sample itself; the bound holds for any K. All
+    constants are explicit.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -118,9 +117,9 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the covers of Theorem 4.2 for the cross entropy of K scores.
 
-    The list has K covers of w and twice every beta. The list follows from |CE(W g) - CE(What ghat)|
-    <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The list replaces Theorem 5.1's
-    factor sqrt(K) and has no logarithms. K multiplies only the term of the read-out.
+    The list has K covers of w, and every beta is doubled. The list follows from |CE(W g) - CE(What
+    ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The list replaces Theorem
+    5.1's factor sqrt(K) and has no logarithms. K multiplies only the term of the read-out.
 
     Raises:
         Refused: if K < 2.

@@ -8,7 +8,7 @@ from jaxbounds.smapprox.circuits import Circuit, layered
 
 
 def from_aiger(text: str, /) -> Circuit:
-    """Build the layered circuit of an ASCII AIGER file.
+    """Build the layered circuit that an ASCII AIGER file describes.
 
     A literal 2v is variable v, and 2v+1 is its negation. The literals 0 and 1 are the constants.
     The two constants are built from the first input x, as x & ~x and its negation.

@@ -17,7 +17,7 @@ def zero_one_loss(output: Float[Array, "*n"], y: Float[Array, "*n"], /) -> Float
 
 
 def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Array, "*n"]:
-    """Compute the surrogate of (2.2): 1 at margin <= 0, 0 at margin >= gamma, linear in between.
+    """Compute the ramp loss (2.2): 1 at margin <= 0, 0 at margin >= gamma, linear in between.
 
     Raises:
         Refused: if gamma is a number that is not positive.

@@ -1,4 +1,4 @@
-"""Section 3's other surrogate losses with constants: VC dimension, and products of norms.
+"""Two alternatives of Section 3 with constants: bounds by VC dimension and by products of norms.
 
 Both bounds are from the literature. The first depends on the number of parameters. The second
 depends on a product over layers, which grows with the depth.
@@ -48,7 +48,7 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
 def vc_sample_complexity_explicit(
     parameters: Sequence[int], units: Sequence[int], epsilon: float, /, *, delta: float = 0.01
 ) -> float:
-    """Return the n at which a network without training error has risk <= epsilon w.p. 1 - delta.
+    """Return the n at which zero training error gives risk <= epsilon with probability 1 - delta.
 
     The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
     1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.

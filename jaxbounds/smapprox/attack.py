@@ -3,8 +3,8 @@
 A compiled network has zero gradients almost everywhere, because rounding saturates. The search
 therefore follows straight-through gradients, restricted to blocks of parameters, and refines on the
 decision boundary. It evaluates every result again on the true network. The estimate is not the
-margin itself: estimates are two to four times too large. Use the perturbations of one depth as
-starts at other depths.
+margin itself: estimates are two to four times too large. The perturbations found at one depth are
+good starts at other depths.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.ground.exceptions import Refused
 
 PROBES = (1.0, 0.7, 0.4)
-"""The radii at which a ray is probed before the bisection, in units of the best radius so far."""
+"""The radii at which the search probes a ray before the bisection, in units of the best radius."""
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
@@ -230,7 +230,7 @@ def recertify(
     *,
     data: tuple = (),
 ) -> float:
-    """Return the norm at which a perturbation found elsewhere flips this network, or inf.
+    """Return the norm at which a perturbation found for another network flips this one, or inf.
 
     The function looks only at the ray up to twice the perturbation's own norm.
     """

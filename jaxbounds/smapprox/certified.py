@@ -66,7 +66,7 @@ def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
 
 
 class Radii(NamedTuple):
-    """The radius by which each part of the parameters may move, for any number of layers.
+    """The radii by which the parts of the parameters may move, for any number of layers.
 
     Attributes:
         first: the radius of theta_0, by (D.6).
@@ -108,9 +108,9 @@ def without_halvings(c: NiceConstants, /) -> float:
 
 
 def joint_budget(c: NiceConstants, /) -> float:
-    """Compute a still sharper bound: theta_i and xi_{i-1} share one perturbation.
+    """Compute a still sharper bound, because theta_i and xi_{i-1} share one perturbation.
 
-    The errors E1 and E2 of `without_halvings` therefore add in squares.
+    The squares of the errors E1 and E2 of `without_halvings` therefore add up.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -147,9 +147,9 @@ def circuit_constants(
 ) -> Callable[[float], NiceConstants]:
     """Return the constants of a compiled, corrected circuit on the inputs with these hidden states.
 
-    f_i is the two ReLU layers of Lemma B.1 (f_q the head), and zeta_i is the correction after f_i.
-    For f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1 h + b1). So
-    kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
+    Here f_i is the two ReLU layers of Lemma B.1, f_q is the head, and zeta_i is the correction
+    after f_i. For f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1 h +
+    b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
 
     Args:
         params: the parameters of a corrected circuit from `feedforward.compile_circuit`.

@@ -27,8 +27,8 @@ class LayerNorms(NamedTuple):
         query: the largest spectral norm of the query and key maps.
         decoder_null: the norm of the decoder's null key.
         encoder_null: the norm of the encoder's null key.
-        attends: whether any attention is in use. If no attention is in use, all keys tie at value
-            zero, and the choice of key has no effect.
+        attends: whether the layer uses any attention. If not, all keys tie and have the value zero,
+            and the choice of key has no effect.
     """
 
     content: float
@@ -130,12 +130,12 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
     """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
-    The bound holds for k states, the compiler's own state included, and the lookahead adder. |W1|^2
-    is at most the largest row sum times the largest column sum of |W1|. These sums are k|A| and 3
-    for the transition, w_pos and 2 w_pos - 1 for the carries, 3 and 3 for the halves. The sums are
-    smaller for all other layers. Layers that attend compute nothing and copy. Their queries and
-    keys are twice a partial permutation, and their values are a partial permutation. Their null
-    keys have norms of at most 2 w_pos - 1 and w_pos - 1. All constants are explicit.
+    The bound holds for k states (the compiler's own state included) and the lookahead adder. |W1|^2
+    is at most the largest row sum times the largest column sum of |W1|. The two sums are k|A| and 3
+    for the transition, w_pos and 2 w_pos - 1 for the carries, and 3 and 3 for the halves of the
+    XOR. All other layers have smaller sums. Layers that attend compute nothing and copy. Their
+    queries and keys are twice a partial permutation, and their values are a partial permutation.
+    Their null keys have norms of at most 2 w_pos - 1 and w_pos - 1. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

@@ -39,7 +39,7 @@ class Circuit:
     layers: tuple[tuple[Gate, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuse an ill-formed circuit; the error lists every reason."""
+        """Refuse an ill-formed circuit; the error lists every fault."""
         layers = tuple(tuple(Gate(op, tuple(parents)) for op, parents in g) for g in self.layers)
         object.__setattr__(self, "layers", layers)
         problems = []
@@ -216,7 +216,9 @@ def random_circuit(
     balance: float = 0.25,
     tries: int = 20000,
 ) -> Circuit:
-    """Draw a random layered circuit; it outputs 1 on a share of inputs in [balance, 1 - balance].
+    """Draw a random layered circuit.
+
+    The share of inputs with output 1 lies in [balance, 1 - balance].
 
     Most deep random circuits are constant. The function draws again until a circuit is balanced.
 
@@ -251,7 +253,7 @@ def identity_chain(depth: int, /) -> Circuit:
 
 
 def parity_circuit(m: int, /) -> Circuit:
-    """Return the circuit of the parity of m bits, bit by bit, with x ^ y = (x | y) & ~(x & y)."""
+    """Return the circuit that computes the parity of m bits with x ^ y = (x | y) & ~(x & y)."""
     names: list[Any] = [("x", i) for i in range(m)]
     gates: dict[Hashable, tuple[str, Sequence[Hashable]]] = {}
     so_far: Hashable = names[0]

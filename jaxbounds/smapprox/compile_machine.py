@@ -36,7 +36,7 @@ ADDERS: dict[str, Callable[[Layout], list[Layer]]] = {
 
 @dataclass(frozen=True)
 class Compiled:
-    """A machine as a network.
+    """A Turing machine compiled to a network.
 
     Attributes:
         machine: the compiled Turing machine.
@@ -61,7 +61,7 @@ class Compiled:
 
     @property
     def depth(self) -> int:
-        """D: 3 w_pos + 8 with the ripple adder, w_pos + 10 with the lookahead adder."""
+        """The depth D: 3 w_pos + 8 with the ripple adder, w_pos + 10 with the lookahead adder."""
         return len(self.layers)
 
     @property
@@ -71,7 +71,7 @@ class Compiled:
 
     @property
     def used(self) -> tuple[Segment, ...]:
-        """An equal network without the attentions and values whose weights are all zero."""
+        """The same function without the attentions and values that have only zero weights."""
         uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)

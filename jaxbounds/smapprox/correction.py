@@ -19,7 +19,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Correction:
-    """Rounding with a given slope: 0 below `low`, 1 above `high`, linear in between.
+    """A rounding function with a given slope: 0 below `low`, 1 above `high`, linear in between.
 
     Attributes:
         slope: a number above one. The paper's slope is 3 (`THIRDS`). Slope 2 (`DYADIC`) has weights
@@ -47,7 +47,7 @@ class Correction:
 
     @property
     def radius(self) -> float:
-        """sigma_zeta of Definition D.1: rounding removes a smaller error in every coordinate."""
+        """sigma_zeta of Definition D.1: rounding removes an error that is smaller everywhere."""
         return self.low
 
     def __call__(self, z: Float[Array, "*s"], /) -> Float[Array, "*s"]:

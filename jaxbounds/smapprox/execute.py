@@ -35,7 +35,7 @@ class Inputs(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The states o_0 .. o_T of a network, read as the states of a machine.
+    """The outputs o_0 .. o_T of a network, decoded as the states of a machine.
 
     Attributes:
         states: the index of the state z_i in the machine's states, from 0; -1 is the compiler's own
@@ -122,7 +122,7 @@ def _finder(structure: Structure, T: int) -> Any:
 
 
 def memory_needed(compiled: Compiled, count: int, /, *, precision: str = "float32") -> int:
-    """Compute the bytes that a run of `count` words by look-ups takes, its outputs included."""
+    """Compute the bytes of a run of `count` words by look-ups, with its outputs."""
     layout, size = compiled.layout, np.dtype(precision).itemsize
     weights = sum(leaf.size for leaf in jax.tree.leaves(compiled.params))
     leaving = sum(len(layout.groups[group]) for group in LEAVES)
@@ -147,10 +147,10 @@ def execute(
     """Run the machine on words, by look-ups if possible and by the whole attention otherwise.
 
     Compiled weights with hard attention run by their structure (`look_up.run`), in time linear in
-    T. The dense network runs the few words that look-ups cannot decide, and every call with other
-    weights, with soft attention or with `record`. The look-ups are compiled once for each machine,
-    T and padded length. The dense network is compiled once for each shape of weights, T and padded
-    length.
+    T. The dense network runs the few words that look-ups cannot decide. It also runs every call
+    with other weights, with soft attention or with `record`. The look-ups are compiled once for
+    each machine, T and padded length. The dense network is compiled once for each shape of weights,
+    T and padded length.
 
     Args:
         compiled: the machine, compiled to a network.

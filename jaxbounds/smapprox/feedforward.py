@@ -113,9 +113,9 @@ def circuit_layer(
 
 
 def network_depth(circuit: Circuit, /, *, corrected: bool) -> int:
-    """Count the hidden layers of the compiled circuit: 2, or 4 if corrected, per circuit layer.
+    """Count the hidden layers of the compiled circuit: 2 (corrected: 4) for each circuit layer.
 
-    Depth padding is not included.
+    The count excludes padding of the depth.
     """
     return (4 if corrected else 2) * circuit.depth
 

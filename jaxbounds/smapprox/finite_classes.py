@@ -101,7 +101,7 @@ def massart_bound(models: int, n: int, /) -> float:
 
 
 def uniform_deviation_bound(rademacher: float | Array, n: float, delta: float, /) -> float | Array:
-    """Compute (A.1): sup |L - L-hat| <= 2 Rad + sqrt(log(2/delta)/n), w.p. 1 - delta."""
+    """Compute the right side of (A.1), sup |L - L-hat| <= 2 Rad + sqrt(log(2/delta)/n)."""
     return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / n)
 
 
@@ -119,7 +119,7 @@ def uniform_deviation_bound_sharpened(
 def erm_bound(
     best: float | Array, rademacher: float | Array, n: float, delta: float, /
 ) -> float | Array:
-    """Compute L(F*) + 4 Rad + 2 sqrt(log(2/delta)/n) >= L(F-hat), Proposition 2.3 with constants.
+    """Compute Proposition 2.3's bound L(F*) + 4 Rad + 2 sqrt(log(2/delta)/n) on L(F-hat).
 
     For L(F*) <= epsilon and Rad <= epsilon, the bound is 5 epsilon + 2 sqrt(log(2/delta)/n).
     """

@@ -1,10 +1,10 @@
 """Lemma 2.4 and Corollary A.1 with every constant: certified sample sizes from all-layer margins.
 
 The all-layer margin is 1-Lipschitz in the parameters, so a cover of {|theta|_1 <= alpha} in l_2
-covers all losses at once. The paper chains covers at all scales and bounds a Rademacher complexity.
-The paper's proof gives a number of samples of order 1/epsilon^2. A shorter proof takes a single
-cover, finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems
-3.1 and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
+covers all losses at once. The paper chains covers at all scales to bound a Rademacher complexity.
+This proof needs a number of samples of order 1/epsilon^2. A shorter proof takes a single cover,
+finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems 3.1
+and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
 explicit.
 """
 
@@ -25,15 +25,18 @@ RATIO = 4.0
 The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
 """
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The contribution of each scale to the bound, in units of sqrt(A/n), if log N(e) <= A/e^2."""
+"""The term that each scale adds to the bound, in units of sqrt(A/n), if log N(e) <= A/e^2."""
 WEIGHT = math.pi**2 / 3.0 - 1.0
-"""The sum of (1 + |k|)^-2 over all integers k; these weights divide delta among the k."""
+"""The sum of (1 + |k|)^-2 over all integers k.
+
+The weights (1 + |k|)^-2 divide delta among the k.
+"""
 
 
 def _positive(**values: float) -> None:
     bad = [f"{name}={value}" for name, value in values.items() if not value > 0]
     if bad:
-        raise Refused(f"got {', '.join(bad)}, expected positive numbers. Try 1 for each")
+        raise Refused(f"got {', '.join(bad)}, expected positive numbers. Try 1 for each of them")
 
 
 def shrinkage(K: float, /) -> float:
@@ -101,7 +104,7 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 
 
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
-    """Bound the risk of the surrogate's minimiser if (2.3) has epsilon = 0, w.p. 1 - delta.
+    """Bound the risk of the surrogate's minimiser, w.p. 1 - delta, if (2.3) has epsilon = 0.
 
     The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
     The factor 2 suffices, because L(F-hat) - L(F*) involves only the one-sided supremum of L -
@@ -143,12 +146,12 @@ def chained_sample_complexity(
 
 
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
-    """Bound a risk by the P > q with n kl(q, P) = log_size + log(1/delta), q = `fraction`.
+    """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta); q = `fraction`.
 
-    Consider exp(log_size) events. W.p. 1 - delta, no event that contains at most a `fraction` q of
-    the samples has a larger probability. Chernoff's bound gives Pr(at most q n) <= exp(-n kl(q, P))
-    for P >= q. For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All
-    constants are explicit.
+    Consider exp(log_size) events. Every event that contains at most a `fraction` q of the samples
+    has a probability of at most P, simultaneously with probability 1 - delta. Chernoff's bound
+    gives Pr(at most q n) <= exp(-n kl(q, P)) for P >= q. For q = 0 the bound is an equality: P = 1
+    - exp(-(log_size + log(1/delta)) / n). All constants are explicit.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -188,7 +191,7 @@ def realizable_sample_complexity(
 def margin_profile_bound(
     alpha: float, p: float, margins: Float[np.ndarray, "n"], /, *, delta: float = 0.01
 ) -> float:
-    """Bound the risk E l_0-1 by the margins on the samples, for all theta at once w.p. 1 - delta.
+    """Bound E l_0-1 from the margins on the samples, for all theta, with probability 1 - delta.
 
     The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the bound
     uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 +

@@ -62,7 +62,7 @@ class Layer:
         return {"dec": self.dec, "enc": self.enc, "W1": self.W1, "b1": self.b1}
 
     def keep(self, *groups: str) -> "Layer":
-        """Copy whole groups."""
+        """Copy whole groups of coordinates."""
         for group in groups:
             for i in self.layout.groups[group]:
                 self.W1[i, i] = 1.0
@@ -149,7 +149,7 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
 
 
 def lookahead_adder(layout: Layout, /) -> list[Layer]:
-    """Build Lemma C.2 in three layers: all carries at once, both halves of every XOR, then sums.
+    """Build Lemma C.2 in three layers: first all carries, then both halves of every XOR, then sums.
 
     The carry into bit t of a step right is relu(right + sum of lower bits - t). The borrow of a
     step left is relu(left - sum of lower bits).
@@ -217,7 +217,7 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Build Lemma C.8: the symbol now under the head; of the other groups, keep state and head.
+    """Build Lemma C.8: compute the symbol now under the head, and keep only state and head besides.
 
     The flags become "visited", "in the input and not visited" and "neither". In these three cases,
     the symbol is the last symbol written, the input's symbol, or the blank.

@@ -57,11 +57,11 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """w, padding included."""
+        """The width w of a hidden state, padding included."""
         return self.live + self.padding
 
     def at(self, group: str, name: str | int, /) -> int:
-        """Return one coordinate: a state of st, a symbol of sym1.., a bit of pos1.. or a flag."""
+        """Return the index of a coordinate: a state, a symbol, a position bit or a flag."""
         if isinstance(name, str):
             names = {"st": self.states, "scr4": FLAGS}.get(group, self.symbols)
             name = names.index(name)

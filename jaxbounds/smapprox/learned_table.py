@@ -32,7 +32,7 @@ The layers count from 0.
 
 
 class Task(NamedTuple):
-    """A compiled network, words, and the right answer for each word.
+    """A learning task: a compiled network, words, and the right answer for each word.
 
     Attributes:
         params: the network's weights in float32.
@@ -85,10 +85,11 @@ def outputs(
 def outputs_by_look_up(
     problem: Task, params: Any, structure: Structure | None, /
 ) -> Float[Array, "n"]:
-    """Compute `outputs` by look-ups; weights may differ from the compiled weights in products.
+    """Compute `outputs` by look-ups.
 
-    An entry of the transition table is an entry of a product. The values equal those of `outputs`.
-    In uncorrected networks the derivatives are equal too (see `look_up.run`).
+    Only weights that enter matrix products may differ from the compiled weights. An entry of the
+    transition table is such a weight. The values equal those of `outputs`. In uncorrected networks
+    the derivatives are equal too (see `look_up.run`).
 
     Raises:
         Refused: if `structure` is None.
@@ -103,7 +104,7 @@ def outputs_by_look_up(
 
 
 class Places(NamedTuple):
-    """The place of the learned table in W1 of its layer.
+    """The rows and columns of W1 that hold the learned table.
 
     Attributes:
         pairs: the columns: the pairs (state, symbol) of non-terminal states.

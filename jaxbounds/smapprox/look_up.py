@@ -3,10 +3,10 @@
 The result is the function that `transformer.run` computes from the dense weights. The products omit
 only zeros. Each attention head finds its position by comparing position codes. All search layers
 ask for the last visit of a cell, so one table answers them: the last step at each cell. A key with
-the leading bits p of its timestep exists if the last visit has the leading bits p. Such a key does
-not exist if the last visit's leading bits are smaller. Otherwise the table cannot decide. If the
-table cannot decide or a code is not binary, the word is not `certain`, and the dense network has to
-run the word. Arrays have the word as their last axis.
+the leading timestep bits p exists if the last visit has the leading bits p. No key with these bits
+exists if the last visit's leading bits are smaller. Otherwise the table cannot decide. If the table
+cannot decide or a code is not binary, the word is not `certain`, and the dense network has to run
+the word. Arrays have the word as their last axis.
 """
 
 import math
@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
 
 State = dict[str, Array]
-"""The groups of a state that are not zero, by name, each of shape (size, n)."""
+"""The nonzero groups of a state under their names; each group has the shape (size, n)."""
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at each cell, 0 if there was no step."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
@@ -78,7 +78,7 @@ def matches(
 def input_table(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, /
 ) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
-    """Return embedded symbols by cell, and a mask of the cells that hold one; cell 0 is empty."""
+    """Return each cell's embedded symbol, and a mask of cells with a symbol; cell 0 is empty."""
     at = structure.layout.groups["sym1"]
     embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)
     return jnp.pad(embedded, ((1, 0), (0, 0), (0, 0))), jnp.pad(present.T, ((1, 0), (0, 0)))

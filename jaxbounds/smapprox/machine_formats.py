@@ -18,11 +18,11 @@ LONGEST = 100
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 _shown = _SHORT.repr
-"""A function that quotes a value, shortened, for a message."""
+"""A function that quotes a value in shortened form for a message."""
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
-"""Terminal states that need no row in the table and may go unnamed."""
+"""The usual names of terminal states, which need no row and no entry in "accept" or "reject"."""
 
 
 def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
@@ -58,7 +58,7 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
         data = json.loads(text, object_pairs_hook=_mapping)
     except (json.JSONDecodeError, RecursionError) as error:
         raise Refused(
-            f"this text is not JSON ({error}), got {_shown(text)}. Try to correct it at that place"
+            f"this text is not JSON ({error}), got {_shown(text)}. Try to correct the text there"
         ) from error
     return from_description(data, name=name, missing=missing)
 
@@ -79,7 +79,7 @@ def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") ->
         raise Refused(f"{line}{error.problem}. Try to correct this line") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise Refused(
-            f"this text is not YAML ({error}), got {_shown(text)}. Try to correct it at that place"
+            f"this text is not YAML ({error}), got {_shown(text)}. Try to correct the text there"
         ) from error
     return from_description(data, name=name, missing=missing)
 
@@ -155,7 +155,7 @@ def from_description(
     if not isinstance(data, dict) or any(key not in data for key in needed):
         raise Refused(
             f"description={_shown(data)}, expected a mapping with the keys {', '.join(needed)}."
-            " Try the format of the guide"
+            " Try the format in the docstring of `from_description`"
         )
     table = data["table"]
     if not isinstance(table, dict) or any(
@@ -163,7 +163,7 @@ def from_description(
     ):
         raise Refused(
             f"table={_shown(table)}, expected a map from each state to a row, and in a row from"
-            " symbols to actions. Try the format of the guide"
+            " symbols to actions. Try the format in the docstring of `from_description`"
         )
     blank, start = _text("blank", data["blank"]), _text("start state", data["start state"])
     given: dict[tuple[str, str], Action] = {}

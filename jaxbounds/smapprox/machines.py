@@ -15,7 +15,7 @@ from jaxtyping import Int
 from jaxbounds.ground.exceptions import Refused
 
 Action = tuple[str, str, int]
-"""The next state, the symbol written, and the move: -1 left, +1 right, 0 stay (an extension)."""
+"""The next state, the symbol to write, and the move: -1 left, +1 right, 0 stay (an extension)."""
 
 
 _ALL_BUT_THE_BLANK: Any = None

@@ -159,7 +159,7 @@ def attended(
 
 
 def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
-    """Return the network's view of the tape at every step: symbols (T+1, cells), "?" if never read.
+    """Return the tape as the network knows it: symbols (T+1, cells), with "?" for unread cells.
 
     The symbol read at step i is the content of cell l_i from step i until the next read of that
     cell. Columns are the cells modulo 2^w_pos, from 0.

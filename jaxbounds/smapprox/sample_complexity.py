@@ -62,7 +62,7 @@ def sample_complexity(
 
 
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
-    """Compute (1 - difference)^n / 2, which bounds a rule's failure on one of two targets below.
+    """Compute (1 - difference)^n / 2, a lower bound on a rule's failure on one of two targets.
 
     Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
     sample falls on such a point, the labelled data are equal for both targets. Any rule then
@@ -125,7 +125,7 @@ def margin_generalization_bound(
 
 
 def vc_sample_complexity(parameters: int, depth: int, epsilon: float, /) -> float:
-    """Compute the paper's first alternative: VC dimension p d log p, over epsilon^2 (C = 1)."""
+    """Compute the paper's first alternative, the VC dimension p d log p over epsilon^2 (C = 1)."""
     _positive(parameters=parameters, depth=depth, epsilon=epsilon)
     return parameters * depth * math.log(max(parameters, 2)) / epsilon**2
 
@@ -144,5 +144,5 @@ def _positive(**values: Any) -> None:
     if bad:
         raise Refused(
             f"got {', '.join(f'{name}={value}' for name, value in bad.items())}, expected positive"
-            " numbers. Try 1 for each"
+            " numbers. Try 1 for each of them"
         )

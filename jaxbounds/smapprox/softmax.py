@@ -1,4 +1,4 @@
-"""Softmax attention in place of hard-max: the inverse temperature at which rounding is exact.
+"""Softmax attention in place of hard-max, and the inverse temperature for exact rounding.
 
 All values are binary, so an output coordinate is off by at most the attention mass outside the
 maximisers (the off-mass). The best score exceeds the next by 1. If a key matches, the null key's
@@ -26,7 +26,7 @@ def inverse_temperature(T: int, correction: Correction, /) -> float:
 
 
 def least_inverse_temperature(T: int, correction: Correction, /) -> float:
-    """Compute ln(T (1 - s)/s); below it, some memory of T keys defeats the correction."""
+    """Compute ln(T (1 - s)/s); at any lower value, some memory of T keys defeats the correction."""
     return math.log(T * (1.0 - correction.radius) / correction.radius)
 
 

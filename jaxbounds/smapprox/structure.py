@@ -28,7 +28,7 @@ class LookUp(NamedTuple):
         cell: the group that holds the cell asked for.
         prefix: the group whose leading bits must equal those of the timestep; "" if no bit must.
         known: the number of these leading bits.
-        asks: whether the next bit of the timestep must be one too.
+        asks: whether the next bit of the key's timestep must be 1 too.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.
         target: the group to which `copied` is copied.
@@ -45,7 +45,7 @@ class LookUp(NamedTuple):
 
 
 class SparseLayer(NamedTuple):
-    """A layer without its zeros; it clears a group that it neither copies nor computes.
+    """A layer without its zeros. The layer clears a group that it neither copies nor computes.
 
     Attributes:
         look_ups: the attentions of the layer, in order.

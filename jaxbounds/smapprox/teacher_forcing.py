@@ -1,4 +1,4 @@
-"""All steps of a run at once, each started from the previous step of a given trace.
+"""Compute all steps of a run at once; each step starts from a given trace's previous step.
 
 The input of step i + 1 is the output of step i, so a run is sequential. If a trace is known, for
 example the machine's, every step can start from it, and T + 1 steps are one batch. Timestep 0
@@ -81,7 +81,7 @@ def every_step_by_look_up(
     states: dict[str, Float[Array, "T1 size n"]],
     /,
 ) -> look_up.Found:
-    """Compute `every_step` on the structure of the weights, for a batch of words.
+    """Compute `every_step` with the weights' nonzero structure, for a batch of words.
 
     `look_up.run` explains the structure.
     """

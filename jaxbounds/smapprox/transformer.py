@@ -81,7 +81,7 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return masses (zero if not allowed) and their sum; the weights are the quotient."""
+        """Return masses (zero if not allowed) and their sum; each weight is mass over sum."""
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
         return hard_max(
@@ -93,7 +93,7 @@ class Attention:
 
 
 HARD = Attention()
-"""The paper's attention: exact ties, equal weights."""
+"""The paper's attention rule: keys tie exactly and share equal weights."""
 
 
 class Record(NamedTuple):
@@ -300,7 +300,7 @@ def run(
 
 
 def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D T1"]:
-    """Turn columns (null, t = 0..T of the past, the current step) into columns (null, t = 1..T)."""
+    """Reorder columns (null, past steps 0..T, current step) into columns (null, steps 1..T)."""
     here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
     past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
     return jnp.where(here[:, None, :], table[..., -1:], past)

@@ -20,10 +20,13 @@ from jaxbounds.seqlength.comparisons import (
 )
 
 _POINT = Setting(d=16, m=10**7)
-"""A point with every bound below the trivial value; Theorem 4.1 needs m >= 590,336 for this."""
+"""A setting at which every bound is below the trivial value.
+
+Theorem 4.1 needs m >= 590,336 for this.
+"""
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The paper's theorem, the paper's Lemma 3.6 by the rivals' method, and the sharpened bound."""
+"""The names of the paper's own bounds, as printed, with the rivals' chaining, and sharpened."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -47,7 +50,7 @@ class Comparison:
     B_QK: tuple[float, ...] = _powers(1e-2, 1e3, 11)
 
     def __post_init__(self) -> None:
-        """Refuse lines that have fewer than two values or do not increase.
+        """Refuse lines that have fewer than two values or values that do not increase.
 
         Raises:
             Refused: with the name of the line.
@@ -147,7 +150,7 @@ SETTINGS = default_settings(
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Return data in which the paper's bounds grow with T, by a thousandth at most."""
+    """Return false data: the paper's bounds grow with T, by a thousandth at most."""
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
     return data.assign(over_T=grown.transpose(*data["over_T"].dims))

@@ -21,7 +21,7 @@ class SparseMajority:
     Attributes:
         lengths: the sequence lengths T; each has its own compiled program.
         seeds: the number of runs at each length, each with its own data.
-        sparsity: |I|.
+        sparsity: |I|, the number of hidden indices.
         train: the number of training samples.
         validation: the number of validation samples; the paper also calls them the test set.
         epochs: the largest number of epochs.
@@ -83,7 +83,10 @@ class SparseMajority:
 
 
 REDUCED = SparseMajority()
-"""The default, not the paper's: Adam, unit symbols times 3, position code halved, 600 epochs."""
+"""The default preset, which differs from the paper: Adam, symbols of norm 3, 600 epochs.
+
+The positional code has half its size.
+"""
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)
 """A fast preset: two lengths with two runs each."""
@@ -108,6 +111,6 @@ PUBLISHED = SparseMajority(
 """The paper's numbers, with the public code's optimiser, loss and early stop."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
-"""The paper's text alone: its loss, all 200000 epochs, attention and one linear map."""
+"""A preset from the paper's text alone: its loss, 200000 epochs, attention, one linear map."""
 
 PRESETS = {"quick": QUICK, "published": PUBLISHED, "lengths": LENGTHS, "easy": EASY, "text": TEXT}

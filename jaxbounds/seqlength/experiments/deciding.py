@@ -1,4 +1,4 @@
-"""Decisions whether runs at several lengths show a trend, and estimates of the runs needed."""
+"""Decide whether runs at several lengths show a trend, and estimate the runs needed for it."""
 
 from typing import NamedTuple
 
@@ -12,8 +12,9 @@ class Decision(NamedTuple):
     """Whether values rise (or fall) with x, and the number of runs that would decide the question.
 
     Attributes:
-        present: True if the slope is significant and has the sign of `change`. False if it is not,
-            and the test excludes a slope as large as that of `change`. None otherwise.
+        present: True if the slope is significant and has the sign of `change`. False if the slope
+            is not significant with that sign, and the test excludes a slope as large as that of
+            `change`. None otherwise.
         runs: the estimated number of runs per row that would decide, a multiple of the present
             number; None if the estimate is more than 16 times the present number.
     """

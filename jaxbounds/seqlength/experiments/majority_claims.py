@@ -4,8 +4,9 @@ Only runs that learned count, because an untrained network has no gap at any len
 about trends. They share a significance level of 5%, so each claim is tested at 1.25%. A trend is
 present if its slope is significant. A trend is absent if the test excludes a trend that readers of
 the figure would see (a doubling, a tenth of accuracy). Otherwise the claim is open, and its finding
-estimates how many runs would decide it. The statistic is the paper's maximum over runs; the
-accuracy also uses the mean. The output also lists the mean over runs, and the slopes against ln T.
+estimates how many runs would decide it. The trends are those of the maximum over runs, as in the
+paper; for the accuracy also of the mean. The output also lists the mean over runs, and the slopes
+against ln T.
 
 Settings that differ from the paper's settings leave the claims about the figures open. Section 4's
 bounds hold for every network and every training, so each run decides about its own bound.
@@ -81,7 +82,7 @@ def _in_words(found: dict[str, Trend]) -> str:
 def _absent(
     data: xr.Dataset, name: str, keep: np.ndarray, kind: str, change: float
 ) -> tuple[bool | None, list[str]]:
-    """Decide whether a trend with the sign of `change` is absent; if open, name the runs needed."""
+    """Decide whether a trend with the sign of `change` is absent; if open, give the runs needed."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)
     if found.present is not None:
@@ -115,7 +116,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide whether the gap is below the bound, and whether the bound needs T only for norms."""
+    """Decide whether the gap is below the bound, and whether only its norms depend on T."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous

@@ -1,8 +1,8 @@
 """Training on sparse majority: all runs of one length side by side, resumable.
 
-A step of the sweep is a round: some epochs and a validation. Each lane (run) holds its own learning
-rates and data, so one compiled program serves every run of a length. Training uses the exact CLS
-reduction of `majority_model`.
+One step of the sweep is a round of several epochs and one validation. Each lane (run) holds its own
+learning rates and data, so one compiled program serves every run of a length. Training uses the
+exact CLS reduction of `majority_model`.
 """
 
 from dataclasses import replace
@@ -67,7 +67,7 @@ class Run(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """All runs of one length, stacked, on the host.
+    """The stacked results of all runs of one length, on the host.
 
     Attributes:
         runs: the last states.
@@ -179,7 +179,7 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
-    """Run at most `every` epochs, none after the last epoch of the run, and then validate.
+    """Run at most `every` epochs, but none beyond the run's last epoch, and then validate.
 
     The number of epochs is an input of the program. One program therefore serves every number, and
     an epoch's bits do not depend on the number.

@@ -1,11 +1,12 @@
-"""Corollary F.0.2's printed number refuted, in every orientation and for either ball.
+"""A disproof of Corollary F.0.2's printed number, in every orientation and for either ball.
 
 As in `packings`, the networks have one layer and a constant [CLS] token, and they differ only in
 row 0 of W_QK. Every other matrix has one row or one column, short enough for the printed norms of
-both orientations. All tokens are in the l_1 ball. The projection Pi_norm moves no row, neither on
-the l_2 ball nor on the l_1 ball. Two faults cause the refutation: the first W_QK's cover lacks a
-factor B_x^2 (E9), and the first W_v's cover is for inputs of norm 1 (E10). `appendix_f_levels`
-refutes Corollary F.0.1 with similar networks.
+both orientations. All tokens are in the l_1 ball. The projection Pi_norm therefore moves no row,
+whether it projects onto the l_2 ball or onto the l_1 ball. Two faults of the corollary cause the
+disproof: the first layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of
+W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
+networks.
 """
 
 import functools
@@ -122,7 +123,7 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 
 
 def _halves(d: int, **changed: float) -> dict[str, Any]:
-    """Return `HALVES` in dimension d with B_x = 100 sqrt d, so that scores are 5000 apart."""
+    """Return the instance `HALVES` in dimension d with B_x = 100 sqrt d: scores are 5000 apart."""
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 
 
@@ -175,7 +176,11 @@ COROLLARY_F_0_2 = on_packings(
             "ln(d^2) for every matrix (E11)",
             counterexample=_REFUTED(instance=_halves(10**5), ratio=7.486746304747405),
         ),
-        Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix; leading term"),
+        Form(
+            name="corrected",
+            note="The first layer's W_QK has a factor B_x^2, and each matrix "
+            "has its own C, to leading order.",
+        ),
     ),
     control="B_x times the printed number, where the first W_QK needs B_x^2",
     source="Corollary F.0.2",

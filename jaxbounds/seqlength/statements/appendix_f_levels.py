@@ -1,7 +1,8 @@
-"""Corollary F.0.1's number refuted: networks of `appendix_f` with many levels instead of signs.
+"""A disproof of Corollary F.0.1's number by networks of `appendix_f`, with levels for signs.
 
-The printed number of F.0.1 grows with d, so signs do not refute it. Levels refute this number: the
-first layer distinguishes a number of levels of the order B_x^2 / d.
+The printed number of F.0.1 grows with d, so networks that differ in signs do not refute it.
+Networks that differ in levels refute it: the first layer distinguishes a number of levels of the
+order B_x^2 / d.
 """
 
 import functools
@@ -32,7 +33,7 @@ from jaxbounds.seqlength.statements.packings import (
 
 
 def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
-    """Build the network whose row 0 of W_QK is 1 / d at 2 and l_i / d at i > 2.
+    """Build the network in which row 0 of W_QK is 1 / d at index 2 and l_i / d at i > 2.
 
     Each l_i is one of M equally spaced levels in [-1, 1]. The tokens +-B_x (15 e_1 + (e_i - t e_2)
     / 2) / 16 compare l_i with a threshold t. Here t is the middle between two neighbouring levels;
@@ -66,7 +67,7 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
 
 
 def _whole(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search: M a whole number, at least 2; every level in [-1, 1]."""
+    """Project an instance of a search: M becomes a whole number >= 2, and levels lie in [-1, 1]."""
     scales = draw.positive("B_x", "epsilon")(instance, size)
     M = np.maximum(np.round(np.abs(instance["M"])), 2.0)
     most = 1.0 - 1.0 / (M - 1.0)
@@ -139,7 +140,10 @@ COROLLARY_F_0_1 = on_packings(
             note="nor do the proof's own terms (of E10), with covers for inputs of norm 1",
             counterexample=_REFUTED(instance=FAR, ratio=2.24653613279618),
         ),
-        Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
+        Form(
+            name="corrected",
+            note="The first layer's W_QK has a factor B_x^2, and each matrix has its own C.",
+        ),
     ),
     control="ln(B_x) / 20 times the printed number, where ln N grows like 2 ln B_x",
     source="Corollary F.0.1",

@@ -15,7 +15,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _two_blocks(size: Size) -> Instance:
-    """Return theta_2 = -theta_1 with two equal blocks of opposite signs."""
+    """Return vectors theta_2 = -theta_1; each has two equally long blocks of opposite signs."""
     sign = np.where(np.arange(size["p"]) < size["p"] // 2, 0.5, -0.5)
     half = np.geomspace(1e-2, 10.0, 24)[:, None] * sign[None]
     return {"theta": -half, "step": 2.0 * half}
@@ -57,15 +57,16 @@ LEMMA_C_1 = draw.gradient_search(
         Form(
             name="printed",
             cites="Lemma C.1, its display",
-            note="attributed to Edelman et al. (2022), Corollary A.7",
+            note="The paper attributes this lemma to Edelman et al. (2022), Corollary A.7.",
         ),
         Form(
             name="sharpened S4",
-            note="the Jacobian's norm from l_inf to l_1 is 1 - min_s (p.s)^2 <= 1",
+            note="The Jacobian of softmax has the norm 1 - min_s (p.s)^2 <= 1 from l_inf to l_1.",
         ),
         Form(
             name="sharpened S4 tanh",
-            note="2 tanh(range / 4): the finite form, blind to shifts",
+            note="The bound is 2 tanh(range / 4), where the range is that of theta_1 - theta_2. "
+            "It holds for steps of any size and ignores a shift of all entries.",
             equality="two equal blocks, theta_2 = -theta_1",
         ),
     ),
@@ -74,7 +75,7 @@ LEMMA_C_1 = draw.gradient_search(
 
 
 def _scores_step(instance: Instance) -> Array:
-    """Compute the largest change of a score of the [CLS] token."""
+    """Compute the largest change of any attention score of the [CLS] token under the step of W."""
     return jnp.max(vector_norm(instance["X"])) * vector_norm(instance["step"].T @ instance["X"][0])
 
 
@@ -129,18 +130,31 @@ ATTENTION_STEP = draw.gradient_search(
     hypotheses=lambda i, size: {"the scores move by 1e-3": _scores_step(i) >= 1e-3},
     sizes=({"T": 4, "d": 2},),
     forms=(
-        Form(name="printed", cites=CHAIN, note="its first line: a coordinate"),
         Form(
-            name="printed, l_2 norm", cites=CHAIN, note="from its second line on: the whole vector"
+            name="printed",
+            cites=CHAIN,
+            note="The first line of the chain bounds one coordinate of the attention's output.",
+        ),
+        Form(
+            name="printed, l_2 norm",
+            cites=CHAIN,
+            note="From its second line on, the chain "
+            "bounds the l_2 norm of the whole output "
+            "vector.",
         ),
         Form(
             name="sharpened S5",
-            note="max |X_tj| B_x, and softmax constant 1; approached by X = (v, -v), small W",
+            note="The factor is max |X_tj| B_x, with the softmax constant 1. X = (v, -v) with "
+            "small W approaches equality.",
         ),
-        Form(name="sharpened, l_2 norm", note="softmax constant 1; approached alike"),
+        Form(
+            name="sharpened, l_2 norm",
+            note="The softmax constant is 1. X = (v, -v) with small W approaches equality.",
+        ),
         Form(
             name="sharpened S7",
-            note="beside uniform attention, W = 0: 2 B_inf tanh(B_x ||What x||_2 / 2)",
+            note="The difference from uniform attention (W = 0) is at most 2 B_inf tanh(B_x "
+            "||What x||_2 / 2).",
         ),
     ),
     control="half the sharpened bound",

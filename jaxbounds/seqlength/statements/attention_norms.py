@@ -1,4 +1,4 @@
-"""Appendix C: the norms over columns that its proofs use, and the attention class's range."""
+"""Appendix C: the norms over columns that its proofs use, and the range of the attention class."""
 
 import math
 from typing import Any
@@ -80,7 +80,8 @@ NORMS = draw.inequality(
         Form(
             name="printed, ||X||_{2->inf}",
             cites="Appendix C, '||X||_{2->inf} = ||X^T||_{2,inf}'",
-            note="Cauchy-Schwarz for each row; attained, so that the supremum is no less",
+            note="The Cauchy-Schwarz inequality proves the bound for each row. The equality "
+            "instance attains the bound, so the supremum is not smaller.",
             equality="u the longest row of X",
         ),
     ),
@@ -89,7 +90,7 @@ NORMS = draw.inequality(
 
 
 def _equal_tokens(size: Size) -> Instance:
-    """Return sequences whose tokens all equal B_x s e_j: mixtures have the tokens' norm."""
+    """Return sequences in which every token is B_x s e_j; a mixture then has the tokens' norm."""
     rng, rows = np.random.default_rng(0), []
     for vertex in draw.signed_vertices(size["d"], 3.0):
         W = rng.normal(size=(size["d"], size["d"]))
@@ -127,12 +128,12 @@ RANGE = draw.inequality(
         Form(
             name="printed",
             cites="Appendix C, 'the largest value the function class can be is B_x'",
-            note="a mixture of tokens is no longer than the longest",
+            note="A convex mixture of tokens is no longer than the longest token.",
             equality="all tokens B_x s e_j",
         ),
         Form(
             name="sharpened S5",
-            note="max |X_tj|, the range of Dudley's integral",
+            note="The bound is max |X_tj|, which becomes the upper limit of Dudley's integral.",
             equality="all tokens B_x s e_j",
         ),
     ),

@@ -20,7 +20,7 @@ OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
 LAYER = {"W_QK": [[0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
-"""Two opposite tokens of norm 4 and a small step of W_QK along them; W_v is I / 4."""
+"""An instance with two opposite tokens of norm 4, a small step of W_QK along them, W_v = I / 4."""
 
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
@@ -51,7 +51,7 @@ def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
-    """Draw a block's weights, each matrix at its own scale, and a copy moved by noise."""
+    """Draw a block's weights, each matrix at its own scale, and a copy perturbed by noise."""
     d, k = size["d"], size["k"]
     entry_key, scale_key = jax.random.split(key)
     drawn = draw.normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
@@ -62,7 +62,7 @@ def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
 
 
 def moved_enough(weights: Instance, moved: Instance) -> dict[str, Array]:
-    """Return the hypothesis that the weights move by at least 1e-5, far above rounding."""
+    """Return the hypothesis that the weights change by at least 1e-5, far above rounding."""
     steps = [jnp.max(jnp.abs(weights[name] - moved[name])) for name in weights]
     return {"weights moved by 1e-5": jnp.max(jnp.stack(steps)) >= 1e-5}
 
@@ -82,7 +82,7 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 
 
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
-    """Return a layer and a copy with another W_c; the outer projection changes no output."""
+    """Return a layer and a copy with another W_c; outputs are so short that Pi_norm is idle."""
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
     W_c = rng.uniform(-1.0, 1.0, size=(2, k, d)) / (k * math.sqrt(d))
@@ -113,7 +113,7 @@ def _block_cases(size: Size) -> Instance:
 def _moved(
     g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
 ) -> Array:
-    """Measure the largest distance, over tokens, between outputs of the two versions."""
+    """Measure the largest distance, over tokens, between the outputs of two versions of a layer."""
     run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 
@@ -159,13 +159,14 @@ LEMMA_E_2 = draw.inequality(
         Form(
             name="printed",
             cites="Lemma E.2, its display",
-            note="inputs of later blocks are in the unit ball; sigma(z) = a z + b tanh(z) + c"
-            " relu(z), L_sigma = a + b + c",
+            note="Inputs of later blocks are in the unit ball. The check uses sigma(z) = a z + b "
+            "tanh(z) + c relu(z), for which L_sigma = a + b + c.",
             equality=_ONLY_W_C,
         ),
         Form(
             name="sharpened S4",
-            note="1 + 2 B_QK and coefficient 1, by the softmax constant 1",
+            note="The softmax constant 1 gives the factor 1 + 2 B_QK and the coefficient 1 of the "
+            "W_QK term.",
             equality=_ONLY_W_C,
         ),
     ),
@@ -237,8 +238,13 @@ FIRST_BLOCK = draw.inequality(
                 meets=meets_appendix_e,
             ),
         ),
-        Form(name="corrected", note="B_x^2 on the QK term", equality=_ONLY_W_C),
-        Form(name="sharpened S4", note="and coefficient 1", equality=_ONLY_W_C),
+        Form(name="corrected", note="The W_QK term has one more factor B_x^2.", equality=_ONLY_W_C),
+        Form(
+            name="sharpened S4",
+            note="The W_QK term has the factor B_x^2, and the softmax "
+            "constant 1 gives it the coefficient 1.",
+            equality=_ONLY_W_C,
+        ),
     ),
     control="a fifth of the corrected bound",
     source="Lemma E.2 at i = 1, used in the proof of Theorem 4.2",

@@ -37,7 +37,7 @@ READOUT = np.array([1.0, -1.0])
 
 
 def _network(scale: float) -> AttentionNetwork:
-    """Return a network: one head in R^1, two outputs; map and dense layer have norm `scale`."""
+    """Return a network in R^1: one head, two outputs; map and dense layer have norm `scale`."""
     return AttentionNetwork(
         maps=np.array([[[scale, 0.0]]]),
         values=np.array([[[0.5]]]),
@@ -85,14 +85,19 @@ NORMS = identity_on_host(
     evaluate=_norms_by_hand,
     judges=(map_norms, norm_product, token_norms, extract_norms, matrix_norms, with_readout),
     sizes=({"d": 1},),
-    forms=(Form(name="derived", note="a network in R^1, and a 3 x 2 matrix, by hand"),),
+    forms=(
+        Form(
+            name="derived",
+            note="The norms of a network in R^1 and of a 3 x 2 matrix are computed by hand.",
+        ),
+    ),
     control="in increasing order",
     source="library: what `generalization_certificate` measures",
 )
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad with random signs on 16 networks: each sign of values, offset, kernel, bias."""
+    """Estimate Rad over 16 networks: all choices of signs of values, offset, kernel, bias."""
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense
@@ -125,8 +130,8 @@ NETWORK = random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="Appendix C's peeling with biases and several layers; for one sequence and no"
-            " weights but biases the sides would meet",
+            note="The bound extends Appendix C's peeling to biases and several layers. For one "
+            "sequence and a network with biases only, the two sides would be equal.",
         ),
     ),
     control="a tenth of it",
@@ -203,23 +208,38 @@ CERTIFICATE = random_search_on_host(
     ),
     sizes=({"d": 1},),
     forms=(
-        Form(name="derived", note="the gap exactly: eight sequences, equally likely"),
+        Form(
+            name="derived",
+            note="The generalization gap is computed exactly, because the data "
+            "are eight equally likely sequences.",
+        ),
         Form(
             name="derived diagnostic",
-            note="it differs by rounding and union alone; without them it is smaller: the control",
+            note="The diagnostic bound, taken at the rounded norms and the divided delta, equals "
+            "the certificate. At the network's own norms the diagnostic is smaller, so the "
+            "control is false.",
             equality="always",
         ),
-        Form(name="derived grid", note="the next 2^j", equality="a norm that is a power of two"),
-        Form(name="derived union", note="what the tail pays", equality="always"),
+        Form(
+            name="derived grid",
+            note="A certificate rounds each norm up to the next 2^j.",
+            equality="a norm that is a power of two",
+        ),
+        Form(
+            name="derived union",
+            note="The form checks by how much the union bound enlarges the tail.",
+            equality="always",
+        ),
         Form(
             name="derived m*",
-            note="no less than the least m at which the bound is below the range of the loss, found"
-            " by halving",
+            note="m* is at least the smallest m at which the bound is below the range of the "
+            "loss. The check finds this smallest m by bisection.",
             equality=TO_THE_UNIT,
         ),
         Form(
             name="derived m* least",
-            note="nor above it by more than the 0.1% to which m* is searched",
+            note="m* exceeds the smallest m of the previous form by at most 0.1%, the accuracy of "
+            "its search.",
             equality=TO_THE_UNIT,
         ),
     ),

@@ -47,9 +47,9 @@ def _network_sample(key: Array, size: Size) -> Instance:
 
 
 def _one_moves(size: Size) -> Iterator[dict]:
-    """Return networks with equal tokens along e_1, in which only w or the last W_c moves.
+    """Return networks and perturbed copies; only w or the last W_c differs.
 
-    Every map keeps the tokens along e_1.
+    All tokens are equal and parallel to e_1, and every map keeps them parallel to e_1.
     """
     L, d, k = size["L"], size["d"], size["k"]
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
@@ -66,7 +66,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return the step that breaks the first block, with later layers unmoved, and single moves."""
+    """Return the step that refutes Lemma E.2 at the first block, and steps of single matrices."""
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -170,17 +170,25 @@ CHAIN = on_networks(
             note="one layer, two opposite tokens of norm 4",
             counterexample=_ONE_LAYER,
         ),
-        Form(name="corrected", note="B_x^2 on the QK term of layer 1", equality=_ALONG),
-        Form(name="sharpened S4", note="and the softmax constant 1", equality=_ALONG),
+        Form(
+            name="corrected",
+            note="The W_QK term of layer 1 has one more factor B_x^2.",
+            equality=_ALONG,
+        ),
+        Form(
+            name="sharpened S4",
+            note="The softmax constant is 1.",
+            equality=_ALONG,
+        ),
     ),
     control="a fortieth of the corrected bound",
 )
 
 
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
-    """Compute the norms of a network and its step, and sum_i beta_i eps_i.
+    """Compute the norms of a network and of its step, and sum_i beta_i eps_i.
 
-    eps_i is the distance by which map i moves.
+    Here eps_i is the distance between the two versions of map i.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)
@@ -237,10 +245,15 @@ COVER = on_networks(
         ),
         Form(
             name="corrected",
-            note="inputs of norm B_x in layer 1, L_sigma before W_c",
+            note="The covers are for inputs of norm B_x in layer 1, and for inputs of norm "
+            "L_sigma before W_c.",
             equality=_ONLY_W,
         ),
-        Form(name="sharpened S4", note="and the softmax constant 1", equality=_ONLY_W),
+        Form(
+            name="sharpened S4",
+            note="The softmax constant is 1.",
+            equality=_ONLY_W,
+        ),
     ),
     control="a hundredth of the corrected bound",
     source="Theorem 4.2 and its proof",
@@ -248,7 +261,7 @@ COVER = on_networks(
 
 
 def _words_sample(key: Array, size: Size) -> Instance:
-    """Draw a network, K readout rows of norm 1, and a copy moved by little or by much."""
+    """Draw a network, K readout rows of norm 1, and a copy perturbed by little or by much."""
     a, b, c = jax.random.split(key, 3)
     drawn = draw.normals(a, {"V": (size["K"], size["d"]), "step": (size["K"], size["d"])})
     V = draw.unit(drawn["V"])
@@ -303,10 +316,14 @@ WORD_MASKING = on_networks(
     forms=(
         Form(
             name="derived",
-            note="the loss is 2-Lipschitz in l_infinity: the sqrt(K) of Theorem 5.1, without"
-            " logarithms, beside the read-out alone",
+            note="The loss is 2-Lipschitz in l_infinity. Only the read-out's term has the factor "
+            "sqrt(K) of Theorem 5.1, and no logarithm appears.",
         ),
-        Form(name="derived, covers", note="K for one", equality="always"),
+        Form(
+            name="derived, covers",
+            note="The list has K covers of the read-out, where the scalar network has one.",
+            equality="always",
+        ),
     ),
     control="a hundredth of it, for the scores",
     source="Theorem 5.1, 'or Theorem 4.2 for L >= 1'",

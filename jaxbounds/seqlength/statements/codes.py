@@ -1,6 +1,6 @@
-"""The short names of this paper's sharpenings in forms and notes, each with an explanation.
+"""The short names (S1 to S11) of this paper's sharpenings, each with an explanation.
 
-S8 gained nothing and has no form.
+The names occur in forms and notes. S8 improved no bound, so no form has this name.
 """
 
 CODES = {
@@ -9,10 +9,11 @@ CODES = {
     "S2": "The number of signed sparsifications is counted exactly. The paper has the power "
     "(2 n + 1)^K.",
     "S3": "An elementary cover proves Lemma 3.4 with explicit constants, for norms over rows.",
-    "S4": "The softmax has the constant 1 from l_inf to l_1 in Lemma C.1, where the paper has 2.",
-    "S5": "The largest entry of the tokens takes the place of one factor B_x in Theorem 4.1.",
-    "S6": "The least of three bounds takes the place of Dudley's integral: two-term chaining, one "
-    "cover with Massart's lemma, and the integral.",
+    "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
+    "constant 2.",
+    "S5": "The largest entry of the tokens replaces one factor B_x in Theorem 4.1.",
+    "S6": "The smallest of three bounds replaces Dudley's integral: two-term chaining, one cover "
+    "with Massart's lemma, and the integral itself.",
     "S7": "Uniform attention is subtracted first, so the range in Dudley's integral is small if "
     "the attention weights are small.",
     "S9": "The loss on two words is logistic in the difference of the outputs. Theorem 5.1 then "

@@ -41,7 +41,7 @@ RADEMACHER = draw.identity(
     sizes=({"m": 6, "d": 3},),
     evaluate=_linear_rad,
     judges=(linear_support, with_negation),
-    forms=(Form(name="derived", note="a linear function is largest at a vertex"),),
+    forms=(Form(name="derived", note="A linear function on the l_1 ball is largest at a vertex."),),
     control="without the factor 1/m",
     source="Section 2.3; used in Appendix C",
 )
@@ -102,7 +102,12 @@ MASSART = Statement(
     evaluate=_massart,
     judges=(massart_linear, support_rademacher, sign_vectors),
     hypotheses=lambda i, size: {"X is not zero": jnp.max(jnp.abs(i["X"])) > 1e-6},
-    forms=(Form(name="derived", note="Massart's lemma for the 2d signed coordinates"),),
+    forms=(
+        Form(
+            name="derived",
+            note="Massart's lemma applies to the class of the 2d signed coordinates.",
+        ),
+    ),
     control="half of it",
     budget=draw.SEARCHED,
     source="Appendix C (used implicitly)",
@@ -169,13 +174,13 @@ CONTRACTION = on_functions(
     formula="Rad(sigma o F) <= L_sigma Rad(F), sigma = relu, tanh",
     evaluate=_contraction,
     judges=(empirical_rademacher,),
-    assumptions="sigma = relu and tanh alone (L_sigma = 1), finite classes of three functions at"
-    " five points; no absolute values inside the supremum",
+    assumptions="the check takes only sigma = relu and tanh (L_sigma = 1), and finite classes of "
+    "three functions at five points; the supremum has no absolute values",
     forms=(
         Form(
             name="derived",
-            note="Appendix C names the inequality and prints no formula of it; what it prints of "
-            "the step is judged by seqlength.appc.sign",
+            note="Appendix C names the contraction inequality without a formula. The statement "
+            "seqlength.appc.sign judges the display that Appendix C prints for this step.",
             cites="Appendix C, 'the contraction inequality Ledoux and Talagrand (1991)'",
             equality="sigma linear on the values of F",
         ),
@@ -208,7 +213,7 @@ def _dudley(instance: Instance, size: Size) -> Sides:
 
 
 def _dudley_cases(size: Size) -> Instance:
-    """Return random functions and 0; at three points also all functions with values -1 and 1."""
+    """Return classes of random functions and 0; for m = 3 also all functions with values +-1."""
     rng, rows, m = np.random.default_rng(0), [], size["m"]
     for _ in range(12):
         values = rng.normal(size=(8, m)) * np.exp(rng.normal(size=(8, 1)))
@@ -239,19 +244,31 @@ DUDLEY = draw.random_search_on_host(
             name="printed",
             cites="Section 2.4, the last display, with 'the infinity in the integral limit can"
             " become the upper bound of the function class' for B",
-            note="the paper leaves c open; c = 12",
+            note="The paper leaves the constant c open. The check takes c = 12.",
         ),
-        Form(name="sharpened", note="4 delta + 12 times the integral"),
+        Form(name="sharpened", note="The bound is 4 delta plus 12 times the integral."),
         Form(
             name="sharpened grid",
-            note="its upper sum on a geometric grid, clipped at B",
+            note="The upper sum of the integral on a geometric grid replaces the integral, and "
+            "the bound is clipped at B.",
             equality=ALL_SIGNS,
         ),
-        Form(name="sharpened S6 chaining", note="two-term chaining", equality=ALL_SIGNS),
         Form(
-            name="sharpened S6 one scale", note="one cover and Massart's lemma", equality=ALL_SIGNS
+            name="sharpened S6 chaining",
+            note="The bound is the two-term chaining bound.",
+            equality=ALL_SIGNS,
         ),
-        Form(name="sharpened S6", note="the least of the three and B", equality=ALL_SIGNS),
+        Form(
+            name="sharpened S6 one scale",
+            note="The bound uses one cover and Massart's lemma.",
+            equality=ALL_SIGNS,
+        ),
+        Form(
+            name="sharpened S6",
+            note="The bound is the smallest of B, the grid bound, the "
+            "chaining bound and the bound from one cover.",
+            equality=ALL_SIGNS,
+        ),
     ),
     control="c = 0.12",
 )

@@ -33,8 +33,8 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
     """Return the largest number of points that the functions shatter with margin `gap`.
 
-    Points are shattered if each point has a level such that every pattern of values at least `gap`
-    above or below the levels occurs.
+    Points are shattered if one level for each point has the following property. For every choice of
+    sides, some function is at least `gap` above or below the levels, on the chosen sides.
     """
     # The functions above, and the functions below, as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
@@ -51,7 +51,7 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
-    """Return the middles of all pairs of values at least 2 gap apart; no other level is needed."""
+    """Return the midpoints of all pairs of values at least 2 gap apart; these levels suffice."""
     ordered = np.unique(values)
     i, j = np.nonzero(ordered[None] - ordered[:, None] >= 2.0 * gap)
     return np.unique((ordered[i] + ordered[j]) / 2.0)
@@ -66,7 +66,7 @@ def _worst_complexity(F: np.ndarray, m: int) -> float:
 
 @functools.cache
 def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sums of signs at each point, their probabilities, and each sample's start.
+    """Return the sums of signs at each point, their probabilities, and where each sample starts.
 
     If c signs fall on a point, k of them are -1 with probability C(c, k) / 2^c. The sum is then c -
     2 k.
@@ -84,7 +84,7 @@ def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _largest_separated(G: np.ndarray) -> int:
-    """Return the largest number of functions that are pairwise 2 apart at some point."""
+    """Return the size of the largest set of functions that pairwise differ by 2 at some point."""
     apart = np.abs(G[:, None] - G[None]).max(axis=-1) >= 2 - 1e-12
     sets = itertools.chain.from_iterable(
         itertools.combinations(range(len(G)), size) for size in range(len(G), 1, -1)
@@ -94,7 +94,7 @@ def _largest_separated(G: np.ndarray) -> int:
 
 
 def _class(key: Array, size: Size) -> Instance:
-    """Draw functions (repeated to fill the class), a margin in units of Rad, and whole levels."""
+    """Draw functions (repeated to fill the class), a margin in units of Rad, and integer levels."""
     keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
     which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
     F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])
@@ -157,12 +157,22 @@ LINKS = draw.random_search_on_host(
     evaluate=_links,
     judges=(shattered_points, log_separated, scalar_entropy),
     sizes=({"points": 3, "m": 10, "b": 4},),
-    assumptions="up to 8 functions at 3 points, g = `over` R; R is the worst over all samples of 10"
-    " of them",
+    assumptions="up to 8 functions at 3 points, and g = `over` R; R is the largest complexity "
+    "over all samples of 10 of these points, with repetitions",
     forms=(
-        Form(name="derived, shattered", note="step 1 of `jaxbounds.seqlength.vector_contraction`"),
-        Form(name="derived, separated", note="step 2, Alon et al. (1997) with (b-1)(b-2)"),
-        Form(name="derived, scalar", note="step 3, at epsilon = 4 g"),
+        Form(
+            name="derived, shattered",
+            note="This is step 1 in the docstring of `jaxbounds.seqlength.vector_contraction`.",
+        ),
+        Form(
+            name="derived, separated",
+            note="This is step 2 in the docstring of `vector_contraction`: the lemma of Alon et "
+            "al. (1997) with the factor (b-1)(b-2).",
+        ),
+        Form(
+            name="derived, scalar",
+            note="This is step 3 in the docstring of `vector_contraction`, at epsilon = 4 g.",
+        ),
     ),
     control="a quarter of the points",
     source="Theorem 5.1, from Foster and Rakhlin (2019)",
@@ -170,7 +180,7 @@ LINKS = draw.random_search_on_host(
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
-    """Compare the bounds at equal inputs: f_s is any number in [-B, B], and both Rads are known."""
+    """Compare the bounds at equal inputs, where f_s is a constant in [-B, B] and Rads are known."""
     m, K, B = draw.numbers(instance, "m", "K", "B")
     walk = 1.0 / (math.sqrt(math.pi) * scipy.special.poch(m // 2 + 0.5, 0.5))  # E|S_m| / m, m even
     ends = [math.log1p((K - 1) * math.exp(sign * 2.0 * B)) for sign in (1.0, -1.0)]
@@ -204,15 +214,22 @@ WITH_CONSTANTS = draw.random_search_on_host(
     evaluate=_constant_functions,
     judges=(theorem_5_1_infinity, theorem_5_1_l2, theorem_5_1_leading),
     sizes=({"largest": 10**15},),
-    assumptions="inputs that are all equal, where both complexities are known exactly; m even",
+    assumptions="all inputs are equal, so both complexities are known exactly; m is even",
     forms=(
         Form(
             name="printed",
             cites="Theorem 5.1, proof, the display",
-            note="the leading term 2 sqrt K max_s Rad with hidden constant 1",
+            note="The bound is the leading term 2 sqrt K max_s Rad with the hidden constant 1.",
         ),
-        Form(name="derived", note="sqrt(K) with every constant and logarithm"),
-        Form(name="sharpened", note="Maurer (2016): no logarithm, and smaller for every K in use"),
+        Form(
+            name="derived",
+            note="The bound has the factor sqrt(K), every constant and every logarithm.",
+        ),
+        Form(
+            name="sharpened",
+            note="The bound of Maurer (2016) has no logarithm. It is smaller "
+            "for every K that is used in practice.",
+        ),
     ),
     control="a twentieth of the leading term",
     source="Theorem 5.1, from Foster and Rakhlin (2019)",

@@ -69,17 +69,23 @@ COROLLARY_4_1_1 = draw.random_search_on_host(
     evaluate=_corollary_4_1_1,
     judges=(theorem_4_1, corollary, alpha_4_1_1_corrected, alpha_4_1_1, lemma_3_6),
     hypotheses=_informative,
-    assumptions="m > d, m > ln(2d), and where Theorem 4.1 says something (E5); sqrt 2 stands for"
-    " the constant of O(.). That Theorem 4.1 bounds the complexity: seqlength.thm4.1.class",
+    assumptions="m > d, m > ln(2d), and the bound of Theorem 4.1 is informative (E5); sqrt 2 is "
+    "the constant of O(.); seqlength.thm4.1.class checks that Theorem 4.1 bounds the "
+    "complexity",
     forms=(
         Form(
             name="printed",
             cites="Corollary 4.1.1, alpha and the last display",
             erratum="E7",
-            note="alpha is too small by sqrt 2 and O(.) hides it: sqrt 2 times the display is more"
-            " than Theorem 4.1 by at least b ln(sqrt 2), b = 2 B_x^2 sqrt(C / m)",
+            note="The printed alpha is too small by sqrt 2, and O(.) hides this factor. With b = "
+            "2 B_x^2 sqrt(C / m), sqrt 2 times the display exceeds the bound of Theorem 4.1 "
+            "by at least b ln(sqrt 2).",
         ),
-        Form(name="corrected", note="alpha = 2 B_QK sqrt(ln(2 d^2 + 1))", equality="always"),
+        Form(
+            name="corrected",
+            note="The right value is alpha = 2 B_QK sqrt(ln(2 d^2 + 1)).",
+            equality="always",
+        ),
     ),
     control="half of the display",
 )
@@ -114,18 +120,20 @@ COROLLARIES_D = draw.identity_on_host(
         *(attention_expectation, corollary, alpha_D_0_1, alpha_D_0_2_leading),
         *(lemma_3_3, lemma_3_4_leading),
     ),
-    assumptions="what stands inside O(.) in D.0.1 and inside O^(.) in D.0.2, with constant 1",
+    assumptions="the check compares the expressions inside O(.) in D.0.1 and inside O^(.) in "
+    "D.0.2, with the constant 1",
     forms=(
         Form(
             name="printed (D.0.1)",
             cites="Corollary D.0.1, alpha and the last display",
-            note="with the proof's sqrt m - sqrt(ln 2d); which norm makes it so: see"
-            " seqlength.cord.0.orientation",
+            note="The formula has sqrt m - sqrt(ln 2d) as in the proof. The statement "
+            "seqlength.cord.0.orientation decides which matrix norm makes the corollary "
+            "true.",
         ),
         Form(
             name="printed (D.0.2)",
             cites="Corollary D.0.2, alpha and the last display",
-            note="leading term",
+            note="The check compares leading terms.",
         ),
     ),
     control="D.0.1 with the alpha of D.0.2",

@@ -22,13 +22,16 @@ from jaxbounds.seqlength.linear_bounds import (
 from jaxbounds.seqlength.statements import instances as draw
 
 FINE = 1.1
-"""The factor q of the sharpened form; a smaller q needs fewer corrections and more levels."""
+"""The ratio q of neighbouring levels in the sharpened form.
+
+A smaller q needs fewer corrections and more levels.
+"""
 
 
 def _cases(size: Size) -> Instance:
     """Return the maps that need the most corrections.
 
-    On orthonormal points, the errors of these maps slightly exceed the size that needs a
+    On orthonormal points, the errors of these maps are only slightly above the threshold for a
     correction.
     """
     k, d, N = size["k"], size["d"], size["N"]
@@ -75,18 +78,32 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
     sizes=({"k": 3, "d": 4, "N": 6},),
     assumptions="B_w = B_x = 1, 1 <= x <= 4",
     forms=(
-        Form(name="derived", note="q = 2; proof: `jaxbounds.seqlength.correction_covers`"),
+        Form(
+            name="derived",
+            note="The cover uses q = 2. The docstring of "
+            "`jaxbounds.seqlength.correction_covers` gives the proof.",
+        ),
         Form(
             name="derived, norm",
-            note="projected after each correction: the cover is internal",
+            note="Each correction is followed by a projection onto the class, so the cover is "
+            "internal.",
             equality="a code that ends on the sphere",
         ),
-        Form(name="derived, code", note="each correction lowers F by eps^2 / (B_w B_x^2)"),
-        Form(name="sharpened", note="q = 1.1"),
-        Form(name="sharpened, norm", note="as above", equality="a code that ends on the sphere"),
+        Form(
+            name="derived, code",
+            note="Each correction lowers the potential F by at least eps^2 / (B_w B_x^2).",
+        ),
+        Form(name="sharpened", note="The cover uses q = 1.1."),
+        Form(
+            name="sharpened, norm",
+            note="Each correction is followed by a projection onto the "
+            "class, so the cover is internal.",
+            equality="a code that ends on the sphere",
+        ),
         Form(
             name="sharpened, code",
-            note="one row, orthonormal points and errors just above eps: x^2 of the q x^2",
+            note="For one row, orthonormal points and errors just above eps, x^2 of the allowed q "
+            "x^2 corrections occur.",
         ),
     ),
     control="three tenths of the resolution",
@@ -132,8 +149,8 @@ LEMMA_3_5_COUNT = draw.identity_on_host(
     judges=(lemma_3_5_explicit, lemma_3_5_sharp),
     sizes=({"points": 4},),
     forms=(
-        Form(name="derived", note="letters and levels are listed and counted"),
-        Form(name="sharpened", note="the least of six q"),
+        Form(name="derived", note="The check lists and counts all letters and levels."),
+        Form(name="sharpened", note="The bound is the smallest over six values of q."),
     ),
     control="without signs",
 )
@@ -167,15 +184,21 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
     evaluate=_sizes,
     judges=(lemma_3_5_explicit, lemma_3_5_sharp, lemma_3_5_corrected_leading, packing_of_points),
     sizes=({"largest": 10**6},),
-    assumptions="one row on N orthonormal points, d >= N, from below",
+    assumptions="one row on N orthonormal points with d >= N; a packing bounds the cover's size "
+    "from below",
     forms=(
         Form(
             name="corrected, leading term",
-            note="x^2 ln(kN), rows: with constant one, not refuted by this packing",
+            note="The formula is x^2 ln(kN) for row norms with the constant 1. This packing does "
+            "not refute it.",
             hypotheses=lambda i, size: {"N >= 4": i["points"] >= 4},
         ),
-        Form(name="derived", note="q = 2"),
-        Form(name="sharpened", note="the least of six q, nearly x^2 ln(2 k N levels + 1)"),
+        Form(name="derived", note="The bound uses q = 2."),
+        Form(
+            name="sharpened",
+            note="The bound is the smallest over six values of q, and is "
+            "nearly x^2 ln(2 k N levels + 1).",
+        ),
     ),
     control="a tenth of the sharpened size",
     source="Lemma 3.5, from Edelman et al. (2022), Lemma 4.6",

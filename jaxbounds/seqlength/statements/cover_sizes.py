@@ -73,15 +73,20 @@ COLUMN_SIZES = draw.on_host(
         linear_bounds.sparsity_needed,
     ),
     sizes=({"k": 16, "d": 16},),
-    assumptions="how many members the cover of the proof has, counted, against the printed number,"
-    " x to 9, k and d to 16; that it covers at radius eps, for any N points: seqlength.lemma3.3,"
-    " seqlength.lemma3.6.lists",
+    assumptions="the check compares the counted members of the proof's cover with the printed "
+    "number, for x up to 9, k and d up to 16; seqlength.lemma3.3 and "
+    "seqlength.lemma3.6.lists check that it covers at radius eps, for any N points",
     forms=(
         Form(name="printed", cites="Lemma 3.3, its display", equality=K_IS_ONE),
-        Form(name="sharpened S2", note="as many as are listed", equality="always"),
+        Form(
+            name="sharpened S2",
+            note="The formula equals the number of members that the check lists.",
+            equality="always",
+        ),
         Form(
             name="derived",
-            note="ceil(x^2) for x^2: the sparsity that Maurey's own radius needs",
+            note="The proof has ceil(x^2) in place of x^2, because Maurey's own radius needs a "
+            "whole number of terms.",
             equality=K_IS_ONE,
         ),
     ),
@@ -101,22 +106,29 @@ COVER_SIZES = draw.on_host(
         *(linear_bounds.lemma_3_3_sharp, linear_bounds.sparsity_needed),
     ),
     sizes=({"k": 16, "d": 16},),
-    assumptions="how many members the covers of the proofs have, counted, against the printed"
-    " numbers, x to 9, k and d to 16; that they cover at radius eps, for any N points:"
-    " seqlength.lemma3.3, seqlength.lemma3.6, seqlength.lemma3.6.lists",
+    assumptions="the check compares the counted members of the proofs' covers with the printed "
+    "numbers, for x up to 9, k and d up to 16; seqlength.lemma3.3, seqlength.lemma3.6 "
+    "and seqlength.lemma3.6.lists check that they cover at radius eps, for any N "
+    "points",
     forms=(
         Form(name="printed (Lemma 3.6)", cites="Lemma 3.6, its display", equality=K_IS_ONE),
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
-            note="k C for l_1 rows with Lemma 3.1's cover only, by listing the product where it is"
-            " small",
+            note="The check covers the log size k C for rows in the l_1 ball and the cover of "
+            "Lemma 3.1 only. It lists the product of the rows' covers if this product is "
+            "small.",
             equality="always",
         ),
-        Form(name="sharpened S2", note="as many as are listed", equality="always"),
+        Form(
+            name="sharpened S2",
+            note="The formula equals the number of members that the check lists.",
+            equality="always",
+        ),
         Form(
             name="derived (Lemma 3.6)",
-            note="ceil(x^2) for x^2: the sparsity that Maurey's own radius needs",
+            note="The proof has ceil(x^2) in place of x^2, because Maurey's own radius needs a "
+            "whole number of terms.",
             equality=K_IS_ONE,
         ),
     ),
@@ -126,7 +138,7 @@ COVER_SIZES = draw.on_host(
 
 
 def _whole_covers(instance: Instance, size: Size) -> Sides:
-    """Compute the distance of W, scaled to the sphere, from the listed covers."""
+    """Scale W to the norm sphere, and compute its distance from each listed cover."""
     (x, W), k, d = draw.numbers(instance, "x", "W"), size["k"], size["d"]
     K = int(linear_bounds.sparsity_needed(x))
     columns, entries = (
@@ -178,7 +190,7 @@ def _appendix_a(instance: Instance, size: Size) -> Sides:
 
 
 def _row_vertices(size: Size) -> Instance:
-    """Return matrices whose rows all equal one vertex v of the l_1 ball, and x = v."""
+    """Return matrices in which every row is one vertex v of the l_1 ball, and the input x = v."""
     vertices = draw.signed_vertices(size["d"])
     W = np.stack([vertices] * size["k"], axis=1)
     return {"W": W, "moved": 0.0 * W, "x": vertices}
@@ -198,18 +210,19 @@ APPENDIX_A = draw.inequality(
     evaluate=_appendix_a,
     judges=(linear_covers.cover_each_row, sparsify_radius),
     sizes=({"k": 3, "d": 2, "K": 2},),
-    assumptions="the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = 2; that the rows'"
-    " covers multiply to log size kC: seqlength.lemma3.6.size",
+    assumptions="the check takes the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = "
+    "2; seqlength.lemma3.6.size checks that the product of the rows' covers has the "
+    "log size kC",
     forms=(
         Form(
             name="printed",
             cites="Appendix A, the display before the last",
-            note="any cover of the rows, any r, s and q > 0",
+            note="The inequality holds for any cover of the rows and any r, s and q > 0.",
             equality="all outputs moved alike",
         ),
         Form(
             name="derived",
-            note="with Lemma 3.1's cover, r = 1, s = 2",
+            note="The rows have the cover of Lemma 3.1, with r = 1 and s = 2.",
             equality="all rows at the same vertex e_1, x = e_1",
         ),
     ),

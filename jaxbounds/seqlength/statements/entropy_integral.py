@@ -40,12 +40,13 @@ COVER_SIZE = draw.identity_on_host(
     evaluate=_cover_size,
     judges=(attention_log_covering, attention_lipschitz),
     sizes=({},),
-    assumptions="C of Lemma 3.6 only",
+    assumptions="the check takes only the constant C of Lemma 3.6",
     forms=(
         Form(
             name="printed",
             cites="Appendix C, 'the log covering number of S is ln(2d) + 4 B_x^4 C / eps^2'",
-            note="2d signed coordinates times the cover at eps / (2 B_x^2)",
+            note="S is covered by 2d signed coordinates times a cover of the maps at eps / (2 "
+            "B_x^2).",
         ),
     ),
     control="without the signs",
@@ -124,8 +125,14 @@ OPTIMUM = draw.identity_on_host(
                 meets=_theorem_4_1_hypotheses,
             ),
         ),
-        Form(name="corrected", note="otherwise delta = B_x and the minimum is B_x"),
-        Form(name="corrected delta", note="attained at delta = b / (1 - a), or B_x"),
+        Form(
+            name="corrected",
+            note="If b >= B (1 - a), the minimum is at delta = B_x and equals B_x.",
+        ),
+        Form(
+            name="corrected delta",
+            note="The minimum is attained at delta = b / (1 - a), or at delta = B_x.",
+        ),
     ),
     control="b doubled",
     source="Appendix C; behind Theorem 4.1",
@@ -189,12 +196,13 @@ INTEGRAL = draw.on_host(
     forms=(
         Form(
             name="corrected",
-            note="with 1/m on both terms (E6) and clipped (E5)",
+            note="Both terms have the factor 1/m (E6), and the bound is clipped at B_x (E5).",
             equality="delta = B_x, both sides B_x",
         ),
         Form(
             name="corrected, C = 0",
-            note="delta = 0 and B_x sqrt(ln 2d / m): neither side is larger",
+            note="For C = 0 the minimum is at delta = 0 and equals B_x sqrt(ln 2d / m) on both "
+            "sides.",
             equality="always",
         ),
     ),

@@ -61,19 +61,24 @@ GENERALIZATION = Statement(
     evaluate=_gap,
     judges=(generalization_gap, deviation),
     sizes=({"m": 400},),
-    assumptions="one class of 16 thresholds on one distribution, 0-1 loss, c = 1, m = 400, delta ="
-    " 0.05; Rad estimated from 32 sign draws",
+    assumptions="one class of 16 thresholds on one distribution, 0-1 loss, c = 1, m = 400, delta "
+    "= 0.05; 32 draws of signs estimate Rad",
     forms=(
         Form(
             name="printed",
             cites="Section 2.3, the last display",
-            note="m is printed where the sample size is n; Rad from 32 sign draws",
+            note="The paper prints m for the sample size n. The check estimates Rad from 32 draws "
+            "of signs.",
         ),
-        Form(name="sharpened S10", note="3 c sqrt(2 ln(3/delta)/m): McDiarmid thrice at delta/3"),
+        Form(
+            name="sharpened S10",
+            note="The tail is 3 c sqrt(2 ln(3/delta)/m), from McDiarmid's "
+            "inequality used three times at delta/3.",
+        ),
         Form(
             name="derived",
-            note="a quarter of the printed tail, for one event at delta: the mean of fair signs;"
-            " that one fails on some samples",
+            note="A quarter of the printed tail, taken at the whole delta, bounds the mean of "
+            "fair signs. On some samples the mean exceeds this bound.",
         ),
     ),
     control="a twentieth of the tail and no complexity",
@@ -110,9 +115,13 @@ TAIL = draw.identity_on_host(
         Form(
             name="derived",
             cites="Section 2.3, the last display, its second term",
-            note="four events; 4 c sqrt(2 ln(4/delta) / m)",
+            note="Four events share delta, which gives the tail 4 c sqrt(2 ln(4/delta) / m).",
         ),
-        Form(name="sharpened S10", note="the gap's two signs, and Rad, which counts twice"),
+        Form(
+            name="sharpened S10",
+            note="Three events share delta: the two signs of the gap, and "
+            "the deviation of Rad, which enters twice.",
+        ),
     ),
     control="half of delta",
 )

@@ -20,13 +20,13 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""Budget without a search, for statements that random and extremal instances decide."""
+"""A budget without a search, for statements that random and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
-"""Search budget for statements with no known extremal instance."""
+"""A search budget for statements with no known extremal instance."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""Budget with more draws and no search, for statements whose instances vary widely."""
+"""A budget with more draws and no search, for statements with widely varying instances."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)
@@ -36,7 +36,7 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""A declaration of an inequality: few short searches, beside random and extremal instances."""
+"""A declaration of an inequality, checked on random and extremal instances and by few searches."""
 
 random_search = functools.partial(
     Statement,
@@ -47,7 +47,7 @@ random_search = functools.partial(
 """A declaration of an inequality whose sides are piecewise constant (a greedy choice, a cut)."""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""Budget for statements that run on the host and gain little from more draws."""
+"""A budget for statements that run on the host and gain little from more draws."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -61,7 +61,7 @@ identity_on_host = functools.partial(Statement, kind="identity", host=True, budg
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
-    """Split one normal draw into arrays by name, so that only one random program is compiled."""
+    """Split one normal draw into named arrays, so that only one random program is compiled."""
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}
@@ -75,7 +75,7 @@ def log_uniform(
 
 
 def l1_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
-    """Draw points with l_1 norm 1 along the last axis: uniform directions, often nearly sparse."""
+    """Draw points with l_1 norm 1 along the last axis; the directions are often nearly sparse."""
     size_key, sign_key, power_key = jax.random.split(key, 3)
     power = jax.random.uniform(power_key, (*shape[:-1], 1), minval=1.0, maxval=6.0)
     sizes = jax.random.exponential(size_key, shape) ** power
@@ -112,19 +112,19 @@ def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
 
 
 def stacked(rows: list[dict], /) -> dict:
-    """Stack a list of instances of equal shape into cases with a leading axis."""
+    """Stack instances of equal shape along a new leading axis."""
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(x) for x in leaves]), *rows)
 
 
 def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
-    """Return the sampler of cases: all combinations of these values, by name."""
+    """Return a function for a statement's `cases`; it lists all combinations of named values."""
     columns = zip(*itertools.product(*values.values()))
     cases = dict(zip(values, map(np.array, columns)))
     return lambda size: dict(cases)
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """Return a projection of host searches: the named numbers' absolute values, at least 1e-6."""
+    """Return a projection for searches on the host; it replaces each named x by max(|x|, 1e-6)."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},
@@ -132,5 +132,5 @@ def positive(*names: str) -> Callable[[Instance, Size], Instance]:
 
 
 def numbers(instance: Instance, /, *names: str) -> tuple[Any, ...]:
-    """Return entries of an instance, scalars as Python numbers; traced entries stay as they are."""
+    """Return an instance's named entries; scalars become Python numbers unless they are traced."""
     return tuple(number(instance[name]) for name in names)

@@ -78,7 +78,7 @@ def _lemma_3_2_sample(key: Array, size: Size) -> Instance:
 
 
 def _zero_and_identity(size: Size) -> Instance:
-    """Return the maps 0 and a multiple of the identity's first rows, at means of basis vectors."""
+    """Return the maps 0 and c I (its first k rows), with means of basis vectors as inputs."""
     k, d = size["k"], size["d"]
     average = np.stack([np.where(np.arange(d) < n, 1.0 / n, 0.0) for n in (2, 2, 3, 3)])
     scales = np.array([0.5, 1.0, 2.0])
@@ -119,10 +119,15 @@ LEMMA_3_2 = draw.identity_on_host(
                 meets=_lemma_3_2_meets,
             ),
         ),
-        Form(name="corrected", note="q = 1, 2, 4, infinity; on the basis and four more points"),
+        Form(
+            name="corrected",
+            note="The check takes q = 1, 2, 4 and infinity, on the basis "
+            "vectors and four more points.",
+        ),
         Form(
             name="corrected, two maps",
-            note="of the class {0, W} by the longest column of W, without a covering number",
+            note="The class is {0, W}. Its covers depend only on the longest column of W, so no "
+            "covering number is computed.",
         ),
     ),
     control="points of norm 3 B_x",
@@ -131,7 +136,7 @@ LEMMA_3_2 = draw.identity_on_host(
 
 
 def _column_vertices(size: Size) -> Instance:
-    """Return matrices whose columns all equal one vertex of the l_1 ball."""
+    """Return matrices in which every column is the same vertex of the l_1 ball."""
     return {"W": np.stack([draw.signed_vertices(size["k"])] * size["d"], axis=2)}
 
 
@@ -152,11 +157,11 @@ covered = functools.partial(
     search="random",
     budget=Budget(samples=64, restarts=4, steps=30, batch=64),
     forms=(
-        Form(name="derived", note="B_w B_x / sqrt K, from Maurey"),
+        Form(name="derived", note="The radius is B_w B_x / sqrt K, as in Maurey's lemma."),
         Form(
             name="sharpened S1",
-            note="B_w B_x / (1 + sqrt K): the next K <= x^2 always suffices, strictly, without"
-            " ceiling",
+            note="The radius is B_w B_x / (1 + sqrt K). A whole number K <= x^2 always makes it "
+            "strictly smaller than eps, so x^2 needs no rounding up.",
             equality="columns (or W) at a vertex of the l_1 ball",
         ),
     ),

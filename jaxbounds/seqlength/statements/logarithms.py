@@ -85,9 +85,12 @@ CLOSED_FORM = draw.identity_on_host(
     tolerance=1e-7,
     sizes=({},),
     forms=(
-        Form(name="derived", note="substitute t = ln(1 / eps), in which s is linear"),
-        Form(name="derived, least", note="and the delta at which it is least"),
-        Form(name="derived, G'", note="D' = 1 - 2 z D(z)"),
+        Form(name="derived", note="The proof substitutes t = ln(1 / eps), in which s is linear."),
+        Form(name="derived, least", note="This form checks the delta that minimises the bound."),
+        Form(
+            name="derived, G'",
+            note="Dawson's function satisfies D' = 1 - 2 z D(z), which gives G' = sqrt(ln s).",
+        ),
     ),
     control="twice the letters",
     source="Corollaries D.0.2 and F.0.2, 'some logarithms .. omitted'",
@@ -140,12 +143,17 @@ WITH_LOGARITHMS = draw.random_search_on_host(
     evaluate=_logarithms,
     judges=(entropy_D_0_2, entropy_F_0_2, lemma_3_4_explicit),
     sizes=({"d": 4, "k": 3, "L": 2}, {"d": 2, "k": 5, "L": 2}),
-    assumptions="row norms of the maps at most B (E3); tokens in the l_1 ball in every layer (E18)",
+    assumptions="the row norms of the maps are at most B (E3); tokens lie in the l_1 ball in "
+    "every layer (E18)",
     forms=(
-        Form(name="corrected (D.0.2)", note="A = 2 kappa^2, kappa = 2 B_x^3 B_QK, l = 2 d^2"),
+        Form(
+            name="corrected (D.0.2)",
+            note="The parameters are A = 2 kappa^2, kappa = 2 B_x^3 B_QK and l = 2 d^2.",
+        ),
         Form(
             name="corrected (F.0.2)",
-            note="A = 2 gamma^3, kappa = gamma sqrt(max C_i^{1/3} beta_i^{2/3}), l = 2 d max(d, k)",
+            note="The parameters are A = 2 gamma^3, kappa = gamma sqrt(max C_i^{1/3} "
+            "beta_i^{2/3}) and l = 2 d max(d, k).",
         ),
     ),
     control="two fifths of it",
@@ -154,7 +162,7 @@ WITH_LOGARITHMS = draw.random_search_on_host(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Measure Rad of networks with W_QK = v e_i^T, ||v||_2 = 1, at each point 2^26 times."""
+    """Measure Rad of networks with W_QK = v e_i^T, ||v||_2 = 1; each point occurs 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -188,14 +196,18 @@ COROLLARY_CLASS = Statement(
     evaluate=_class,
     judges=(corollary_D_0_2_explicit, corollary_F_0_2_explicit, head_at),
     sizes=({"points": 16, "T": 8, "d": 2},),
-    assumptions="all norms 1, W_QK = v e_i^T with ||v||_2 = 1, sigma = relu, k = 1, tokens on the"
-    " l_1 sphere; networks at extreme points, from below; m = 2^30",
+    assumptions="all norms are 1, W_QK = v e_i^T with ||v||_2 = 1, sigma = relu, k = 1, tokens on "
+    "the l_1 sphere; networks at extreme points estimate the complexity from below; m "
+    "= 2^30",
     forms=(
-        Form(name="corrected (D.0.2)", note="constants and logarithms explicit, c = 12"),
-        Form(name="sharpened (D.0.2)", note="softmax constant 1 (S4)"),
+        Form(
+            name="corrected (D.0.2)", note="All constants and logarithms are explicit, with c = 12."
+        ),
+        Form(name="sharpened (D.0.2)", note="The softmax constant is 1 (S4)."),
         Form(
             name="corrected (F.0.2)",
-            note="one layer; its outputs have l_1 norm at most 1, so Pi_norm does nothing",
+            note="The network has one layer. Its outputs have l_1 norm at most 1, so Pi_norm does "
+            "nothing.",
         ),
     ),
     control="a tenth of 1 / sqrt m",
@@ -252,25 +264,36 @@ ORDERS = Statement(
     evaluate=_orders,
     judges=(theorem_4_2, terms_corrected, constants_4_2_1_corrected, covering_constant),
     sizes=({"layers": 2},),
-    assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm is"
-    " the first power of ln(2dk + 1); orders of the two formulas, no network",
+    assumptions="one quantity grows, the others are 1, d = k = 2; two layers; the polylogarithm "
+    "is the first power of ln(2dk + 1); the check compares the orders of two formulas "
+    "and runs no network",
     forms=(
         _rate(name="printed, B", exponent=(0.99, 1.001), cites=SHOWN),
         _rate(
             name="printed, B_x",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="of the printed Theorem 4.2",
+            note="This is the order of the printed Theorem 4.2.",
         ),
         _rate(name="printed, B_w", exponent=(0.95, 1.001), cites=SHOWN),
         _rate(
             name="printed, B_c2",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="O(L) = 2L; so for L_sigma, B_v2",
+            note="The exponent O(L) is 2L for B_c2, and also for L_sigma and B_v2.",
         ),
-        _rate(name="printed, B_QK2", exponent=(0.95, 1.001), cites=SHOWN, note="O(L) = 2L - 2"),
-        _rate(name="printed, d k", exponent=(0.9, 1.001), cites=SHOWN, note="ln(dk)"),
+        _rate(
+            name="printed, B_QK2",
+            exponent=(0.95, 1.001),
+            cites=SHOWN,
+            note="The exponent O(L) is 2L - 2 for B_QK2.",
+        ),
+        _rate(
+            name="printed, d k",
+            exponent=(0.9, 1.001),
+            cites=SHOWN,
+            note="The number grows like ln(dk).",
+        ),
         Form(
             name="printed, B_c2 below one",
             sense="at least",
@@ -279,17 +302,22 @@ ORDERS = Statement(
             erratum="E20",
             reading="of any size",
             cites=SHOWN,
-            note="the cover of w does not shrink with B_c2: its term stays, the display tends to 0",
+            note="As B_c2 tends to 0, the display tends to 0. The cover of w does not shrink with "
+            "B_c2, so its term in Theorem 4.2 remains.",
         ),
         _rate(
             name="derived, B_x",
             exponent=(2.8, 3.001),
             expected="inconsistent",
             erratum="E9",
-            note="of what is proved: B_x^6",
+            note="The corrected proof gives the order B_x^6, where the paper prints B_x^2.",
         ),
-        _rate(name="corrected, B_x", exponent=(0.95, 1.001), note="B_x^6"),
-        _rate(name="corrected, d k", exponent=(0.9, 1.001), note="ln(dk)"),
+        _rate(
+            name="corrected, B_x",
+            exponent=(0.95, 1.001),
+            note="The corrected number grows like B_x^6.",
+        ),
+        _rate(name="corrected, d k", exponent=(0.9, 1.001), note="The number grows like ln(dk)."),
     ),
     control="of order B",
     source="Section 4.3, the last display",

@@ -73,8 +73,16 @@ NETWORK = identity_on_host(
     judges=(reduced_logits, extract_network, embed),
     sizes=({"T": 5, "d": 6},),
     forms=(
-        Form(name="derived", note="softmax ignores the key bias; one query for all sequences"),
-        Form(name="derived folded", note="W_QK with the query bias, W_V W_O, one offset"),
+        Form(
+            name="derived",
+            note="The softmax ignores the key bias. All sequences have the same "
+            "query, because the [CLS] token is constant.",
+        ),
+        Form(
+            name="derived folded",
+            note="The folded form has W_QK with the query bias, the "
+            "products W_V W_O, and one offset.",
+        ),
     ),
     control="its negative",
     source="library: how Section 6 is trained and then certified",
@@ -83,7 +91,7 @@ NETWORK = identity_on_host(
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _task_quantities(seed: Array, z: Array, T: int, d: int) -> tuple[Array, ...]:
-    """Return bits, hidden indices, labels, symbols, positional code, losses and l_1 norm of z."""
+    """Return bits, hidden indices, labels, symbols, positional code, losses, and ||z||_1."""
     key_task, key_bits, key_symbols = jax.random.split(jax.random.key(seed), 3)
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=len(z), T=T)
@@ -132,17 +140,32 @@ TASK = identity_on_host(
     sizes=({"T": 5, "d": 6},),
     forms=(
         Form(name="derived labels"),
-        Form(name="derived symbols", note="inner products 0 and l_1 norms 1"),
-        Form(name="derived code", note="the public code's exponent i / d"),
-        Form(name="derived losses", note="softmax cross entropy; the mean of two binary ones"),
-        Form(name="derived weights", note="the sum of |weight| of Figure 1, and Keras' first ones"),
+        Form(name="derived symbols", note="The symbols have inner products 0 and l_1 norms 1."),
+        Form(
+            name="derived code",
+            note="The positional code has the exponent i / d of the public code.",
+        ),
+        Form(
+            name="derived losses",
+            note="The two losses are the softmax cross entropy and the "
+            "mean of two binary cross entropies.",
+        ),
+        Form(
+            name="derived weights",
+            note="The check covers the sum of |weight| of Figure 1, and "
+            "the range of Keras' initial weights.",
+        ),
     ),
     control="the minority",
 )
 
 
 def _trend(instance: Instance, size: Size) -> Sides:
-    """Compare trends; an exchange of two rows of one run each turns the slope's sign, so p is 1."""
+    """Compare trends.
+
+    Each of the two rows has one run, and exchanging the rows only flips the sign of the slope, so
+    the p-value is 1.
+    """
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)
     two = trend(x, np.array([[0.5], [0.5 + step]]), keep, kind="max", permutations=9)
@@ -165,7 +188,12 @@ TREND = identity_on_host(
     evaluate=_trend,
     judges=(trend,),
     sizes=({"runs": 2},),
-    forms=(Form(name="derived", note="by hand; runs that did not learn are left out"),),
+    forms=(
+        Form(
+            name="derived",
+            note="The slope is computed by hand. The check leaves out runs that did not learn.",
+        ),
+    ),
     control="in reverse order",
     source="library: how the claims about Figures 1 to 3 are decided",
 )

@@ -35,7 +35,8 @@ GRADIENT = identity(
         Form(
             name="printed",
             cites="Appendix G, the two partial derivatives",
-            note="the two displays of Appendix G, added; autograd agrees",
+            note="The sum of Appendix G's two displays equals the norm of the gradient that "
+            "automatic differentiation gives.",
         ),
     ),
     control="2 softmax(x)_i",
@@ -43,7 +44,7 @@ GRADIENT = identity(
 
 
 def _corners(size: Size) -> Instance:
-    """Return logits -M of the right word and M of all other words, and logits a small step away."""
+    """Return logits that are -M for the right word and M for all others, and logits a step away."""
     M = np.linspace(0.5, 3.0, 16)[:, None]
     corner = np.where(np.arange(size["K"]) == 0, -1.0, 1.0)[None]
     return {"x": M * corner, "y": (M - 1e-3) * corner}
@@ -87,18 +88,20 @@ LIPSCHITZ = gradient_search(
     evaluate=_lipschitz,
     judges=(masking.lipschitz_constant, masking.cross_entropy),
     sizes=({"K": 3},),
-    assumptions="K = 3, logits within 4 (beyond, the two constants agree to rounding) and 1e-3"
-    " apart; the right word is the first, the others by symmetry",
+    assumptions="K = 3, logits within 4 (for larger logits the two constants agree up to "
+    "rounding) and 1e-3 apart; the right word is the first word, which suffices by "
+    "symmetry",
     forms=(
         Form(
             name="printed",
             cites="Appendix G, the first display; Theorem 5.1, proof",
-            note="the supremum is 2, at extreme logits",
+            note="The supremum of the gradient's norm is 2, which extreme logits approach.",
             domains=(TWO_WORDS,),
         ),
         Form(
             name="sharpened S11",
-            note="2 (1 - 1/(1 + (K-1) e^{2M})) for logits within M; approached at a corner",
+            note="The constant is 2 (1 - 1/(1 + (K-1) e^{2M})) for logits within M. A corner of "
+            "the cube of logits approaches it.",
             domains=(TWO_WORDS,),
         ),
     ),
@@ -118,7 +121,7 @@ on_words = functools.partial(
 
 
 def _losses(scores: Array, labels: Array, K: int) -> Array:
-    """Compute the cross entropy of every choice of K scalar functions, as values (functions, m)."""
+    """Compute the cross entropy of each choice of K scalar functions, with shape (functions, m)."""
     grids = jnp.meshgrid(*[jnp.arange(scores.shape[0])] * K, indexing="ij")
     chosen = jnp.stack([grid.ravel() for grid in grids])
     logits = jnp.moveaxis(scores[chosen], 0, -1)
@@ -143,15 +146,15 @@ THEOREM_5_1 = on_words(
     formula="E sup sum eps_i CE(W Y^(i)) <= O~(sqrt K) max_s E sup sum eps_i W_s Y^(i)",
     evaluate=_theorem_5_1,
     judges=(masking.theorem_5_1_leading, masking.cross_entropy),
-    assumptions="finite classes of rows W_s, equal for all s, and given outputs Y; without the"
-    " logarithms of m in O~(.), which would only weaken it; the contraction of Foster and Rakhlin"
-    " is for complexities that are worst over samples",
+    assumptions="finite classes of rows W_s, equal for all s, and given outputs Y; the bound "
+    "omits the logarithms of m in O~(.), which would only enlarge it; the contraction "
+    "of Foster and Rakhlin is about the largest complexity over samples",
     sizes=({"K": 3, "words": 4, "d": 2, "m": 6},),
     forms=(
         Form(
             name="printed",
             cites="Theorem 5.1, proof, the display",
-            note="the leading term 2 sqrt K max_s Rad with hidden constant 1",
+            note="The bound is the leading term 2 sqrt K max_s Rad with the hidden constant 1.",
         ),
     ),
     control="half of Rad, without sqrt K",
@@ -190,9 +193,14 @@ BINARY = on_words(
     forms=(
         Form(
             name="sharpened S9",
-            note="the loss is logistic in x_1 - x_0, 1-Lipschitz: no sqrt K, 2, or logarithms",
+            note="The loss is a logistic function of x_1 - x_0, which is 1-Lipschitz. The bound "
+            "therefore needs no sqrt K, no factor 2 and no logarithms.",
         ),
-        Form(name="sharpened S9 loss", note="it is that logistic loss", equality="always"),
+        Form(
+            name="sharpened S9 loss",
+            note="The cross entropy for K = 2 equals the logistic loss of x_1 - x_0.",
+            equality="always",
+        ),
     ),
     control="a quarter of it",
     source="Section 6 uses K = 2",
@@ -231,7 +239,7 @@ CLIPPING = inequality(
         Form(
             name="derived",
             cites="Section 5, the last paragraph, which prints no inequality",
-            note="clipping is 1-Lipschitz",
+            note="Clipping is 1-Lipschitz, so it does not increase the complexity.",
             equality="no loss above c",
         ),
     ),

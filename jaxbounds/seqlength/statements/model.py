@@ -68,7 +68,7 @@ CLS_ROW = identity(
         Form(
             name="printed",
             cites="Section 4.1, the display of Y_[CLS], and Section 2.6, the head",
-            note="the definition of Y_[CLS], with W_QK^T",
+            note="The definition of Y_[CLS] contains W_QK^T.",
         ),
         Form(
             name="printed (complexity)",
@@ -107,8 +107,8 @@ BLOCK_NORM = inequality(
     evaluate=_block_norm,
     judges=(model.block,),
     sizes=({"T": 4, "d": 3, "k": 2},),
-    assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; the unit ball of l_2, which the text"
-    " does not name",
+    assumptions="one block, sigma = tanh, T = 4, d = 3, k = 2; Pi_norm projects onto the l_2 unit "
+    "ball, since the text does not name the norm",
     forms=(
         Form(
             name="printed",
@@ -153,7 +153,8 @@ NETWORKS = identity(
         Form(
             name="printed",
             cites="Section 2.6, the displays of several heads and of g^(i+1); Section 4.2",
-            note="the Flax modules against dense heads and single blocks",
+            note="The check compares the Flax modules with heads and blocks that are computed one "
+            "by one.",
         ),
     ),
     control="the output at the first token, and the mean over heads",

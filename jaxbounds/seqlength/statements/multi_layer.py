@@ -94,9 +94,10 @@ THEOREM_4_2 = draw.identity(
         ),
         Form(
             name="derived",
-            note="alpha_i as printed, the product over j > i; tau_i = alpha_i^{2/3} (1 + (L_sigma"
-            " B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}), and in gamma C_1^{1/3} (B_w alpha_1)^{2/3}"
-            " (1 + (L_sigma B_c)^{2/3}) in place of C_1^{1/3} (B_w L_sigma B_v)^{2/3}",
+            note="alpha_i is the printed product over j > i. The proof gives tau_i = "
+            "alpha_i^{2/3} (1 + (L_sigma B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}). In gamma "
+            "it gives C_1^{1/3} (B_w alpha_1)^{2/3} (1 + (L_sigma B_c)^{2/3}) in place of "
+            "C_1^{1/3} (B_w L_sigma B_v)^{2/3}.",
         ),
     ),
     control="without the term of w",
@@ -153,7 +154,7 @@ COROLLARY_4_2_1 = draw.on_host(
         ),
         Form(
             name="corrected",
-            note="one C for each shape",
+            note="Each shape of matrix has its own C.",
             equality="x = 1, where the cover has the 2n + 1 points 0 and +-B e_i",
         ),
     ),
@@ -194,8 +195,12 @@ SHAPES = draw.identity_on_host(
         lemma_3_4_leading,
     ),
     sizes=({},),
-    assumptions="formulas only; what is refuted by matrices: seqlength.corf.0.1.constant",
-    forms=(Form(name="corrected (F.0.1)"), Form(name="corrected (F.0.2)", note="leading term")),
+    assumptions="the check compares formulas only; seqlength.corf.0.1.constant compares them with "
+    "matrices",
+    forms=(
+        Form(name="corrected (F.0.1)"),
+        Form(name="corrected (F.0.2)", note="The check compares leading terms."),
+    ),
     control="in reverse order",
 )
 
@@ -229,8 +234,11 @@ RADEMACHER = draw.identity_on_host(
     tolerance=1e-8,
     sizes=({},),
     forms=(
-        Form(name="derived", note="and B where b >= B; the paper leaves this to the reader"),
-        Form(name="derived clipped", note="c = 12, never above B = B_w"),
+        Form(
+            name="derived",
+            note="The minimum is B if b >= B. The paper leaves this computation to the reader.",
+        ),
+        Form(name="derived clipped", note="The bound has c = 12 and never exceeds B = B_w."),
     ),
     control="A doubled",
     source="Section 4.3 ('we can recover an upper bound')",
@@ -258,14 +266,15 @@ MANY_HEADS = draw.identity(
     evaluate=_many_heads,
     judges=(terms_corrected, covering_constant),
     sizes=({"n": 3},),
-    assumptions="one layer, which the sentence compares with Section 4.1; the term of w left out,"
-    " B_x = 1",
+    assumptions="one layer, which the sentence compares with Section 4.1; the check leaves out "
+    "the term of w; B_x = 1",
     forms=(
         Form(
             name="printed",
             cites="Section 4.3, the last sentence, 'a dependence of H^{1.5}'",
-            note="the perturbed layer's terms, that of w apart; in earlier layers of several"
-            " alpha_i gains another H^{L-i}",
+            note="The exponent counts the terms of the perturbed layer without the term of w. In "
+            "a network of L layers, alpha_i of an earlier layer i gains another factor "
+            "H^{L-i}.",
         ),
     ),
     control="H",

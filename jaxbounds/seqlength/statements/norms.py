@@ -69,7 +69,7 @@ MATRIX_NORM = draw.identity(
                 meets=_any_matrix,
             ),
         ),
-        Form(name="corrected", note="the outer norm is l_p"),
+        Form(name="corrected", note="The outer norm is l_p."),
     ),
     control="the same norm over rows",
 )
@@ -98,7 +98,7 @@ def _operator_norm(instance: Instance, size: Size) -> Sides:
 
 
 def _operator_cases(size: Size) -> Instance:
-    """Return matrices with each vertex of the l_1 ball; some vertex attains the norm from l_1."""
+    """Return matrices with each vertex of the l_1 ball; one vertex attains the norm from l_1."""
     drawn = np.random.default_rng(0).normal(size=(8, size["k"], size["d"]))
     return draw.stacked([{"W": W, "x": x} for W in drawn for x in draw.signed_vertices(size["d"])])
 
@@ -114,8 +114,8 @@ OPERATOR_NORM = draw.inequality(
     evaluate=_operator_norm,
     judges=(induced_norm, operator_norm_lower),
     sizes=({"k": 3, "d": 2},),
-    assumptions="the definition is a supremum, of which <= is checked; attainment only for l_1 to"
-    " l_3",
+    assumptions="the definition is a supremum; the check tests its upper bound for all pairs, and "
+    "its attainment only for l_1 to l_3",
     forms=(
         Form(
             name="printed",
@@ -124,7 +124,8 @@ OPERATOR_NORM = draw.inequality(
         ),
         Form(
             name="derived search",
-            note="Boyd's power iteration, for pairs without a closed form, here for 4->inf",
+            note="Boyd's power iteration estimates norms without a closed form. The check runs it "
+            "for 4->inf, which has a closed form.",
             equality="every W, at the row of largest norm",
         ),
     ),
@@ -225,10 +226,11 @@ CONVERTED = draw.random_search_on_host(
     project=draw.positive("x"),
     evaluate=_converted,
     judges=(lemma_3_3, lemma_3_4_leading, lemma_3_6),
-    assumptions="d >= 2; the bounds as numbers: their inputs are in different balls",
+    assumptions="d >= 2; the check compares the bounds only as numbers, because their inputs are "
+    "in different balls",
     sizes=({"largest": 1000},),
     forms=(
-        Form(name="printed (Lemma 3.4)", cites=STRONGER, note="leading term"),
+        Form(name="printed (Lemma 3.4)", cites=STRONGER, note="The check compares leading terms."),
         Form(name="printed (Lemma 3.6)", cites=STRONGER),
     ),
     control="without the factor d^2",

@@ -15,8 +15,8 @@ from jaxbounds.seqlength.statements import instances as draw
 def _packing(columns: Any, rows: Any, eps: Any) -> Any:
     """Compute ln of the number of maps in R^rows with all columns +-e_i; 0 if eps is large.
 
-    Two such maps differ at some e_j, an input of l_1 norm 1, and their images of e_j are sqrt 2 or
-    2 apart. If sqrt 2 is below 2 eps, the result is 0.
+    Any two of these maps differ at some e_j, an input of l_1 norm 1. Their images of e_j are sqrt 2
+    or 2 apart. If sqrt 2 is below 2 eps, the result is 0.
     """
     xp = array_module(columns, rows, eps)
     return xp.where((2.0 * eps) ** 2 <= 2.0, real(columns) * xp.log(2.0 * real(rows)), 0.0)
@@ -123,8 +123,8 @@ ONE_CONSTANT = draw.random_search_on_host(
             note="d columns in R^d: ln(2d + 1) by Lemma 3.3, and ln(2d) / 4 at least",
             counterexample=Counterexample(instance=NARROW, ratio=1.735056822321508, meets=_meets),
         ),
-        Form(name="corrected, W_c^T x", note="k x^2 ln(2d + 1)"),
-        Form(name="corrected, W_QK x", note="d x^2 ln(2d + 1)"),
+        Form(name="corrected, W_c^T x", note="The log size is k x^2 ln(2d + 1)."),
+        Form(name="corrected, W_QK x", note="The log size is d x^2 ln(2d + 1)."),
     ),
     control="a third of the own C",
     source="Corollary F.0.1",

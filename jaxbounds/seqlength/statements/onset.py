@@ -14,7 +14,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The ratio of bound to trivial value at m* and at 0.5% fewer samples, and m* itself."""
+    """m*, and the ratio of the bound to the trivial value at m* and at 0.5% fewer samples."""
 
     there: float
     before: float
@@ -53,7 +53,7 @@ def _onset(instance: Instance, size: Size) -> Sides:
     )
 
 
-CLIPPED = "clipped: the trivial"
+CLIPPED = "both sides are the trivial value (the bound is clipped)"
 
 ONSET = draw.random_search_on_host(
     id="seqlength.onset",
@@ -67,18 +67,34 @@ ONSET = draw.random_search_on_host(
     evaluate=_onset,
     judges=(onsets, smallest_samples),
     sizes=tuple({"theorem": i} for i in range(6)),
-    assumptions="the theorems in the order of the table; all norms but B_QK and B_x 1, d = k = 2,"
-    " L = 2, K = 3; m* to 0.1%",
+    assumptions="the theorems have the order of the table; all norms except B_QK and B_x are 1; d "
+    "= k = 2, L = 2, K = 3; m* is found to 0.1%",
     forms=(
-        Form(name="derived", note="the printed bounds, c = 12", equality="just below it"),
-        Form(name="derived, least", note="at 0.5% fewer samples not", equality=CLIPPED),
-        Form(name="sharpened", note="the certified ones", equality="just below it"),
-        Form(name="sharpened, least", note="at 0.5% fewer samples not", equality=CLIPPED),
+        Form(
+            name="derived",
+            note="At m* the printed bound, with c = 12, is below the trivial value.",
+            equality="just below it",
+        ),
+        Form(
+            name="derived, least",
+            note="At 0.5% fewer samples than m*, the bound is not below the trivial value.",
+            equality=CLIPPED,
+        ),
+        Form(
+            name="sharpened",
+            note="At m* the certified bound is below the trivial value.",
+            equality="just below it",
+        ),
+        Form(
+            name="sharpened, least",
+            note="At 0.5% fewer samples than m*, the bound is not below the trivial value.",
+            equality=CLIPPED,
+        ),
         Form(
             name="sharpened, never later",
-            note="sharpened bounds are informative first. Not from B_x = 8 on, where the false"
-            " number of Theorem 4.2 (E10) is below the corrected one: of order B_x^2, not B_x^6"
-            " (E9).",
+            note="Sharpened bounds become informative at no larger sample sizes than printed "
+            "bounds. This fails for B_x >= 8: Theorem 4.2's false number (E10) is of order "
+            "B_x^2, and the corrected number is larger, of order B_x^6 (E9).",
         ),
     ),
     control="above the trivial value at m*",

@@ -25,7 +25,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:
-    """Compare the lemmas with a cube and a ball of images at the input e_1.
+    """Compare the lemmas' covers with packings: the images of the input e_1 fill a cube or a ball.
 
     The ball of each printed norm contains maps with these images.
     """
@@ -51,7 +51,7 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed column norms of the packings' matrices, at the corners of cube and ball."""
+    """Check the printed column norms of the matrices that give the corners of cube and ball."""
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
     e_1[0] = 1.0
@@ -105,12 +105,13 @@ ORIENTATION = draw.random_search_on_host(
             name="derived (D.0.1), W_QK x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, the display of the Rademacher"
             " complexity",
-            note="the map of the display of the Rademacher complexity: Lemma 3.3",
+            note="The display of the Rademacher complexity has the map W_QK x, which Lemma 3.3 "
+            "covers.",
         ),
         Form(
             name="derived (D.0.2), W_QK^T x",
             cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, Y_[CLS]",
-            note="the map of Y_[CLS]: Lemma 3.4 for rows",
+            note="The definition of Y_[CLS] has the map W_QK^T x, which Lemma 3.4 for rows covers.",
         ),
         Form(
             name="derived (D.0.2), W_QK x",
@@ -227,8 +228,14 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             " against 0.85 at n = 100",
             counterexample=_at_n(100, 81.23108929577391),
         ),
-        Form(name="corrected", note="||x||_1 <= sqrt n ||x||_2 in R^n: C times d for W_QK"),
-        Form(name="corrected, W_c^T x", note="times k, the dimension of the inputs of this map"),
+        Form(
+            name="corrected",
+            note="In R^n, ||x||_1 <= sqrt n ||x||_2, so C is multiplied by d for W_QK.",
+        ),
+        Form(
+            name="corrected, W_c^T x",
+            note="C is multiplied by k, the dimension of this map's inputs.",
+        ),
     ),
     control="half of it",
     source="Corollaries F.0.1 and F.0.2",

@@ -1,4 +1,4 @@
-"""Printed numbers of Section 4.3 and Appendix F refuted: networks too far apart to be covered.
+"""Disproofs of printed numbers of Section 4.3 and Appendix F, by networks that are far apart.
 
 The functions are pairwise at least 2 eps apart on some inputs. Each member of a cover is within eps
 of at most one function, because covers are strict (Section 2.4). A cover therefore has at least as
@@ -38,7 +38,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def linear(z: Any) -> Any:
-    """Return z, the activation sigma(z) = z with sigma(0) = 0 and L_sigma = 1."""
+    """Return z: this activation is the identity, with sigma(0) = 0 and L_sigma = 1."""
     return z
 
 
@@ -159,7 +159,7 @@ THEOREM_4_2 = draw.random_search_on_host(
                 meets=_meets_4_2,
             ),
         ),
-        Form(name="derived", note="the proof's own list"),
+        Form(name="derived", note="The number comes from the proof's own list of terms."),
     ),
     control="a fifteenth of the proof's number",
     source="Theorem 4.2",
@@ -172,12 +172,12 @@ def norms_of(B_x: Any) -> NetworkNorms:
 
 
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
-    """Return one input, one network and w, by the coordinates 0, 1, 2 and i of R^d.
+    """Return one input, one network and w.
 
-    The other coordinates are 0. Row 0 of W_QK has `entries` at 2 and i. The token [CLS] is B_x e_0.
-    The other two tokens are +-B_x (share e_1 + direction), with `direction` in the coordinates 2
-    and i. The query of [CLS] distinguishes these two tokens by the sign of entries . direction. The
-    vector w reads coordinate 1.
+    They live on the coordinates 0, 1, 2 and i of R^d; the other coordinates are 0. Row 0 of W_QK
+    has `entries` at 2 and i. The token [CLS] is B_x e_0. The other two tokens are +-B_x (share e_1
+    + direction), with `direction` in the coordinates 2 and i. The query of [CLS] distinguishes
+    these two tokens by the sign of entries . direction. The vector w reads coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)
@@ -294,7 +294,10 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
             note="nor does ln(2 d^2 + 1) for every matrix (E11)",
             counterexample=_REFUTED(instance=SIGNS | {"d": 800}, ratio=1.1099162367733775),
         ),
-        Form(name="corrected", note="B_x^2 on the first W_QK, one C per matrix"),
+        Form(
+            name="corrected",
+            note="The first layer's W_QK has a factor B_x^2, and each matrix has its own C.",
+        ),
     ),
     control="B_x times the printed number, where the first W_QK needs B_x^2",
     source="Corollary 4.2.1",

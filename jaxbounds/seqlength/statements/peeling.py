@@ -51,7 +51,7 @@ HOLDER = inequality(
 
 
 def _linear(z: Array | float) -> Array | float:
-    """Return z, the activation sigma(z) = z with sigma(0) = 0 and L_sigma = 1."""
+    """Return z: this activation is the identity, with sigma(0) = 0 and L_sigma = 1."""
     return z
 
 
@@ -67,7 +67,7 @@ def _peeling(instance: Instance, size: Size) -> Sides:
 
 
 def _aligned(size: Size) -> Instance:
-    """Return instances with positive entries, so that no terms cancel."""
+    """Return instances with positive entries; no terms of the sums cancel."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
     W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
     # All columns have equal l_1 norms, so every column is a longest column.
@@ -125,7 +125,11 @@ PEELING = inequality(
                 meets=_peeling_meets,
             ),
         ),
-        Form(name="corrected", note="columns of W_c and of W_v", equality="nonnegative columns"),
+        Form(
+            name="corrected",
+            note="The bounds use the column norms of W_c and W_v.",
+            equality="nonnegative columns",
+        ),
     ),
     control="half the corrected product",
 )
@@ -147,7 +151,7 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
 
 
 def _one_linear(size: Size) -> Instance:
-    """Return one function and 0, with the identity as sigma, which is odd and linear."""
+    """Return the class {0, f} with sigma = identity, which is odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
     return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}
@@ -168,12 +172,13 @@ SIGN = inequality(
         Form(
             name="printed",
             cites="Appendix C, the display with 2 B_w B_Wc L_sigma",
-            note="0 in F, sigma(z) = a z + b tanh(z) + c relu(z)",
+            note="F contains 0. The check uses sigma(z) = a z + b tanh(z) + c relu(z).",
             equality="sigma linear, F = {0, f}",
         ),
         Form(
             name="sharpened",
-            note="no factor 2 for odd sigma, as a z + b tanh(z): -sigma(f) = sigma(-f)",
+            note="For an odd sigma, for example a z + b tanh(z), -sigma(f) = sigma(-f), so the "
+            "factor 2 is unnecessary.",
             equality="sigma linear",
         ),
     ),

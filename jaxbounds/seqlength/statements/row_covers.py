@@ -78,12 +78,13 @@ LEMMA_3_4 = draw.random_search(
     forms=(
         Form(
             name="sharpened S3",
-            note="row steps eta_j = eps' 2^(-l_j/2), sum eta_j^2 <= eps'^2",
+            note="Row j is rounded with the step eta_j = eps' 2^(-l_j/2), and sum eta_j^2 <= "
+            "eps'^2.",
             equality="one row of norm B, an entry just below its step B / x",
         ),
         Form(
             name="sharpened S3 code",
-            note="so ln N <= floor(2x^2) ln(2kd levels + 1)",
+            note="The length of the code gives ln N <= floor(2x^2) ln(2kd levels + 1).",
             equality="two rows just below B / 2 with entries at their steps",
         ),
     ),
@@ -109,7 +110,7 @@ CODES = draw.identity_on_host(
     evaluate=_codes,
     judges=(lemma_3_4_explicit,),
     sizes=({"k": 4, "d": 3},),
-    forms=(Form(name="sharpened S3", note="letters and levels are listed and counted"),),
+    forms=(Form(name="sharpened S3", note="The check lists and counts all letters and levels."),),
     control="without signs",
     source="Lemma 3.4, proved without Lemma 3.5",
 )
@@ -133,7 +134,7 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the packing's norms: matrices v e_1^T with ||v||_2 <= 1, inputs with e_1 among them."""
+    """Check the packing's norms: matrices are v e_1^T with ||v||_2 <= 1, and e_1 is an input."""
     k, d = int(instance["k"]), int(instance["d"])
     v = np.ones(k) / math.sqrt(k)
     columns = np.array([np.linalg.norm(v), *[0.0] * (d - 1)])
@@ -167,7 +168,7 @@ by_columns = functools.partial(
     project=draw.positive("x"),
     sizes=({"d": 64},),
 )
-"""Lemmas 3.4 and 3.5 as printed: norms are over columns, and k has no bound."""
+"""A declaration of Lemmas 3.4 and 3.5 as printed, with norms over columns and any k."""
 
 NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
 
@@ -198,7 +199,8 @@ LEMMA_3_4_SIZE = by_columns(
         ),
         Form(
             name="sharpened S3",
-            note="row norms; against the 2kd points +-B_w e_j e_i^T, pairwise B_w B_x apart",
+            note="The norms are over rows. The check compares the bound with the packing of the "
+            "2kd points +-B_w e_j e_i^T, which are pairwise at least B_w B_x apart.",
         ),
     ),
     control="a tenth of the explicit bound",
@@ -250,7 +252,8 @@ LEMMA_3_5 = by_columns(
         ),
         Form(
             name="corrected, counting",
-            note="Section 2.5: the class lies in an l_2 ball of R^{kd}, and ||W x|| <= ||W||_F B_x",
+            note="As in Section 2.5, the class lies in an l_2 ball of R^{kd}, and ||W x|| <= "
+            "||W||_F B_x.",
         ),
     ),
     control="half of the parameters",
@@ -283,10 +286,11 @@ COUNTING = draw.random_search_on_host(
     judges=(volumetric, covering_crossover, lemma_3_6),
     sizes=({"p": 4096},),
     forms=(
-        Form(name="derived", note="volumes; exact for p = 1"),
+        Form(name="derived", note="The two bounds compare volumes. For p = 1 the check is exact."),
         Form(
             name="derived crossover",
-            note="from there on counting is smaller than Lemma 3.6",
+            note="For x above the crossover, parameter counting gives a smaller bound than Lemma "
+            "3.6.",
             equality="always, to the tolerance of the root",
         ),
     ),

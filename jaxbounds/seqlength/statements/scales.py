@@ -12,11 +12,11 @@ from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
-"""The inputs C_i and beta_i > 0."""
+"""The sets of the lemma's inputs C_i and beta_i, both positive."""
 
 
 def _scale_cases(size: Size) -> Instance:
-    """Return the minimiser, and scales of which one is negative while eps is still positive."""
+    """Return the minimiser, and scales with one negative entry whose eps is still positive."""
     rng, rows, n = np.random.default_rng(0), [], size["n"]
     for _ in range(16):
         C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))
@@ -78,7 +78,7 @@ LEMMA_E_1 = draw.inequality(
         ),
         Form(
             name="corrected",
-            note="eps_i > 0; Hoelder's inequality",
+            note="All eps_i are positive. Hoelder's inequality proves the minimum.",
             hypotheses=lambda i, size: {"eps_i > 0": jnp.min(i["scales"]) > 0},
             equality="eps_i = (eps / gamma) (C_i / beta_i)^{1/3}",
         ),

@@ -31,7 +31,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 @functools.cache
 def _both_norms(m: int, d: int) -> tuple[float, float]:
-    """Estimate Rad of two classes: W_v has its norm bound over rows, or over columns."""
+    """Estimate Rad of two classes: the norm bound of W_v is over rows, or over columns."""
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
@@ -40,9 +40,9 @@ def _both_norms(m: int, d: int) -> tuple[float, float]:
 
 
 def _transposed(instance: Instance, size: Size) -> Sides:
-    """Measure sequences of two tokens: a constant [CLS] = 0 and a random unit x.
+    """Measure Rad on sequences of two tokens: a constant [CLS] = 0 and a random unit vector x.
 
-    W_QK = 0 gives each of the two tokens the attention 1/2.
+    Here W_QK = 0 gives each of the two tokens the attention 1/2.
     """
     m, (d,) = size["m"], draw.numbers(instance, "d")
     rows, columns = _both_norms(m, d)
@@ -65,9 +65,10 @@ TRANSPOSED = Statement(
     evaluate=_transposed,
     judges=(entropy_terms,),
     sizes=({"m": 2000},),
-    assumptions="||x||_2 <= 1, m > d, m > ln(2d), one constant [CLS] token, C = 0 (W_QK = 0);"
-    " k = 1, W_c = e_1^T, w = e_1, sigma(z) = z: of the class W_v alone varies, so both are bounds"
-    " from below; the second term alone of the two; from above: seqlength.thm4.1.class",
+    assumptions="||x||_2 <= 1, m > d, m > ln(2d), one constant [CLS] token, C = 0 (W_QK = 0); k = "
+    "1, W_c = e_1^T, w = e_1, sigma(z) = z; only W_v varies, so both complexities are "
+    "lower bounds on that of the class; only the second term of the bound is "
+    "compared; seqlength.thm4.1.class checks upper bounds",
     forms=(
         Form(
             name="printed",
@@ -77,14 +78,14 @@ TRANSPOSED = Statement(
             exponent=(4.5, 5.5),
             erratum="E4",
             reading="columns",
-            note="with ||W_v^T||_{1,inf} <= 1 the class contains x -> s.x for every sign vector s:"
-            " Rad = E ||sum sigma_i x_i||_1 / m",
+            note="With ||W_v^T||_{1,inf} <= 1, the class contains x -> s.x for every sign vector "
+            "s. Its complexity is therefore Rad = E ||sum sigma_i x_i||_1 / m.",
         ),
         Form(
             name="corrected",
             sense="at most",
             exponent=(-4.5, -3.5),
-            note="columns: E ||sum sigma_i x_i||_inf / m",
+            note="With norms over columns, the complexity is E ||sum sigma_i x_i||_inf / m.",
         ),
     ),
     control="(ln(2d) / m)^(1/4) for the printed norms",
@@ -125,8 +126,15 @@ THEOREM_4_1 = Statement(
     judges=(attention_bound, attention_rademacher_lower, project_entries_l1),
     sizes=({"m": 1024, "T": 4, "d": 2},),
     forms=(
-        Form(name="corrected chaining", note="two-term chaining; the left side is found by ascent"),
-        Form(name="sharpened", note="softmax constant 1 (S4), exact counts (S2), chaining (S6)"),
+        Form(
+            name="corrected chaining",
+            note="The right side is the two-term chaining bound. "
+            "Gradient ascent finds the left side.",
+        ),
+        Form(
+            name="sharpened",
+            note="The bound uses the softmax constant 1 (S4), exact counts (S2) and chaining (S6).",
+        ),
     ),
     control="a tenth of 1 / sqrt m",
     budget=Budget(samples=40, restarts=0, steps=0, batch=10),
@@ -143,7 +151,7 @@ def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
 
 @jax.jit
 def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
-    """Evaluate networks with these W_QK, and with W_v and w at extreme points, on all inputs."""
+    """Evaluate networks on all inputs: the given W_QK, and W_v and w at extreme points."""
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
     run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
@@ -151,9 +159,9 @@ def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
 
 
 def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float:
-    """Estimate Rad from below, by networks with these W_QK and W_v and w at extreme points.
+    """Estimate Rad from below, with the given W_QK, and with W_v and w at extreme points.
 
-    The sample has each point `copies` times.
+    The sample contains each point `copies` times.
     """
     X, (seed,) = instance["X"], draw.numbers(instance, "seed")
     ends = draw.signed_vertices(X.shape[-1])
@@ -164,7 +172,7 @@ def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Measure networks with all weights at extreme points of their balls, each input 2^16 times."""
+    """Measure networks with weights at extreme points; the sample has each input 2^16 times."""
     m, d = 2**16 * len(instance["X"]), size["d"]
     maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
     C = lemma_3_6(1.0, k=d, d=d)
@@ -193,15 +201,20 @@ THEOREM_4_1_CLASS = Statement(
     evaluate=_class,
     judges=(theorem_4_1_corrected, theorem_4_1, head_at, lemma_3_6),
     sizes=({"points": 16, "T": 8, "d": 2},),
-    assumptions="column norms 1 (E4) and ||W_QK||_{1,1} <= 1; sigma = relu, k = 1, networks at"
-    " extreme points, from below; the O(.) has constant 1",
+    assumptions="column norms are 1 (E4) and ||W_QK||_{1,1} <= 1; sigma = relu, k = 1; networks "
+    "at extreme points estimate the complexity from below; the O(.) has the constant "
+    "1",
     forms=(
         Form(
             name="corrected O(.)",
             cites="Theorem 4.1, its display; E4",
-            note="the printed display where it is informative, for the norms without transposes",
+            note="The form is the printed display for the norms without transposes, wherever the "
+            "display is informative.",
         ),
-        Form(name="corrected", note="2 B min(B_x, 12 E), constants explicit; m = 2^20"),
+        Form(
+            name="corrected",
+            note="The bound is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20.",
+        ),
     ),
     control="a tenth of 1 / sqrt m",
     budget=Budget(samples=40, restarts=0, steps=0, batch=10),
@@ -231,8 +244,9 @@ HEADS = draw.identity(
         Form(
             name="printed",
             cites="Section 4.2, the display",
-            note="three heads with classes of their own, w fixed as displayed; for equal classes"
-            " it is H times one, and a sup over w changes nothing",
+            note="The three heads have their own classes, and w is fixed as in the display. For "
+            "equal classes, the complexity is H times that of one head, and a supremum over "
+            "w changes nothing.",
         ),
     ),
     control="H times it",
@@ -251,7 +265,7 @@ def _constant_tokens(instance: Instance, size: Size) -> Sides:
 
 @functools.lru_cache
 def _all_bounds(s: comparisons.Setting) -> Sides:
-    """Bound Rad for tokens that all equal B_x e_1.
+    """Bound Rad for sequences in which every token is B_x e_1.
 
     Heads give B_x s for either sign s, and Rad is E |sum sigma_i| / m times the trivial value.
     """
@@ -295,15 +309,20 @@ CONSTANT_TOKENS = draw.random_search_on_host(
     ),
     sizes=({"d": 2},),
     forms=(
-        Form(name="corrected", note="Theorem 4.1, c = 12"),
-        Form(name="corrected chaining", note="Lemma 3.6 with two-term chaining"),
-        Form(name="sharpened", note="exact counts"),
-        Form(name="sharpened S7", note="and uniform attention apart"),
-        Form(name="derived counting", note="a volumetric cover of W_QK"),
+        Form(name="corrected", note="The bound is Theorem 4.1 with c = 12."),
+        Form(
+            name="corrected chaining", note="The bound combines Lemma 3.6 with two-term chaining."
+        ),
+        Form(name="sharpened", note="The bound uses the exact numbers of sparsifications."),
+        Form(
+            name="sharpened S7",
+            note="The bound uses exact counts and treats uniform attention separately.",
+        ),
+        Form(name="derived counting", note="The bound uses a volumetric cover of W_QK."),
         Form(
             name="derived (2.5)",
-            note="below the log(T) bound by the same method, constants 1, where that one is below"
-            " the trivial value",
+            note="Wherever the log(T) bound is below the trivial value, the bound of the same "
+            "method with constants 1 is smaller.",
             hypotheses=lambda i, size: {
                 "the log(T) bound says something": comparisons.log_length_bound(
                     s := _setting(i, size)

@@ -45,7 +45,7 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 
 def _maurey_cases(size: Size) -> Instance:
-    """Return one vector with gamma = 1/2, then V and -V with weights 1/2 each, then a vertex."""
+    """Return three instances: one vector with gamma = 1/2; V and -V with weights 1/2; a vertex."""
     V = np.eye(1, size["dim"])
     vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])
     weights = np.zeros((3, size["n"]))
@@ -125,22 +125,26 @@ MAUREY = Statement(
         ),
         Form(
             name="corrected",
-            note="(gamma b^2 - ||f||^2)/k: draw V_i w.p. a_i, 0 w.p. 1 - gamma",
+            note="The bound is (gamma b^2 - ||f||^2)/k. The proof draws V_i with probability a_i, "
+            "and 0 with probability 1 - gamma.",
             equality="one vector, gamma = 1/2, k = 1",
         ),
         Form(
             name="sharpened rescaled",
-            note="(gamma/k) sum k_i V_i with sum k_i = k keeps gamma^2",
+            note="For the approximation (gamma/k) sum k_i V_i with sum k_i = k, the printed "
+            "factor gamma^2 in the bound is correct.",
             equality=OPPOSITE,
         ),
         Form(
             name="sharpened S1",
-            note="(s/k) sum k_i V_i with s = 1/(1 + k^-1/2) gives radius b/(1 + sqrt k) for any f",
+            note="The approximation (s/k) sum k_i V_i with s = 1/(1 + k^-1/2) has the radius b/(1 "
+            "+ sqrt k) for any f.",
             equality="f = V_1, a vertex",
         ),
         Form(
             name="sharpened S1 scaled",
-            note="s^2 gamma b^2/k + ||f||^2 ((1-s)^2 - s^2/k), whose second term s removes",
+            note="The squared error is at most s^2 gamma b^2/k + ||f||^2 ((1-s)^2 - s^2/k). The "
+            "chosen s makes the second term zero.",
             equality="f = V_1, a vertex",
         ),
     ),
@@ -183,8 +187,16 @@ GREEDY = draw.inequality(
     judges=(sparsify, maurey_corrected, maurey),
     sizes=({"n": 3, "dim": 2, "k": 1}, {"n": 3, "dim": 2, "k": 3}),
     forms=(
-        Form(name="derived", note="(1/k) sum k_i V_i", equality="one vector, gamma = 1/2, k = 1"),
-        Form(name="derived rescaled", note="(gamma/k) sum k_i V_i, sum k_i = k", equality=OPPOSITE),
+        Form(
+            name="derived",
+            note="The approximation is (1/k) sum k_i V_i.",
+            equality="one vector, gamma = 1/2, k = 1",
+        ),
+        Form(
+            name="derived rescaled",
+            note="The approximation is (gamma/k) sum k_i V_i with sum k_i = k.",
+            equality=OPPOSITE,
+        ),
     ),
     control="a fortieth of it",
     source="library: how the covers of Section 3 find their members",
@@ -228,8 +240,10 @@ COUNT = draw.on_host(
             note="already two choices for d = K = 1; d^K is right for sum k_i = K",
             counterexample=Counterexample(instance={"n": 1, "K": 1}, ratio=2.0, meets=_naturals),
         ),
-        Form(name="corrected", note="(d + 1)^K", equality="K = 1"),
-        Form(name="sharpened", note="C(d + K, K)", equality="always"),
+        Form(name="corrected", note="(d + 1)^K bounds the number of tuples.", equality="K = 1"),
+        Form(
+            name="sharpened", note="The exact number of tuples is C(d + K, K).", equality="always"
+        ),
     ),
     control="d^K + 1/2",
     source="Section 3, after Lemma 3.1",
@@ -260,8 +274,12 @@ SIGNED_COUNT = draw.identity_on_host(
     judges=(counting.count_signed, counting.log_counts_signed, counting.signed_vectors),
     sizes=({"largest": 4},),
     forms=(
-        Form(name="sharpened S2", note="choose the support, its signs, and a composition"),
-        Form(name="sharpened S2 logs", note="the same in logarithms"),
+        Form(
+            name="sharpened S2",
+            note="The proof counts the choices of the support, of its "
+            "signs, and of a composition of the sum.",
+        ),
+        Form(name="sharpened S2 logs", note="This form checks the logarithm of the same number."),
     ),
     control="without signs",
     source="not in the paper, which uses (2n + 1)^K",
@@ -294,7 +312,12 @@ RADIUS = Statement(
     evaluate=_radius,
     judges=(l1_ball_cover, sparsify_radius, shrinkage),
     sizes=({"n": 6},),
-    forms=(Form(name="sharpened S1", note="attained at the vertex e_1; Maurey's is B / sqrt K"),),
+    forms=(
+        Form(
+            name="sharpened S1",
+            note="The vertex e_1 attains the radius. Maurey's radius is B / sqrt K.",
+        ),
+    ),
     control="B / sqrt K",
     source="behind Lemmas 3.3 and 3.6",
 )

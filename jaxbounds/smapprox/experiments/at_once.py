@@ -1,4 +1,4 @@
-"""Independent calls in parallel: XLA compiles and computes outside Python's lock.
+"""Run independent calls in parallel threads: XLA compiles and computes outside Python's lock.
 
 `counted` reports the progress of all calls together.
 """
@@ -58,9 +58,9 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
 
 Count = Callable[[float, str], None]
-"""A function of (more, words): the amount done since its last call, and words about the amount."""
+"""A function of (more, words): the amount of work done since its last call, and a text about it."""
 CHUNKS = 20
-"""Number of reports for the whole amount; a larger number reports sooner and less surely."""
+"""The number of reports for all the work; a larger number reports sooner and less reliably."""
 
 
 @contextmanager

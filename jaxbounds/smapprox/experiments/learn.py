@@ -33,7 +33,7 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The error (a share of words) of the stated sample sizes; a larger error needs fewer samples."""
+"""The target error (a share of words) of the sample sizes; a larger error needs fewer samples."""
 
 
 SETTINGS = default_settings(
@@ -54,7 +54,7 @@ _FIRST = lambda sizes: sizes == sizes.min()
 
 
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
-    """Make straight-through tables whose error is below that of the soft tables."""
+    """Return false data: straight-through tables have smaller errors than soft tables."""
     soft = dataset["error"].isel(machine=0, n=-1)
     return dataset.assign(straight_through_error=("seed", soft.values - 0.2))
 
@@ -68,11 +68,11 @@ CONTROLS: dict[str, Control] = {
     "uncorrected weights does": scaled(0.0, "bare_noise_error"),
     "does not mend": scaled(0.0, "noise_error", "bare_noise_error", stage="after"),
 }
-"""False variants: tables not learned, noise with the other outcome, training that repairs noise."""
+"""False variants of the data: tables not learned, other outcomes of noise, repaired noise."""
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn tables of every machine and all weights of the first, and compute the sample sizes."""
+    """Learn the tables of every machine and all weights of the first machine, and sample sizes."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     plans = [table_plan(config)] * len(config.machines)
@@ -213,7 +213,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Draw errors of learned tables over n, and of noisy networks over the noise."""
+    """Draw errors of learned tables against n, and errors of noisy networks against the noise."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4.2), layout="constrained")

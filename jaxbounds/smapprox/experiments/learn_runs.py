@@ -1,4 +1,4 @@
-"""The learning runs of `smapprox.learn`: tables by soft rows, and all weights from noise."""
+"""The learning runs of `smapprox.learn`: softmax tables, and all weights after added noise."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,10 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 
 CHUNKS = 10
-"""Number of parts of a sweep, each counted at its end; a larger number counts more often."""
+"""The number of parts of a sweep; a larger number reports progress more often.
+
+Each part is counted at its end.
+"""
 WEIGHTS = 100.0
 """The work of a step on all weights, divided by the work of a step on a table.
 
@@ -92,8 +95,8 @@ class Learn:
                 actions.setdefault(a, set()).add((write, move))
             if any(len(found) > 1 for found in actions.values()):
                 raise Refused(
-                    f"machine={name}: its written symbol or its move depends on the learned table,"
-                    " expected that only states are learned. Try another machine"
+                    f"machine={name}: its written symbol or its move depends on the state, expected"
+                    " writes and moves that depend on the symbol only. Try another machine"
                 )
         refuse_unless_increasing(self, "samples", "weight_samples", "radii", "bare_radii")
 
@@ -107,7 +110,7 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 class Plan(NamedTuple):
-    """The work of a sweep: its steps, in chunks; the first chunk holds the compiling.
+    """The work of a sweep: its steps, in chunks. The first chunk includes the compilation.
 
     Attributes:
         steps: the number of steps; each step judges the state before the step.
@@ -125,7 +128,7 @@ class Plan(NamedTuple):
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
-        """Return a logger of records that counts the work of each chunk but the first."""
+        """Return a logger that reports the work of each chunk but the first."""
 
         def on_record(step: int, metrics: Any) -> None:
             if step > self.chunk and (step % self.chunk == 0 or step == self.steps):
@@ -150,7 +153,7 @@ def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Return each word's share of the first n of `most` uniform draws from `count` words."""
+    """Return each word's share among the first n of `most` uniform draws from `count` words."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)

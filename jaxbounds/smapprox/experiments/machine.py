@@ -1,4 +1,4 @@
-"""One machine on one input: compiled, compared with the simulator, with its attention maps."""
+"""One compiled machine on one input: a comparison with the simulator, and attention maps."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -131,8 +131,8 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether the network equals the machine at every step.
 
-    Theorem 4.1 claims this for every machine, every word and every T, so each run decides the claim
-    for the run's own case.
+    Theorem 4.1 claims this equality for every machine, every word and every T. Each run decides the
+    claim for its own machine, word and T only.
     """
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")
@@ -163,7 +163,7 @@ CONTROLS: dict[str, Control] = {
     "the outputs agree": shifted(1.0, "decision", source="network"),
     "is binary": valued(0.5, "error"),
 }
-"""False variants: another symbol read, another decision, or a state's entry between 0 and 1."""
+"""False variants of the data: another symbol, another decision, or an entry between 0 and 1."""
 
 LEGIBLE = 60
 """The largest number of steps for which symbols are written; more steps use colours with a key."""
@@ -191,7 +191,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     dots: Any = {"color": "#D55E00", "markersize": 5, "linestyle": "", "marker": "o"}
     past.plot(found[rows], rows, **dots, label="read here")
     past.plot([], [], "s", color="#6aaed6", label=f"attended by some of {layers} layers")
-    past.set(title="written at the last visit", xlabel="past step + 1")
+    past.set(title="symbol written at the head's last visit to the cell", xlabel="past step + 1")
     past.legend(loc="upper right")
     rows = np.flatnonzero(found == 0)
     look_up.imshow(dataset["input"], aspect="auto", cmap="Blues", vmin=0, vmax=2)
@@ -199,7 +199,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     names = ["blank", *dataset.attrs["input"]]
     every = -(-len(names) // 12)
     look_up.set_xticks(range(0, len(names), every), names[::every])
-    look_up.set(title="else the input's", xlabel="symbol")
+    look_up.set(title="symbol of the input, if the cell had no visit", xlabel="symbol")
     for axis in (tape, past, look_up):
         axis.grid(False)
     about = dataset.attrs
@@ -240,7 +240,7 @@ def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
     places = np.unique(np.linspace(0, len(cells) - 1, 16).round().astype(int))
     axis.set_xticks(places, [str(cells[place]) for place in places])
     axis.set(
-        title="tape as the network knows it (box: head)",
+        title="tape as the network knows it (the box marks the head)",
         xlabel=f"cell modulo {dataset.sizes['cell']}",
         ylabel="step",
     )

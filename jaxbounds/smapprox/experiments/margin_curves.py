@@ -1,6 +1,6 @@
 """Upper estimates and certified lower bounds on margins, over circuit depth and over T.
 
-One network serves all depths, and one network serves all T. Each attack is therefore compiled only
+All depths share one network, and all T share one network. Each attack is therefore compiled only
 once.
 """
 
@@ -42,11 +42,12 @@ KINDS = {"uncorrected": None, "corrected": THIRDS}
 def chain_margins(
     depths: Sequence[int], refinements: int, /
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
-    """Bound margins of identity chains at input 1: from above for both kinds, and from below.
+    """Bound margins of identity chains at input 1, from above and below.
 
-    The layers of a shallow chain are the last layers of the deepest chain, on equal states. A
-    perturbation of the shallow chain is therefore a perturbation of the deep chain's last layers
-    and head, and starts the search at every larger depth.
+    The upper bounds are for networks with and without corrections. The layers of a shallow chain
+    are the last layers of the deepest chain, on equal states. A perturbation of the shallow chain
+    is therefore a perturbation of the deep chain's last layers and head, and starts the search at
+    every larger depth.
 
     Args:
         depths: numbers of gates, increasing.
@@ -145,10 +146,10 @@ def machine_margins(
     refinements: int,
     /,
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
-    """Bound margins of a compiled machine over T: from above for both kinds, and from below.
+    """Bound margins of a compiled machine over T, from above and below.
 
-    The weights do not depend on T, so the function tries a perturbation found at one T at all
-    others.
+    The upper bounds are for networks with and without corrections. The weights do not depend on T,
+    so the function tries a perturbation found at one T at all others.
 
     Args:
         machine: the machine.
@@ -190,7 +191,7 @@ def machine_margins(
 def _case(
     machine: TuringMachine, word: str, T: int, longest_T: int, longest: int, bits: int
 ) -> tuple[Array, ...]:
-    """Return the data of `_output_at`."""
+    """Return the arguments `data` of `_output_at`."""
     halting_time(machine, word, T)
     sign = 1.0 if simulate(machine, word, T).verdict == "accept" else -1.0
     compiled = compile_machine(machine, longest_T, correction=None, bits=bits)

@@ -1,6 +1,6 @@
 """All-layer margins with and without corrections, over depth and over T (Sections 3.1 and 4).
 
-Attacks give upper estimates of a margin. The search tries every found perturbation again at the
+Attacks give upper estimates of a margin. The search also tries every found perturbation at the
 other depths and times. Lower bounds are certified. The margin itself lies between the two numbers.
 """
 
@@ -118,11 +118,11 @@ CONTROLS: dict[str, Control] = {
     "corrected machine: upper": scaled(0.1, "time_upper", T=_LAST, **_CORRECTED),
     "below the attacks": scaled(1e3, "depth_lower"),
 }
-"""False variants: uncorrected margins that stay, corrected ones that decay, too large a bound."""
+"""False variants: constant uncorrected margins, decaying corrected margins, too large a bound."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims: the margin decays without corrections, and not with them."""
+    """Decide the paper's claims: the margin decays without corrections, but not with them."""
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
     depth, T = dataset["depth"].values.astype(float), dataset["T"].values.astype(float)

@@ -1,4 +1,4 @@
-"""Appendix B: single gates (Lemma B.1, Proposition B.2) and the norms of circuits."""
+"""Appendix B: single gates (Lemma B.1, Proposition B.2) and the norms of compiled circuits."""
 
 import functools
 from typing import Any
@@ -31,7 +31,7 @@ on_pairs = functools.partial(
     source="Appendix B",
     enumerates="all pairs of bits",
 )
-"""A statement about single gates, on all pairs of bits."""
+"""A declaration of statements about single gates, on all pairs of bits."""
 
 
 @jax.jit
@@ -40,7 +40,7 @@ def _states(params: Any, x: Array) -> Array:
 
 
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
-    """Compute the gates of one layer by the compiled network.
+    """Compute the gates of one layer with the compiled network.
 
     `misplaced` shifts each column of the first weights one to the left.
     """
@@ -86,7 +86,7 @@ NOT = on_pairs(
         Form(
             name="printed",
             cites="Appendix B, proof of Lemma B.1",
-            note="The input of the gate stands on its own coordinate j.",
+            note="The check takes gates whose input stands on the gate's own coordinate j.",
         ),
         Form(
             name="printed diagonal",
@@ -97,7 +97,7 @@ NOT = on_pairs(
             "reads the gate's own index.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
         ),
-        Form(name="corrected", note="The -1 in the parent's column."),
+        Form(name="corrected", note="The -1 stands in the column of the gate's parent."),
     ),
     control="ID instead of NOT",
     sizes=({"inputs": 2}, {"inputs": 3}),
@@ -198,8 +198,15 @@ NORM = Statement(
             note="The constant is 5: an OR gate has two weights, one in W2, and two biases.",
             equality="a layer of OR gates",
         ),
-        Form(name="derived", note="At most 5 for each gate: O(s), as Lemma B.1 states."),
-        Form(name="derived rounding", note="9 more for each gate, and 3 for the head."),
+        Form(
+            name="derived",
+            note="Each gate has a norm of at most 5, so the total norm is O(s), "
+            "as Lemma B.1 states.",
+        ),
+        Form(
+            name="derived rounding",
+            note="Rounding adds 9 to the norm for each gate, and the head adds 3.",
+        ),
     ),
     control="half of s",
     source="Appendix B",

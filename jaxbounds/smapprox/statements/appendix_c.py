@@ -128,12 +128,13 @@ LEMMA_C2 = in_c2(
         Form(
             name="printed",
             cites="(C.5) and the sentence after it",
-            note="The ripple adder, 2 w_pos + 1 layers.",
+            note="The form uses the ripple adder, which has 2 w_pos + 1 layers.",
         ),
         Form(
             name="derived lookahead",
-            note="Three layers: the carry into bit t is relu(right + lower bits - t), the "
-            "borrow relu(left - lower bits); XOR with two halves.",
+            note="The lookahead adder has three layers. The carry into bit t is relu(right + "
+            "lower bits - t), and the borrow is relu(left - lower bits). XOR is the sum of "
+            "two halves.",
         ),
     ),
     control="the head does not move",
@@ -141,7 +142,7 @@ LEMMA_C2 = in_c2(
 )
 
 LONGEST = 5
-"""The length, in symbols, of the look-up's longest input; a larger number tries more inputs."""
+"""The length, in symbols, of the longest input looked up; a larger number tries more inputs."""
 
 
 def _look_ups(size: Size) -> Instance:
@@ -201,8 +202,8 @@ LEMMA_C7 = in_c2(
         ),
         Form(
             name="derived",
-            note="Of cell 0, which a two-way tape has, the null key says the same as of cells "
-            "beyond the input.",
+            note="A two-way tape has a cell 0. For cell 0 the attention finds the null key, as it "
+            "does for cells beyond the input.",
         ),
     ),
     control="the complement of the flag",

@@ -12,7 +12,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 
 def _machine(states: int, symbols: int) -> TuringMachine:
-    """Return a machine with these numbers of states and symbols, whose transitions all differ."""
+    """Return a machine with the given numbers of states and symbols; all its transitions differ."""
     running = tuple(f"z{n}" for n in range(states - 2))
     names, alphabet = (*running, "accept", "reject"), tuple("_abcdefghijklmnop"[:symbols])
     step = lambda z, a: (names[(z + a + 1) % states], alphabet[(a + z) % symbols], (-1) ** (z + a))
@@ -66,7 +66,7 @@ ORDERS = {
     "C.7": "Lemma C.7: O(|A| + w_pos)",
     "C.8": "Lemma C.8: O(|Z| + |A| + w_pos)",
 }
-"""The claim of each lemma about |theta|_1."""
+"""The bound that each lemma claims for |theta|_1."""
 
 NORMS = Statement(
     id="smapprox.appc.norms",
@@ -86,14 +86,14 @@ NORMS = Statement(
         Form(
             name=f"printed {item}",
             cites=order,
-            note="With a constant that is enough at |Z| >= 4, |A| >= 2, w_pos >= 2, counted entry "
-            "by entry.",
+            note="The order holds with a constant that is enough at |Z| >= 4, |A| >= 2 and w_pos "
+            ">= 2. The check counts the norm entry by entry.",
         )
         for item, order in ORDERS.items()
     ),
     control="the adder without the factor w_pos",
-    assumptions="|Z| to 21, |A| to 12, w_pos to 20; identity maps of the unused modules and "
-    "corrections apart",
+    assumptions="|Z| up to 21, |A| up to 12, w_pos up to 20; the check leaves out corrections and "
+    "the identity maps of unused modules",
     source="Appendix C.2",
 )
 

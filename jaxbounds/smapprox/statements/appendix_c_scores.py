@@ -37,8 +37,8 @@ def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
 def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
     """Check Case 2 of Claim C.5 for any i' >= 1.
 
-    Every i' >= 1 is the last visit in some walk, for example in a walk that turns back at once, at
-    i = i' + 1.
+    Every i' >= 1 is the last visit in some walk: for example, the walk turns back at once, and i =
+    i' + 1.
     """
     bits = size["bits"]
     return {
@@ -76,7 +76,8 @@ CASE_2 = Statement(
         Form(
             name="corrected",
             hypotheses=_same_prefix,
-            note="With different prefixes the position part of the score loses 2.",
+            note="Each bit in which the prefixes of t and i' differ lowers the position part of "
+            "the score by 2.",
         ),
     ),
     control="the bit is one",
@@ -104,7 +105,7 @@ GAPS = on_search_steps(
             name="printed",
             cites='Appendix C.2, proof of Theorem 4.1: "the largest attention score is always '
             'greater than the second largest by a margin of 1"',
-            note="Ties apart, which the next sentence there admits.",
+            note="The check leaves out ties, which the next sentence of the paper admits.",
             equality="the null key against the best key",
         ),
     ),

@@ -25,7 +25,7 @@ def _heads(i: Instance) -> Array:
 
 
 def _last_visit(i: Instance) -> tuple[Array, Array]:
-    """Return i', the last t <= i with the head on step i + 1's cell, and the symbol t wrote."""
+    """Return i', the last step t <= i on the cell of step i + 1, and the symbol that t wrote."""
     steps, heads = jnp.arange(1, WALK + 1), _heads(i)
     visits = (steps <= i["step"]) & (heads[:-1] == heads[i["step"]])
     last = jnp.where(visits, steps, 0).max()
@@ -34,7 +34,7 @@ def _last_visit(i: Instance) -> tuple[Array, Array]:
 
 
 class Search(NamedTuple):
-    """One step of a walk through the layers of Lemma C.3.
+    """The values that one step of a walk takes in the layers of Lemma C.3.
 
     Attributes:
         layout: the named coordinates.
@@ -77,7 +77,7 @@ def searched(i: Instance) -> Search:
 
 
 def _with(run: Search, **groups: Any) -> Array:
-    """Return the state (C.5) with some groups set; all other coordinates must match (C.5)."""
+    """Return the state (C.5) with some groups changed; all other coordinates stay as in (C.5)."""
     h = run.start
     for name, values in groups.items():
         h = h.at[np.array(run.layout.groups[name])].set(values)
@@ -131,7 +131,7 @@ LEMMA_C3 = on_search_steps(
         Form(
             name="printed",
             cites="(C.6), all seven lines and the sentence after them",
-            note="With i' = 0, the null key, where there was no visit.",
+            note="If the cell had no visit, i' = 0 stands for the null key.",
         ),
         Form(name="printed C.6", cites="Claim C.6; its proof: the attention attends exactly to i'"),
     ),

@@ -1,4 +1,4 @@
-"""Appendix D: correction functions (D.1) and the conditions on layers (D.2, D.3)."""
+"""Appendix D: correction functions (Definition D.1) and conditions on layers (D.2, D.3)."""
 
 import functools
 import math
@@ -52,7 +52,8 @@ DEFINITION_D1 = Statement(
         Form(
             name="printed",
             cites="Definition D.1 with the radius of Section 3.1: |h' - h|_2 <= 1/3",
-            note="1/3 in every coordinate, which is more.",
+            note="The check allows an error of 1/3 in every coordinate, which is more than the "
+            "definition allows.",
             domains=(
                 Domain(
                     name="h = (0, 1), errors within 1/3",
@@ -98,7 +99,12 @@ ROUNDING_LIPSCHITZ = in_appendix_d(
     over={"h": Reals("w"), "direction": Reals("4*w**2 + 3*w"), "radius": Box(0.01, 10)},
     sizes=({"w": 3},),
     budget=Budget(restarts=3, steps=40),
-    forms=(Form(name="derived", note="kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, r = |xi' - xi|."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The constant is kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, where r = |xi' - xi|.",
+        ),
+    ),
     control="kappa_xi = 3/2",
 )
 
@@ -121,7 +127,7 @@ MACHINE = TuringMachine(
 """A machine that moves between cells 1 and 2 of the empty tape and halts at step 5."""
 
 LONGEST = 7
-"""The computation time T in steps, with w_pos = 3; a larger number allows longer runs."""
+"""The number T of steps that the network simulates; larger T allows longer runs. Here w_pos = 3."""
 
 HEADS = np.array([1, 2, 1, 2, 1])
 """l_0 .. l_4, the head's cells: at step 4 the head is on cell 1, which steps 1 and 3 wrote."""
@@ -130,7 +136,7 @@ STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
 """The state z_t and the written symbol u_t for t = 1 .. 4."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
-"""The groups that (C.5) fills."""
+"""The groups of coordinates that are not zero in (C.5)."""
 
 
 @functools.cache
@@ -147,10 +153,10 @@ def _claim_c4() -> tuple[Layout, Any]:
 
 
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
-    """Run the layer with moved key weight, value map and h_1; return scores, weights and output.
+    """Run the layer with perturbed weights and h_1; return scores, attention weights and output.
 
-    The moved key weight reads the bit of pos1 that distinguishes step 3 from step 1. Three weights
-    of the value map, which read pos1 (4, 2, 1), and its bias move too.
+    The perturbed key weight reads the bit of pos1 that distinguishes step 3 from step 1. Three
+    weights of the value map, which read pos1 (4, 2, 1), and its bias are perturbed too.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)
@@ -166,7 +172,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The perturbations that a search tries; the claim is about every small perturbation."""
+"""The sets of perturbations that a search tries; the claim is about every small perturbation."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:
@@ -279,10 +285,11 @@ TIES = in_appendix_d(
         ),
         Form(
             name="corrected",
-            note="|f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| max(|H|, 1) "
-            "+ mu |H - H-hat| with kappa = sqrt 2, mu = 1: whichever tied key wins, its value was "
-            "the same at the base point. Lemma D.8 uses nothing more. Half of it is reached: the "
-            "state attended to has three more entries than those that are off.",
+            note="|f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| max(|H|, 1) + "
+            "mu |H - H-hat| holds with kappa = sqrt 2 and mu = 1. Whichever tied key wins, "
+            "its value at the base point was the same. Lemma D.8 uses only this inequality. "
+            "The left side reaches half of the right side, because the attended state has "
+            "three more nonzero entries than the entries with an error.",
         ),
     ),
     control="a quarter of the corrected right side",

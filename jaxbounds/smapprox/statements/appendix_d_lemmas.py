@@ -37,7 +37,7 @@ def _everywhere(key: Array, size: Size) -> Instance:
 
 
 def _in_corrections(key: Array, size: Size) -> Instance:
-    """Draw a direction that moves only the corrections' own parameters, the most sensitive ones."""
+    """Draw a direction that moves only the corrections' parameters, the most sensitive ones."""
     some = ravel_pytree(_mixed()[0])[1](_everywhere(key, size)["direction"])
     inside = jnp.arange(1, len(some["hidden"]["b"]) + 1) % 4 >= 2
     moved = times(some, 0.0) | {"hidden": times(some["hidden"], inside)}
@@ -197,16 +197,16 @@ LEMMA_D8 = on_moved_circuits(
         Form(
             name="printed",
             cites="Lemma D.8, second display; proof of Theorem D.6 for F",
-            note="Each theta_i and xi_i by itself as far as (D.6), (D.7), (D.8) allow: the number "
-            "of layers does not enter.",
+            note="Each theta_i and each xi_i moves as far as (D.6), (D.7) and (D.8) allow. The "
+            "bound does not depend on the number of layers.",
         ),
         Form(
             name="printed restored",
             cites="Lemma D.8, third display",
             equality="always: 1 + |h~_i - h_i| = 1",
         ),
-        Form(name="sharpened", note="|delta| at the bound without halvings."),
-        Form(name="sharpened joint", note="|delta| at the joint bound."),
+        Form(name="sharpened", note="|delta| equals the bound without halvings."),
+        Form(name="sharpened joint", note="|delta| equals the joint bound."),
     ),
 )
 

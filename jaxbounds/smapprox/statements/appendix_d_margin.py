@@ -42,12 +42,13 @@ THEOREM_D6 = on_cases(
         Form(
             name="printed",
             cites="Theorem D.6, (D.5)",
-            note="Constants measured on the ball of the trust radius (E23).",
+            note="The constants are measured on the ball of the trust radius (E23).",
         ),
         Form(
             name="sharpened",
-            note="Without the halvings: kappa_theta lambda r + mu kappa_xi (lambda + "
-            "sigma_zeta) r <= sigma_zeta, with |g| <= lambda + sigma_zeta for 2 lambda.",
+            note="The bound avoids the halvings of the paper: it needs kappa_theta lambda r + mu "
+            "kappa_xi (lambda + sigma_zeta) r <= sigma_zeta. The estimate |g| <= lambda + "
+            "sigma_zeta replaces the paper's 2 lambda.",
         ),
         Form(
             name="sharpened joint",

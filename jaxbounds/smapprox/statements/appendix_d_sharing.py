@@ -16,7 +16,7 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""The parameters that each layer reads: separate, shared, or one parameter twice in a layer."""
+"""Which parameters each layer reads: separate ones, shared ones, or one twice in a layer."""
 
 
 def _alike(key: Array, size: Size) -> Instance:
@@ -68,23 +68,24 @@ LEMMA_D9 = in_appendix_d(
         Form(
             name="printed",
             cites="Lemma D.9, its display",
-            note="F linear in the parameters, so that rho is known.",
+            note="F is linear in the parameters, so its margin rho is known exactly.",
             equality="one layer alone matters, that of the least a_i",
         ),
         Form(
             name="printed shared",
             cites="Lemma D.9, last sentence, with (D.4)",
-            note="Distinct indices inside a layer; the same parameter may feed many layers.",
+            note="The indices inside a layer are distinct, but many layers may read the same "
+            "parameter.",
             equality="two layers that read the same parameters alike",
         ),
         Form(
             name="derived",
-            note="|tau_i(delta)| <= |delta| for every layer i: why it holds.",
+            note="The lemma holds because |tau_i(delta)| <= |delta| for every layer i.",
             equality="delta in the parameters of one layer",
         ),
     ),
     control="a parameter read twice by one layer",
-    assumptions="three layers, F linear in the parameters; a_i as a supremum; the b_i are treated "
+    assumptions="three layers, F linear in the parameters; a_i is a supremum; the b_i are treated "
     "as further a_i",
 )
 

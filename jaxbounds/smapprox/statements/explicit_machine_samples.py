@@ -22,7 +22,7 @@ from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
 
 LENGTHS = (4, 19)
-"""log2(T + 1) of the two runs, which have 15 and 524287 steps."""
+"""The values of log2(T + 1) for the two numbers of steps T, 15 and 524287."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
 """The ranges of k, |A| and w_pos over all machines."""
 
@@ -36,7 +36,7 @@ def _machine_cases(size: Size) -> Instance:
 
 @functools.cache
 def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[int, int, int]]:
-    """Return a machine's alpha, p, certified margin, margin by counts, and (k, |A|, w_pos)."""
+    """Return a machine's alpha, p, certified margin, margin from counts, and (k, |A|, w_pos)."""
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)
     layout, params = compiled.layout, compiled.params
@@ -99,8 +99,15 @@ THEOREM_41 = Statement(
     cases=_machine_cases,
     sizes=({},),
     forms=(
-        Form(name="derived", note="alpha by smapprox.thm4.1.width; the rest as in Theorem 3.1."),
-        Form(name="sharpened", note="(2A)^2 log 2p in a network 2^30 times as wide."),
+        Form(
+            name="derived",
+            note="smapprox.thm4.1.width bounds alpha. The rest of the proof is as for Theorem 3.1.",
+        ),
+        Form(
+            name="sharpened",
+            note="With A = alpha/gamma, the cover has log N = (2A)^2 log 2p, "
+            "in a network 2^30 times as wide.",
+        ),
         Form(
             name="sharpened counting",
             note="p is of the order of w^2 log T, so n depends on T through its logarithm.",
@@ -108,10 +115,13 @@ THEOREM_41 = Statement(
         Form(
             name="derived counts",
             equality="parity: its attention binds, whose norms are exact",
-            note="The margin by k, |A| and w_pos alone is at most that by the measured norms: "
-            "|W1|^2 <= max(3 k|A|, w_pos (2 w_pos - 1), 9).",
+            note="The margin bound from k, |A| and w_pos alone is at most the bound from measured "
+            "norms, because |W1|^2 <= max(3 k|A|, w_pos (2 w_pos - 1), 9).",
         ),
-        Form(name="derived margin", note="And 1/gamma <= 20 (k|A| + w_pos) w_pos by counts."),
+        Form(
+            name="derived margin",
+            note="The bound from counts gives 1/gamma <= 20 (k|A| + w_pos) w_pos.",
+        ),
     ),
     control="half of what counting parameters gives",
     assumptions="the nine machines at T = 15 and 524287, epsilon from 1/1000 to 1/2; any machine, "

@@ -63,15 +63,20 @@ THEOREM_31 = on_circuits(
     forms=(
         Form(
             name="derived",
-            note="alpha / gamma <= 900 s r and 2p <= 4 w^2 d as in smapprox.thm3.1; 4 Rad <= "
-            "epsilon / 2 once n = A (K/epsilon)^2 has 8 (7.8 + 5.26 log(K/epsilon)) <= K, as K = "
-            "600 (1 + log(1/epsilon)) does.",
+            note="As in smapprox.thm3.1, alpha / gamma <= 900 s r and 2p <= 4 w^2 d. For n = A "
+            "(K/epsilon)^2, 4 Rad <= epsilon / 2 if 8 (7.8 + 5.26 log(K/epsilon)) <= K. The "
+            "choice K = 600 (1 + log(1/epsilon)) satisfies this condition.",
         ),
         Form(
             name="sharpened",
-            note="One gamma/2 cover, (2 alpha/gamma)^2 log 2p, in a network 2^30 times as wide.",
+            note="The bound uses one gamma/2 cover of log size (2 alpha/gamma)^2 log 2p, in a "
+            "network 2^30 times as wide.",
         ),
-        Form(name="sharpened counting", note="The same cover by volume: p log(1 + 4 alpha/gamma)."),
+        Form(
+            name="sharpened counting",
+            note="A comparison of volumes bounds the log size of the "
+            "same cover by p log(1 + 4 alpha/gamma).",
+        ),
     ),
     control="a thousandth of the sharpened bound",
     source="Section 3",
@@ -127,15 +132,24 @@ ALTERNATIVES = Statement(
         general.realizable_sample_complexity,
     ),
     forms=(
-        Form(name="derived vc", note="Polynomial in the width, padding too."),
+        Form(
+            name="derived vc",
+            note="The VC bound grows polynomially with the width, even if the width is padding.",
+        ),
         Form(
             name="derived vc, used up",
-            note="2 Pi(2n) 2^{-epsilon n/2} = delta at that n.",
+            note="At the returned n, 2 Pi(2n) 2^{-epsilon n/2} = delta.",
             equality="always",
         ),
-        Form(name="derived norms", note="|[W b; 0 1]|_F^2 >= 2 in every layer but the last."),
         Form(
-            name="sharpened", note="p log(1 + 4 alpha/gamma) against a sum over layers of theirs."
+            name="derived norms",
+            note="In every layer but the last, |[W b; 0 1]|_F^2 >= 2, so "
+            "the product grows with the depth.",
+        ),
+        Form(
+            name="sharpened",
+            note="The cover's log size p log(1 + 4 alpha/gamma) replaces the sum over layers in "
+            "the VC bound, and fewer samples are needed.",
         ),
     ),
     control="VC dimension asks for fewer samples",

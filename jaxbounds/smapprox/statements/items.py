@@ -1,4 +1,4 @@
-"""Every numbered item and display of the paper, and some sentences, with what covers each."""
+"""Every numbered item and display of the paper, and some sentences, each with its statements."""
 
 ITEMS = {
     "Section 1, log log T precision": "none: w_pos = O(log T) position bits in place of one number "

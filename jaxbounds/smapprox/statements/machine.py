@@ -85,9 +85,9 @@ THEOREM_41 = by_machine(
     forms=(
         Form(
             name="corrected",
-            note="With timestep 0 executed (E4), l_0 = 1 (E5) and two-way positions (E3). In "
-            "float32 with the lookahead adder and dyadic rounding, in float64 with the paper's "
-            "ripple adder and thirds.",
+            note="The network executes timestep 0 (E4), starts at l_0 = 1 (E5) and has two-way "
+            "positions (E3). The float32 run uses the lookahead adder and dyadic rounding. "
+            "The float64 run uses the paper's ripple adder and rounding at thirds.",
         ),
     ),
     control="the machine one step late",
@@ -169,9 +169,10 @@ POSITIONS = by_machine(
         Form(
             name="printed decision",
             cites="Appendix C.2, proof of Theorem 4.1: F(x) = 2 G(x) - 1",
-            note="z_T does not depend on a_T: the theorem is not touched.",
+            note="The state z_T does not depend on the symbol a_T, so the erratum does not affect "
+            "the theorem.",
         ),
-        Form(name="corrected", note="w_pos = the bit length of T, on a one-way tape."),
+        Form(name="corrected", note="On a one-way tape, the right w_pos is the bit length of T."),
     ),
     control="the symbols one step late",
     assumptions="the parity machine on inputs of less than T symbols",
@@ -180,7 +181,7 @@ POSITIONS = by_machine(
 
 
 def _maps(i: Instance, size: Size) -> Sides:
-    """Compare cells read, symbols read, the tape at the end, and each search's largest weight."""
+    """Compare the cells and symbols read, the final tape, and the largest weight of each search."""
     machine = LIBRARY["equal_blocks"]().machine
     compiled = compile_machine(machine, size["T"])
     word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]
@@ -209,7 +210,13 @@ MAPS = by_machine(
     cases=lambda size: {"word": np.arange(2**LENGTH)},
     enumerates="all words of length 4",
     sizes=({"T": 13},),
-    forms=(Form(name="derived", note="The step, input cell or blank of weight one."),),
+    forms=(
+        Form(
+            name="derived",
+            note="Each symbol's source is the step, input cell or null key "
+            "(blank) with attention weight 1.",
+        ),
+    ),
     control="one step late",
     assumptions="the machine for a^n b^n on every word",
 )
@@ -239,7 +246,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
     T = example.steps(size["length"])
 
     def told(m: TuringMachine) -> list[Any]:
-        """Return state, head and symbol at every step of every word, by name."""
+        """Return state, head and symbol at every step of every word, as named arrays."""
         traces = [simulate(m, word, T) for word in inputs]
         of = lambda t: zip(
             [m.states[z] for z in t.states], t.heads, [m.alphabet[a] for a in t.symbols]
@@ -272,7 +279,12 @@ DESCRIPTIONS = by_machine(
     cases=lambda size: {"machine": np.arange(len(EXAMPLES))},
     enumerates="the nine machines of the library, each on all words of length at most 2",
     sizes=({"length": 2},),
-    forms=(Form(name="derived", note="And halts within the steps that the library states."),),
+    forms=(
+        Form(
+            name="derived",
+            note="Every machine also halts within the number of steps that the library states.",
+        ),
+    ),
     control="one step late",
     source="library: its machines and file formats",
 )
@@ -319,8 +331,8 @@ INPUTS = by_machine(
             name="printed",
             cites="Section 4, below (4.1): 'we can assume the input sequences x also have length "
             "at most T'",
-            note="The head starts on cell 1 and moves by one cell a step: before step T it reads "
-            "cells 1 to T, and what it reads at step T decides nothing.",
+            note="The head starts on cell 1 and moves by one cell per step. Before step T it can "
+            "only read cells 1 to T, and the symbol that it reads at step T decides nothing.",
         ),
     ),
     control="the empty word",

@@ -61,13 +61,14 @@ SIZE = Statement(
             cites="Theorem 4.1: d ~ log T",
             sense="at most",
             exponent=(0.6, 0.75),
-            note="D = 3 w_pos + 8; the other half of the order by identity layers.",
+            note="The depth is D = 3 w_pos + 8, which proves the order from above. Identity "
+            "layers can be added, so every larger depth is possible too.",
         ),
         Form(
             name="derived norm",
             sense="at most",
             exponent=(0.9, 1.05),
-            note="Corrections included: 9 w D of it.",
+            note="The norm includes the corrections, which contribute 9 w D.",
         ),
     ),
     control="unary positions: T against log T",
@@ -117,13 +118,14 @@ WIDTH = Statement(
         Form(
             name="printed",
             cites="Theorem 4.1: w >~ k|A| + log T suffices",
-            note="w = k|A| + k + 4|A| + 4 w_pos + 3, with k >= 3 and |A| >= 2 counting the "
-            "state of timestep 0.",
+            note="The width is w = k|A| + k + 4|A| + 4 w_pos + 3 with k >= 3 and |A| >= 2. Here k "
+            "includes the extra state of timestep 0.",
         ),
         Form(
             name="printed norm",
             cites="Theorem 4.1: alpha = poly(k, |A|, log T)",
-            note="Depth w_pos + 10, and in each layer 7 w for the correction and at most 8 w else.",
+            note="The network has depth w_pos + 10. In each layer the correction has norm 7 w, "
+            "and the other weights have norm at most 8 w.",
         ),
     ),
     control="without the 4",
@@ -201,8 +203,16 @@ NORMS = Statement(
             "and Bin(31).",
             counterexample=Counterexample(instance={"word": 0}, ratio=1.25, meets=_parity_in_class),
         ),
-        Form(name="derived", note="Each one-hot group holds one 1, each position w_pos."),
-        Form(name="derived count", note="4 w_pos + 5, of the order of log T: lambda is as said."),
+        Form(
+            name="derived",
+            note="Each one-hot group holds one 1, and each position holds at most w_pos ones.",
+        ),
+        Form(
+            name="derived count",
+            note="A state has at most 4 w_pos + 5 nonzero entries, which "
+            "is of the order of log T. So lambda has the order that "
+            "the paper claims.",
+        ),
     ),
     control="sqrt(w_pos)",
     assumptions="the parity machine, whose heads do not depend on the symbols",

@@ -30,17 +30,17 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The kinds of weights; "inputs" stands for the embedding, the start state and the head."""
+"""The names of the kinds of weights; "inputs" is the embedding, the start state and the head."""
 
 
 def _one_kind(size: Size) -> Instance:
-    """Return directions on one kind of weights each; the second layers' biases move most."""
+    """Return directions that move one kind of weights each; second layers' biases move most."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 
 @functools.cache
 def _kinds(T: int) -> np.ndarray:
-    """Return the kind of each weight, by number, in the order of the leaves."""
+    """Return the number of each weight's kind, in the order of the leaves."""
     params = _parity_network(T)[0].params
     attention = dict.fromkeys(("dec", "enc"), "attention")
     kind = lambda path: "inputs" if len(path) == 1 else attention.get(path[1].key, path[1].key)
@@ -115,12 +115,13 @@ MARGIN = Statement(
     forms=(
         Form(
             name="corrected",
-            note="The base-point version of Condition D.3 (E11), with measured norms.",
+            note="The bound uses Condition D.3 at the unperturbed parameters only (E11), with "
+            "measured norms.",
         ),
     ),
     control="3000 times the radius",
-    assumptions="parity on 101, T = 5; random directions, and a search over which kinds of weights "
-    "they move",
+    assumptions="the parity machine on the word 101, T = 5; random directions, and a search over "
+    "the kinds of weights that they move",
     budget=Budget(samples=64, restarts=4, steps=25),
     source="Section 4, Appendix D",
 )
@@ -180,7 +181,7 @@ MARGIN_RATE = Statement(
             cites="Appendix C.2, proof of Theorem 4.1: margin lower bound 1/poly(k, |A|, log T)",
             sense="at most",
             exponent=(0.3, 0.4),
-            note="One polynomial that is enough.",
+            note="The check takes one polynomial for which the bound holds.",
         ),
         Form(
             name="printed log T",
@@ -205,9 +206,9 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return the keys' values, and `extra`: a key scores 1 + extra below the best key.
+    """Return the keys' values and `extra`; a key's score is 1 + extra below the best score.
 
-    Keys of equal scores have equal values.
+    Keys with equal scores have equal values.
     """
     T, below = size["T"], np.arange(3)
     counts = [(a, b, T - a - b) for a in range(T + 1) for b in range(T + 1 - a)]
@@ -278,18 +279,29 @@ SOFTMAX = Statement(
     sizes=({"T": 5}, {"T": 40}),
     budget=Budget(batch=2048),
     forms=(
-        Form(name="derived thirds", note="T e^-b/(1 + T e^-b) with e^b = 2(T + 1)."),
-        Form(name="derived dyadic", note="e^b = 3(T + 1) for radius 1/4."),
-        Form(name="derived least", note="e^b = 2T is the least.", equality=ALL_ONE_BELOW),
-        Form(name="derived no match", note="T e^-b/(1 + T e^-b).", equality=ALL_ONE_BELOW),
+        Form(
+            name="derived thirds",
+            note="The off-mass is at most T e^-b/(1 + T e^-b), with e^b = 2(T + 1).",
+        ),
+        Form(
+            name="derived dyadic", note="For the correction radius 1/4, e^b = 3(T + 1) is enough."
+        ),
+        Form(name="derived least", note="No e^b below 2T is enough.", equality=ALL_ONE_BELOW),
+        Form(
+            name="derived no match",
+            note="If no key matches, the off-mass is at most T e^-b/(1 + T e^-b).",
+            equality=ALL_ONE_BELOW,
+        ),
         Form(
             name="derived match",
-            note="e^-b + T e^-2b for its unit.",
+            note="If a key matches, the other keys have at most e^-b + T e^-2b times the mass of "
+            "the match.",
             equality="the null key one below, all others two",
         ),
         Form(
             name="derived values",
-            note="Values in {0, 1} err by the mass off the best key at most.",
+            note="If values lie in {0, 1}, the output's error is at most the mass off the best "
+            "key.",
             equality=ALL_ONE_BELOW,
         ),
     ),

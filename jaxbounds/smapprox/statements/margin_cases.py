@@ -1,4 +1,4 @@
-"""Shared parts of statements: all combinations, small corrected circuits, attacks on them."""
+"""Parts that statements share: all combinations, small corrected circuits, attacks on them."""
 
 import functools
 import itertools
@@ -30,7 +30,7 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""The functions that evaluate Theorem D.6's bound, by the name of the form."""
+"""The names of forms, each with the function that evaluates its bound of Theorem D.6."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more cases.
 
@@ -49,7 +49,7 @@ def certified_margin(params: Any, inputs: int) -> float:
 
 
 def every(**ranges: Iterable[Any]) -> dict[str, Any]:
-    """Return all combinations of some numbers, by name."""
+    """Return all combinations of some numbers, as named arrays."""
     return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
 
 
@@ -63,7 +63,7 @@ def times(tree: Any, c: Any) -> Any:
 def margin_networks() -> Any:
     """Return an identity chain and a random circuit as networks of one shape, stacked.
 
-    The result includes their certified bounds by the forms of Theorem D.6, and their truth tables.
+    The result includes their certified bounds (one for each form of Theorem D.6) and truth tables.
     """
     rows = []
     with ensure_compile_time_eval():

@@ -34,7 +34,7 @@ def _means(p: int, K: int) -> np.ndarray:
 
 
 def _l1_cover(i: Instance, size: Size) -> Sides:
-    """Compare the distance of the nearest centre, and the number of centres, with the bounds."""
+    """Compare the distance to the nearest centre, and the number of centres, with the bounds."""
     p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)
@@ -78,15 +78,18 @@ L1_COVER = Statement(
         Form(
             name="printed",
             cites="Appendix A: log N_2(gamma eps) <= O(floor(alpha^2 log p / (gamma eps)^2))",
-            note="With the constant 4, for p >= 3: log 2p <= 2 log p, and y <= 2 floor(y) for "
-            "y >= 1.",
+            note="The hidden constant is 4, for p >= 3: it follows from log 2p <= 2 log p, and y "
+            "<= 2 floor(y) for y >= 1.",
         ),
-        Form(name="derived", note="The nearest of all means of K vertices, shrunk."),
+        Form(
+            name="derived",
+            note="The check takes the nearest centre among all shrunk means of K vertices.",
+        ),
         Form(name="derived size", equality="always, where Maurey's count is below the volume's"),
         Form(name="derived order", equality="scale 1: 2p vertices"),
         Form(
             name="derived interval",
-            note="p = 1: floor(scale) + 1 open intervals are the least cover.",
+            note="For p = 1, the smallest cover has floor(scale) + 1 open intervals.",
             equality="scale 1",
         ),
     ),
@@ -157,11 +160,18 @@ RADEMACHER = Statement(
         Form(
             name="printed",
             cites="Appendix A: Rad <~ alpha log n sqrt(log p) / (gamma sqrt n), for all n",
-            note="With the constant 15, for p >= 2 and n >= 3: log 2p <= 2 log p, and 7.8 + 2.63 "
-            "log n <= 10.5 log n.",
+            note="The hidden constant is 15, for p >= 2 and n >= 3: it follows from log 2p <= 2 "
+            "log p, and 7.8 + 2.63 log n <= 10.5 log n.",
         ),
-        Form(name="derived", note="Chaining at ratio 4 with h_j <= A / e_j^2."),
-        Form(name="sharpened", note="The chain itself, with the sizes of the covers."),
+        Form(
+            name="derived",
+            note="The bound chains covers at scales e_j of ratio 4, with log "
+            "sizes h_j <= A / e_j^2.",
+        ),
+        Form(
+            name="sharpened",
+            note="The bound is the chaining sum itself, with the actual sizes of the covers.",
+        ),
     ),
     control="a tenth of 1/sqrt n",
     assumptions="F = theta . x on six unit vectors, each 2^24 times, gamma = alpha/4; the supremum "

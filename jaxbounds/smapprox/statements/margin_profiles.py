@@ -60,14 +60,19 @@ PROFILE = Statement(
         Form(
             name="printed",
             cites="Corollary A.1, (A.2), and its xi",
-            note="With 12.5 and 16 for the hidden constants, for p >= 2, n >= 8 and alpha/n <= "
-            "rho_i <= alpha n: sqrt(log 2p) <= sqrt(2 log p), sqrt(2 l/n) + 2 l/n <= 4 l / sqrt n.",
+            note="The hidden constants are 12.5 and 16, for p >= 2, n >= 8 and alpha/n <= rho_i "
+            "<= alpha n. They follow from sqrt(log 2p) <= sqrt(2 log p) and sqrt(2 l/n) + 2 "
+            "l/n <= 4 l / sqrt n.",
         ),
-        Form(name="derived", note="Each step from P_k to the closed form loses a little."),
+        Form(
+            name="derived",
+            note="Each step of the proof, from the bound P_k at one scale to the "
+            "closed form, loses a little.",
+        ),
     ),
     control="a twentieth of the printed bound",
-    assumptions="formulas are compared, at margins drawn: no class and no sample stands behind "
-    "them; the corollary on a class is smapprox.cora.1.explicit",
+    assumptions="the check compares formulas at drawn margins, without a class or a sample; "
+    "smapprox.cora.1.explicit checks the corollary on a class",
     source="Appendix A",
 )
 
@@ -107,10 +112,14 @@ COROLLARY = Statement(
     sample=points,
     sizes=({"points": 10, "log_n": 12},),
     forms=(
-        Form(name="derived", note="The printed bound with its constants, and no log n in it."),
+        Form(
+            name="derived",
+            note="The bound is the printed bound with explicit constants and without log n.",
+        ),
         Form(
             name="sharpened",
-            note="The best scale, with Chernoff's bound for the fraction of smaller margins.",
+            note="The bound takes the best scale, and Chernoff's bound for the fraction of "
+            "smaller margins.",
         ),
     ),
     control="a thousandth of the sharpened bound",

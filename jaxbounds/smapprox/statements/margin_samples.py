@@ -1,7 +1,7 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|. The class
-of coupons is any F that, at each input, errs at one parameter.
+The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|. In the
+class of coupons, F errs at exactly one parameter for each input.
 """
 
 import math
@@ -22,7 +22,7 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA, GAMMA
 LEVEL = 0.1
 """The failure probability delta of the bounds (a share); a larger one needs fewer samples."""
 RARE = np.array([2.0, 1.0, 0.5])
-"""The masses of inputs that n samples may miss, in units of 1/n."""
+"""The masses of rare inputs, in units of 1/n; n samples may miss an input of this mass."""
 GRID = 180
 """The number of models (angles) on the l_1 sphere; a larger number finds worse models."""
 COUPONS, COUPON_SAMPLES = 21, 200
@@ -36,8 +36,7 @@ A coupon is an input with one wrong parameter. The wrong parameters are gamma = 
 def _coupon_mass(log_size: float) -> float:
     """Return one coupon's mass: 1.001 times the risk that the bound allows.
 
-    The bound is the bound for a cover of this log size and COUPON_SAMPLES samples without training
-    error.
+    The bound is for a cover of this log size and for COUPON_SAMPLES samples without training error.
     """
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)
 
@@ -131,22 +130,31 @@ REALIZABLE = Statement(
     sample=_realizable_sample,
     sizes=({"points": 10, "log_n": 20},),
     forms=(
-        Form(name="derived", note="Proposition 2.3, 4 Rad + 2 sqrt(log(2/delta)/n)."),
-        Form(name="sharpened", note="2 Rad, by the chain: one side of the supremum is needed."),
+        Form(
+            name="derived",
+            note="The bound is that of Proposition 2.3, 4 Rad + 2 sqrt(log(2/delta)/n).",
+        ),
+        Form(
+            name="sharpened",
+            note="The bound has 2 Rad, because only one side of the supremum "
+            "is needed. The chain bounds Rad.",
+        ),
         Form(
             name="sharpened one cover",
-            note="No complexity: a gamma/2 cover, and (1 - risk)^n for each of its members.",
+            note="This bound uses no complexity measure. It takes a gamma/2 cover and a union "
+            "bound with (1 - risk)^n for each member.",
         ),
         Form(
             name="sharpened coupons",
-            note="p = 1, gamma = 1/10, 200 samples: each of 21 inputs is wrong at one parameter, "
-            "gamma apart. A missed input leaves its model unrefuted; its mass is .1% more than the "
-            "bound, so that failures occur, on half of the level.",
+            note="With p = 1, gamma = 1/10 and 200 samples, each of 21 inputs is wrong at one "
+            "parameter, and these parameters are gamma apart. If the sample misses an input, "
+            "no data contradict the model that errs there. The input's mass is .1% above the "
+            "bound, so the bound fails with about half of the allowed probability.",
         ),
     ),
     control="one event in place of a cover's, for the coupons",
     assumptions="F = theta . x on ten unit vectors of the plane, gamma = alpha/4, n = 2^20, the "
-    "worst of 180 models on the edge of the ball; and the coupons",
+    "worst of 180 models on the sphere of the l_1 ball; and the class of coupons",
     budget=Budget(samples=1000, restarts=0, batch=500),
     source="Section 2.1, Appendix A",
 )
@@ -207,12 +215,31 @@ CONSTANTS = Statement(
     budget=Budget(samples=16),
     sizes=({},),
     forms=(
-        Form(name="derived chained", note="Proposition 2.3 at the n of the derived Rad."),
-        Form(name="derived Rademacher", note="7.29 = 5 sqrt(2 + 1/8) for each factor 16 of n/A."),
-        Form(name="sharpened chained", note="The same for 2 Rad."),
-        Form(name="sharpened tail", note="Half of Proposition 2.3 at level delta^2/2."),
-        Form(name="sharpened", note="The union bound over the cover is used up."),
-        Form(name="sharpened Chernoff", note="So is Chernoff's, with errors on the samples."),
+        Form(
+            name="derived chained",
+            note="At the n from the derived bound on Rad, Proposition 2.3 gives the risk epsilon.",
+        ),
+        Form(
+            name="derived Rademacher",
+            note="For each factor 16 of n/A, the bound on Rad gains "
+            "the term 7.29 = 5 sqrt(2 + 1/8), times sqrt(A/n).",
+        ),
+        Form(
+            name="sharpened chained",
+            note="At the n from the condition with 2 Rad, the sharpened bound gives the risk "
+            "epsilon.",
+        ),
+        Form(
+            name="sharpened tail",
+            note="The sharpened bound is half of Proposition 2.3's bound at level delta^2/2.",
+        ),
+        Form(
+            name="sharpened", note="At the returned n, the union bound over the cover equals delta."
+        ),
+        Form(
+            name="sharpened Chernoff",
+            note="At the returned risk, Chernoff's bound with errors on the samples equals delta.",
+        ),
     ),
     control="the square root of the level",
     source="Section 2.1, Appendix A",

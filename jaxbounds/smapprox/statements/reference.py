@@ -88,4 +88,4 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""The public functions of the paper's modules that no statement judges, by the reason."""
+"""The reasons why no statement judges some public functions, each with these functions."""

@@ -62,13 +62,13 @@ LEMMA_24 = Statement(
     forms=(
         Form(
             name="derived rademacher",
-            note="What O-tilde hides: one logarithm of n. The sides "
-            "meet in the limit alpha / gamma -> infinity.",
+            note="The notation O-tilde hides one logarithm of n. The two sides become equal in "
+            "the limit alpha / gamma -> infinity.",
         ),
-        Form(name="derived cover", note="n <= log N(epsilon) + 1 + 1/epsilon^2: up to the floor."),
+        Form(name="derived cover", note="Up to the floor, n <= log N(epsilon) + 1 + 1/epsilon^2."),
         Form(
             name="derived root",
-            note="With the logarithm solved for, Rad = epsilon.",
+            note="At the n that solves the equation with its logarithm, Rad = epsilon.",
             equality="always",
         ),
     ),
@@ -104,14 +104,19 @@ COROLLARY_A1 = Statement(
     over={"margins": Box(0.01, 100, "n")},
     budget=Budget(samples=16),
     sizes=({"n": 8},),
-    forms=(Form(name="derived", note="Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2)."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The bound equals that of Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2).",
+        ),
+    ),
     control="the mean of the margins for gamma",
     source="Appendix A; constants one",
 )
 
 
 def scale_of(circuit: Circuit) -> tuple[tuple[float, int, float], int]:
-    """Return (alpha, p, the certified margin) of the circuit's corrected network, and w^2 d."""
+    """Return alpha, p and the certified margin of the circuit's corrected network, and w^2 d."""
     params = compile_circuit(circuit, correction=THIRDS)
     scale = l1_norm(params), parameter_count(params), certified_margin(params, circuit.inputs)
     return scale, len(params["head"]["W"]) ** 2 * 4 * circuit.depth
@@ -132,7 +137,7 @@ on_circuits = functools.partial(
     cases=gate_arrays,
     search="random",
     sizes=({"circuits": 12, "inputs": 3, "layers": 3, "gates": 4, "inverse_epsilon": 10},),
-    assumptions="twelve random circuits, and what a search makes of them",
+    assumptions="twelve random circuits, and the circuits that a search makes from them",
 )
 
 THEOREM_31 = on_circuits(
@@ -152,8 +157,9 @@ THEOREM_31 = on_circuits(
     forms=(
         Form(
             name="derived",
-            note="alpha <= 14 s + 3 (Lemma B.1) <= 15 s. In Theorem D.6 |W1| <= 2 sqrt r, lambda "
-            "<= sqrt r, kappa_xi < 6.5, so gamma >= sigma_zeta / (20 r) = 1/(60 r); p <= 2 w^2 d.",
+            note="Lemma B.1 gives alpha <= 14 s + 3 <= 15 s. In Theorem D.6, |W1| <= 2 sqrt r, "
+            "lambda <= sqrt r and kappa_xi < 6.5, so gamma >= sigma_zeta / (20 r) = 1/(60 "
+            "r). The number of parameters is p <= 2 w^2 d.",
         ),
     ),
     control="90 for 900",
@@ -207,8 +213,9 @@ ALTERNATIVES = on_circuits(
     forms=(
         Form(
             name="derived vc",
-            note="p >= w^2 (d - 1): polynomial in the width, padding too. Worse the wider and "
-            "deeper; in the limit the sides meet.",
+            note="The VC bound grows polynomially with the width, even if the width is padding, "
+            "because p >= w^2 (d - 1). It gets worse for wider and deeper networks. In the "
+            "limit of large w and d, the two sides become equal.",
         ),
         Form(
             name="derived norms",

@@ -65,7 +65,7 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Draw from the three points, with fair coins as the losses of one model."""
+    """Draw from the three points, and draw fair coins as the losses of one further model."""
     own, coins = jax.random.split(key)
     sample = finite.draw(own, jnp.asarray(THREE_POINTS), size["n"])
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}
@@ -119,17 +119,25 @@ DEVIATION = Statement(
     sizes=({"n": 40}, {"n": 80}),
     forms=(
         Form(name="printed", cites="(A.1), first line"),
-        Form(name="sharpened", note="McDiarmid's constant: sqrt(log(2/delta)/(2n))."),
+        Form(
+            name="sharpened", note="The tail has McDiarmid's own constant, sqrt(log(2/delta)/(2n))."
+        ),
         Form(
             name="derived coin",
-            note="One model that is wrong half of the time, Rad = 0: with the printed constant "
-            "the level sqrt(2 delta) already gives probability 1 - delta. Failures occur.",
+            note="The class has one model, which is wrong half of the time, so Rad = 0. With the "
+            "printed constant, the level sqrt(2 delta) in place of delta already gives "
+            "probability 1 - delta. The check sees failures.",
         ),
-        Form(name="sharpened coin", note="McDiarmid's constant for that model: failures occur."),
+        Form(
+            name="sharpened coin",
+            note="The bound has McDiarmid's own constant, for one model "
+            "that is wrong half of the time. The check sees "
+            "failures.",
+        ),
     ),
     control="no Rademacher term, and a tenth of the other",
-    assumptions="six models on three points, of which no sample is off by more than 0.8, and their "
-    "exact Rademacher complexity; and one model, a fair coin",
+    assumptions="six models on three points, for which no sample mean deviates by more than 0.8, "
+    "and their exact Rademacher complexity; and one model, a fair coin",
     level=DEVIATION_LEVEL,
     budget=Budget(samples=1500, restarts=0),
     source="Appendix A",
@@ -175,10 +183,14 @@ TAILS = Statement(
     budget=Budget(samples=16),
     sizes=({"n": 7, "models": 6},),
     forms=(
-        Form(name="derived", note="Half the square of the level: what (A.1) gives away."),
+        Form(
+            name="derived",
+            note="At the printed deviation, McDiarmid's tail is half the square "
+            "of the level. (A.1) gives this factor away.",
+        ),
         Form(name="sharpened", note="McDiarmid's own constant gives the level exactly."),
         Form(name="derived erm", note="Proposition 2.3 takes the printed deviation twice."),
-        Form(name="derived massart", note="|F| exp(-n t^2 / 2) = 1 at Massart's t."),
+        Form(name="derived massart", note="At Massart's t, |F| exp(-n t^2 / 2) = 1."),
     ),
     control="the printed constant gives the level exactly",
     source="Appendix A",
@@ -236,7 +248,7 @@ DEFINITIONS = Statement(
     | {"sample": Integers(0, "points - 1", "n")},
     budget=Budget(samples=24),
     sizes=({"models": 4, "points": 3, "n": 3},),
-    forms=(Form(name="derived", note="All samples and all signs, one by one."),),
+    forms=(Form(name="derived", note="The check enumerates all samples and all signs."),),
     control="no Rademacher complexity",
     source="Section 2.1",
 )
@@ -280,23 +292,25 @@ MINIMISER = Statement(
         Form(
             name="printed",
             cites="Proposition 2.3, with the constants of its proof (Appendix A, after (A.1))",
-            note="epsilon is the larger of Rad and the least surrogate risk.",
+            note="The check takes epsilon = max(Rad, smallest surrogate risk).",
         ),
         Form(
             name="sharpened",
-            note="L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n): the proof, before "
-            "both terms are replaced by epsilon.",
+            note="The proof gives L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n), before "
+            "it replaces both terms by epsilon.",
         ),
         Form(
             name="derived pair",
-            note="For two models Hoeffding's inequality gives E l(F-hat) <= E l(F*) + "
-            "sqrt(2 log(1/delta)/n), the printed bound without Rad at level 2 sqrt(delta). The "
-            "models differ by just more, so that failures occur.",
+            note="For two models, Hoeffding's inequality gives E l(F-hat) <= E l(F*) + sqrt(2 "
+            "log(1/delta)/n). This is the printed bound without Rad, at level 2 sqrt(delta). "
+            "The risks of the two models differ by slightly more than the bound allows, so "
+            "failures occur.",
         ),
     ),
     control="the empirical minimiser is the population minimiser",
-    assumptions="six models, the worst of which has risk 0.65, the only one that could violate the "
-    "printed bound (0.633); Rademacher complexity by Massart's bound; and two models",
+    assumptions="six models; only the worst model, with risk 0.65, could violate the printed "
+    "bound (0.633); Massart's bound replaces the Rademacher complexity; and two "
+    "models",
     level=ERM_LEVEL,
     budget=Budget(samples=3000, restarts=0),
     source="Section 2.1, Appendix A",

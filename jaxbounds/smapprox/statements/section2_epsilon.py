@@ -28,9 +28,9 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """The whole parameter set; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The least share eta at which floats distinguish the derived form's sides; smaller is harder."""
+"""The smallest share eta at which floats separate the derived form's sides; smaller is harder."""
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
-"""G_1 and G_2 on three points, of mass 1/2 - eta, 2 eta and 1/2 - eta."""
+"""The targets G_1 and G_2 on three points, which have mass 1/2 - eta, 2 eta and 1/2 - eta."""
 
 
 def _law(eta: Any) -> Any:
@@ -144,10 +144,11 @@ ONE_EPSILON = Statement(
         ),
         Form(
             name="derived",
-            note="(1 - 2 eta)^n / 2 <= how often the minimiser of l-bar_gamma misses a target, on "
-            "average over the two: by enumeration of all samples of size 4. The ratio tends to one "
-            "as eta -> 0, where no sample tells the targets apart, and stays below it: eta >= 1e-7 "
-            "here.",
+            note="(1 - 2 eta)^n / 2 bounds from below the probability that the minimiser of "
+            "l-bar_gamma misses a target, averaged over the two targets. The check "
+            "enumerates all samples of size 4. The ratio of the two sides stays below 1 and "
+            "tends to 1 as eta -> 0, where no sample distinguishes the targets. Here eta >= "
+            "1e-7.",
             hypotheses=lambda i, size: {"eta >= 1e-7": i["eta"] >= LEAST},
         ),
     ),

@@ -70,12 +70,14 @@ LEAST = Statement(
     forms=(
         Form(
             name="derived",
-            note="(2.1) in closed form: no perturbation that flips the prediction is shorter.",
+            note="The closed form gives the margin (2.1): no shorter perturbation flips the "
+            "prediction.",
             equality="the attack reaches the nearest wrong model",
         ),
-        Form(name="derived search", note="What the attack finds is the margin, within 1e-4."),
+        Form(name="derived search", note="The attack's estimate equals the margin up to 1e-4."),
         Form(
-            name="derived again", note="So is what is found again on the ray of its perturbation."
+            name="derived again",
+            note="A second search on the ray of the found perturbation also gives the margin.",
         ),
     ),
     control="|F|, without the norm of the gradient",
@@ -145,7 +147,7 @@ on_balls = functools.partial(
     "limit; the margin is then known in closed form",
     sample={"random": _balls, "towards the boundary": _towards_a_ball},
 )
-"""A statement about any parameterised F, which the set of F's wrong parameters describes."""
+"""A declaration of statements about any parameterised F, given by its set of wrong parameters."""
 
 SURROGATE = on_balls(
     id="smapprox.eq2.2",
@@ -281,8 +283,8 @@ POSITIVE = Statement(
         Form(
             name="corrected",
             hypotheses=_same_sign,
-            note="Breaking a tie changes no sign if the tied values have one sign; compiled "
-            "networks tie only equal values.",
+            note="If all tied values have the same sign, breaking the tie does not change the "
+            "output's sign. Compiled networks tie only equal values.",
         ),
     ),
     control="the margin is never positive",

@@ -16,7 +16,10 @@ from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
-"""The number of circuits checked on all inputs; their most layers, gates per layer, and inputs."""
+"""The number of circuits checked on all inputs, and the most layers, gates per layer and inputs.
+
+Larger numbers check more circuits.
+"""
 
 
 @functools.cache
@@ -34,7 +37,7 @@ WIRES = ("operation", "left", "right")
 
 
 def gate_arrays(size: Size) -> Instance:
-    """Return random circuits: the operation of each gate, by number, and both of its parents."""
+    """Return random circuits: the number of each gate's operation, and both of its parents."""
     shape = (size["circuits"], size["layers"], size["gates"])
     rng = np.random.default_rng(0)
     ends = {"operation": len(OPERATIONS), "left": 60, "right": 60}
@@ -169,7 +172,13 @@ LAYERED = Statement(
     host=True,
     cases=_literals,
     sizes=({"inputs": 3, "ands": 6},),
-    forms=(Form(name="derived", note="ANDs with negations, from AIGER and JSON; a parity."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The check builds circuits of ANDs with negations from AIGER "
+            "and JSON text, and a parity circuit.",
+        ),
+    ),
     control="the output negated",
     source="Section 3",
 )

@@ -108,12 +108,14 @@ LEMMA_33 = on_cases(
         ),
         Form(
             name="corrected",
-            note="With the last layer z -> 2z - 1 (which the proof of Theorem 3.1 adds), "
-            "Theorem D.6 applies; the right side is an attack, an upper estimate of rho.",
+            note="Theorem D.6 applies to the network with the last layer z -> 2z - 1, which the "
+            "proof of Theorem 3.1 adds. The right side is an attack, which estimates rho "
+            "from above.",
         ),
         Form(
             name="derived head",
-            note="rho <= 1/sqrt 2 where G(x) = 1, and 1 where it is 0: the head alone is flipped.",
+            note="A perturbation of the head alone shows that rho <= 1/sqrt 2 if G(x) = 1, and "
+            "rho <= 1 if G(x) = 0.",
         ),
     ),
     control="the attack's radius divided by 10",
@@ -157,13 +159,14 @@ LEMMA_33_RATE = Statement(
             cites="Lemma 3.3: 1/poly(s)",
             sense="at most",
             exponent=(0.25, 0.4),
-            note="With the degree one.",
+            note="The check takes a polynomial of degree one in s.",
         ),
         Form(
             name="derived",
             sense="at most",
             exponent=(0.25, 0.4),
-            note="The depth does not enter: 1/poly(r, q), as the proof of Theorem 3.1 says.",
+            note="The depth does not matter. The bound is 1/poly(r, q), as the proof of Theorem "
+            "3.1 says.",
         ),
     ),
     control="s^2 against s",

@@ -41,9 +41,18 @@ ROUNDING = Statement(
     over={"z": Box(-1, 2, "points")},
     sizes=({"points": 64},),
     forms=(
-        Form(name="printed", cites="Proposition 3.4", note="Reading 3x - 1 as 3z - 1 (E14)."),
-        Form(name="derived layers", note="The same by its two ReLU layers."),
-        Form(name="derived dyadic", note="Slope 2, thresholds 1/4 and 3/4."),
+        Form(
+            name="printed",
+            cites="Proposition 3.4",
+            note="The check reads the printed 3x - 1 as 3z - 1 (E14).",
+        ),
+        Form(
+            name="derived layers",
+            note="The two ReLU layers of the correction compute the same function.",
+        ),
+        Form(
+            name="derived dyadic", note="The rounding has slope 2 and the thresholds 1/4 and 3/4."
+        ),
     ),
     control="slope 2 for slope 3",
     tolerance=1e-12,
@@ -93,18 +102,19 @@ NAIVE_CHAIN = Statement(
         Form(
             name="printed",
             cites="Section 3.1, the example before Proposition 3.4",
-            note="The hidden constant is at most 1; ln 2 in the limit of large d.",
+            note="The hidden constant is at most 1, and tends to ln 2 for large d.",
             domains=(CHAINS,),
         ),
         Form(
             name="sharpened",
-            note="1 - 2^(-1/d) <= ln 2 / d; equal in the limit of large d.",
+            note="The proof uses 1 - 2^(-1/d) <= ln 2 / d. The two sides become equal in the "
+            "limit of large d.",
             domains=(CHAINS,),
         ),
         Form(
             name="derived",
-            note="rho = sqrt(d) (1 - 2^(-1/d)) <= |delta| for every delta on the boundary: by "
-            "convexity of exp, equal factors are best.",
+            note="Every delta on the decision boundary satisfies rho = sqrt(d) (1 - 2^(-1/d)) <= "
+            "|delta|. Because exp is convex, equal factors give the smallest |delta|.",
             equality="all factors equal",
         ),
     ),
@@ -140,7 +150,8 @@ ROUNDED_CHAIN = Statement(
         Form(
             name="printed",
             cites="Claim 3.5 and the sentence after it",
-            note="Hence rho >= 1/3; 'delta_i <= 1/3' is |delta_i| (E14).",
+            note="The claim gives rho >= 1/3. The paper's 'delta_i <= 1/3' means |delta_i| <= 1/3 "
+            "(E14).",
         ),
     ),
     control="perturbations 2.2 times as large",
