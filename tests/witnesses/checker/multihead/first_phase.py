@@ -20,7 +20,7 @@ HALF = Fraction(1, 2)
     "printed",
     ("P(|Phi| > T R (S + P) sqrt(2 log(1/delta)))", "<=", "delta"),
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
-    text="915191b4f26fcd500b93bac5f41e04be",
+    text="7126924076358c69f5bca587c57e5737",
     size="T d",
     leaves={**SEQUENCE, "H": "i", "delta": "f"},
 )
@@ -75,7 +75,7 @@ def _decided(x: Any) -> bool:
     "derived, alpha in [-1, 1], recentred",
     ("gamma*", "<=", "E y <grad Phi, theta*> about (zeta/4) u*, alpha in [-1, 1]"),
     formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
-    text="0fea80185d55539a17795e3c3e83931a",
+    text="277feb59cf7dfa34586682146a4104ee",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -98,7 +98,7 @@ def expected_margin(w: Witness) -> Sides:
         "E|alpha| {...} / ||W*|| >= T (1-zeta) zeta / (4 sqrt(2 (M+1))) (zeta S^4 - ...) - "
         "P T^{5/2} (S+Z)^3, {...} the brace of (115)"
     ),
-    text="67858271609a98abc4e1699c5d07118e",
+    text="f4a4fcd84edecdfa002ed06650b9920d",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -128,7 +128,7 @@ def last_step(w: Witness) -> Sides:
     "printed, l'(0) = 1/2",
     ("U after the first step", "=", "U as if l'(0) were 1/2"),
     formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
-    text="0543fb5716b150107dcba8d08c0b9983",
+    text="fcf39eb1be3b25ad3cc23bf84d77d728",
     size="n T d",
     leaves={**SEQUENCES, "alpha": "f H"},
 )
@@ -157,7 +157,7 @@ def first_step(w: Witness) -> Sides:
     "printed",
     ("||theta(eps) - theta_0||", "<=", "(2 B_Phi + log(1/eps)) / gamma"),
     formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
-    text="88df742f39014eb5ef466e0ab238f0bf",
+    text="b788cefcfa6ae33a5dd76d5578cc5491",
     size="n T d",
     leaves={**SEQUENCES, "log_eps": "f", "excess": "f"},
 )
@@ -193,7 +193,7 @@ def distance_of_the_proof(w: Witness) -> Sides:
         "good theta_0 and (98) imply L(theta) <= eps for some theta with ||theta - theta_0|| "
         "<= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma"
     ),
-    text="23414ecff406464ecd52692ab28ae61f",
+    text="b0aa32c17ea2096ea64d08dc7a78427a",
     size="d",
     leaves={"x": "f d", "log_eps": "f", "offset": "f", "part": "f"},
 )

@@ -66,7 +66,7 @@ def _signs(labels: np.ndarray) -> bool:
     "printed",
     ("L", "<=", "1"),
     formula="L' <= L <= 1",
-    text="72935c908d3eccf65a837b308f04f381",
+    text="2523796d38130ace513c089e6a59128a",
     size="n T d H",
     leaves={"X": "f n T d", "y": "i n", "U": "f H T d", "W": "f H d d"},
 )
@@ -84,7 +84,7 @@ def loss_below_one(w: Witness) -> Sides:
     "printed, early version",
     ("phi'(v)", "=", "diag(phi(v)) - v v^T"),
     formula="phi'(v) = diag(phi(v)) - phi(v) phi(v)^T",
-    text="1dfdc416191f8116e95c6f0678a08d65",
+    text="ff82cdc8d3c083f6a37686b81551d78b",
     size="T",
     leaves={"v": "f T"},
 )
@@ -100,7 +100,7 @@ def softmax_derivative(w: Witness) -> Sides:
     "printed",
     ("phi'(0)", "=", "I - (1/T) 1 1^T"),
     formula="phi'(0) = I - (1/T) 1 1^T",
-    text="0d5c4395bce2b9e4b2fe301603259cfc",
+    text="55003796ad0a744ee207ef5fe3ae65cc",
     size="T",
     leaves={"v": "f T"},
 )
@@ -118,7 +118,7 @@ def softmax_derivative_at_zero(w: Witness) -> Sides:
     "printed",
     ("||grad_u Phi|| for U = 1_T u^T", "<=", "sqrt(T) R"),
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-    text="79064af958aa386b9358a70787fb4662",
+    text="b9a0fe8e7eb373916b5f7c4dabf41397",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -136,7 +136,7 @@ def pooled_gradient(w: Witness) -> Sides:
     "printed",
     ("||grad_W Phi|| for U = 1_T u^T", "<=", "2 sqrt(T) R^3 ||u||"),
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
-    text="731902957642c3d952374b80459707b6",
+    text="e091e28419078edc55f28314e5910574",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -153,7 +153,7 @@ def pooled_inner_gradient(w: Witness) -> Sides:
     "printed",
     ("||d^2 Phi / dvec(U) dvec(W)||", "<=", "||(49)||"),
     formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
-    text="e3f37e5e718dc315e36fa9d097d06418",
+    text="971a080767e7c23bd2dd4e8668a7581f",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -173,7 +173,7 @@ def realigned_mixed_hessian(w: Witness) -> Sides:
     "printed",
     ("||d^2 Phi / dvec(W)^2||", "<=", "||(51)||"),
     formula="||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
-    text="6f99b94c59cff9f1bba52e3ac80c301f",
+    text="072a222611173c6e9758f325e2d6af6f",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -198,7 +198,7 @@ def misarranged_hessian(w: Witness) -> Sides:
         "L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> + (1/2) min lambda_min "
         "||theta - theta_k||^2"
     ),
-    text="8a362ba0b6fa021e9293b9d38c2d9248",
+    text="6a5c2ac402bc5f880eb0a6f531223f96",
     size="n=1 T d H=1",
     leaves={
         "X": "f n T d",

@@ -15,7 +15,7 @@ from ..witness import Witness
     "printed",
     ("P(|mean of H signs| > 2 sqrt(log(1/delta) / (2 H)))", "<=", "delta"),
     formula="|mean_h X_h - mu| <= 2 B sqrt(log(1/delta) / (2 H)) with probability 1 - delta",
-    text="b62682bf731f02160eea011b3a1b155d",
+    text="3b0e1989c8b59a2aeda3fe18e1366bbc",
     size="H=12",
     leaves={"H": "i", "plus": "i"},
 )
@@ -47,14 +47,14 @@ ORDER: Any = {
     "multihead.sec5.3.order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
-    text="4dd50ea6c8bae8f2ad0d3f705595315f",
+    text="b43d347b1fe8a4b6498e33dd7325329f",
     **ORDER,
 )
 @checks(
     "multihead.sec5.3.order",
     "printed, gamma* >= gamma_lin",
     ("gamma_lin", "<=", "gamma*"),
-    text="5ce7b6e49a4646f05c973f4416644d6d",
+    text="54d312476f5dc7b5bc7f9645efa25354",
     **ORDER,
 )
 def margins_in_order(w: Witness) -> Sides:
@@ -88,7 +88,7 @@ def margins_in_order(w: Witness) -> Sides:
     "derived, gamma* - gamma_lin",
     ("gamma* - gamma_lin at zeta", "<=", "gamma* - gamma_lin at zeta' < zeta"),
     formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
-    text="faa718e7e8386a775ec52f4e0a45b5b4",
+    text="3a57812582273bb7d50400dfd5932ae8",
     size="C=1",
     leaves={**ORDER["leaves"], "less": "f"},
 )
@@ -122,7 +122,7 @@ def gap_below(w: Witness) -> Sides:
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
-    text="ae130c83ad3f6bd9b9a66ea823ac4b0c",
+    text="976b7573c66e15e564f15731cbd832ef",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )
@@ -150,7 +150,7 @@ def solved_for_C(w: Witness) -> Sides:
     "printed, as per (3)",
     ("min(S^2 C / H^p, sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3))^{1/8}", "<=", "1"),
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
-    text="00561832aebbbf95ac4aa995cedb0cdc",
+    text="942bc876ddcaa9cf0dbac99ae3b77978",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )

@@ -100,7 +100,7 @@ EQ_21: Any = {
             "beta_1(theta_k) l_i(theta_k) / n"
         ),
     ),
-    text="b5fec658411d1078e9678112120148e2",
+    text="d643cf4cbcbbb4334643cad501aa9a89",
     **EQ_21,
 )
 @checks(
@@ -114,7 +114,7 @@ EQ_21: Any = {
             "- theta_k^{-i}|| + eta beta_1(theta_k) l_i(theta_k) / n"
         ),
     ),
-    text="50382ba3e709da09c0ec9bd96d245169",
+    text="bb3b84badfbe4a8cd37c556c6511019b",
     **EQ_21,
 )
 def misparenthesised(w: Witness) -> Sides:

@@ -41,7 +41,7 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
         "H = d < q heads have risk >= 1 - H/q for the t = (1, .., q) of the proofs of "
         "Propositions 3 and 21 (any W_QK)"
     ),
-    text="7cd159c7bd69ba1b9fababf4423226e1",
+    text="22510462951ded557ad327aea4e15a5e",
     size="N q=3 d=2 de",
     leaves={"signs": "i N de", "selectivity": "f", "beta": "f"},
 )

@@ -14,7 +14,7 @@ from ..witness import Witness
     "printed",
     ("P(|x| >= r sqrt(d))", "<=", "n N exp(-r^2 / (2 e))"),
     formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, n = N = 1 too",
-    text="fb80e6369181b132ee70b4c13e4c9edc",
+    text="6a4d15dd8f6ff62520bdc090c4349585",
     size="n=1 N=1 d=3",
     leaves={"r": "f"},
 )
@@ -34,7 +34,7 @@ def tail_of_a_sphere(w: Witness) -> Sides:
     "derived as read",
     ("|b'|^2", "<=", "|z|^2 + 1"),
     formula="|b'|^2 <= |z|^2 + 1, as the text at hand reads",
-    text="17b97104bd1a457c562dc422e9692ef2",
+    text="f3488c0b98988670fa57ee263b573b97",
     size="n",
     leaves={"y": "f n", "z": "f n"},
 )
@@ -74,7 +74,7 @@ def _interpolates(z: list, y: list, b: list) -> bool:
     "printed",
     ("d log 2", "<=", "min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2)) / eps^2), eps = 1/2"),
     formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
-    text="ab8ad33adfb697a3b973b0a8a54960cd",
+    text="2f9399d69b5a204006dd977aa29c110d",
     leaves={"d": "i", "family": "i"},
 )
 def packing_of_a_ball(w: Witness) -> Sides:
