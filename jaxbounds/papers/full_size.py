@@ -77,7 +77,7 @@ def answered(finding: Finding, /) -> Answer:
 
 
 def small_preset(experiment: Experiment, /) -> str:
-    """Return the name of the preset that tries a figure out: "quick", or else "default"."""
+    """Return the name of the preset for a trial of a figure: "quick", or else "default"."""
     return "quick" if "quick" in experiment.presets else "default"
 
 

@@ -13,9 +13,9 @@ from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
 
 Named = str | Path | Paper | Statement
-"""A user's way to name statements: an id, the beginning of ids or a shell pattern; a paper or a
-statement itself; or a file or folder that holds a PAPER. A file means its whole paper, unless the
-user also gives ids of the paper.
+"""A user's way to name statements. It is an id, the beginning of ids, or a shell pattern. It may
+also be a paper or a statement itself, or a file or folder that holds a PAPER. A file means its
+whole paper, unless the user also gives ids of the paper.
 """
 
 

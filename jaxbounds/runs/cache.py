@@ -183,7 +183,9 @@ def _program_store() -> Programs:
         os.utime(folder)
         for other in filter(_is_old, folder.parent.iterdir()):
             shutil.rmtree(other, ignore_errors=True)
-        if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # else other programs' files lie there
+        if not os.environ.get(
+            "JAX_COMPILATION_CACHE_DIR"
+        ):  # that folder may hold other programs' files
             for program in filter(_is_old, place.glob("*-cache")):
                 program.unlink(missing_ok=True)
     return Programs(folder)

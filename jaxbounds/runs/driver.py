@@ -86,7 +86,7 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         return death
     except Exception as problem:
         unloaded = isinstance(problem, (ImportError, AttributeError, pickle.PickleError))
-        if unloaded or "deserializ" in str(problem):  # in the words of Dask's scheduler
+        if unloaded or "deserializ" in str(problem):  # Dask's scheduler says this
             words = " ".join(str(problem).split())[:120]
             raise Refused(
                 f"a worker cannot load the function that it should call, problem={words!r}. Try to "

@@ -426,7 +426,7 @@ class Folder:
         with marked.writing("run.json") as last, marked.writing("verdicts.json") as first:
             for file, content in ((first, text), (last, about)):
                 file.write(content.encode())
-                file.flush()  # a full disk shows before any file moves
+                file.flush()  # a full disk raises here, before any file moves
             for name in named:
                 if (self.working / name).is_file():
                     marked.move(f"unfinished/{name}", name)

@@ -117,7 +117,7 @@ class Jobs(concurrent.futures.Executor):
         new = [(future, call) for future, call in new if future.set_running_or_notify_cancel()]
         try:
             return list(zip([future for future, _ in new], self._array([call for _, call in new])))
-        except Exception as problem:  # the queue takes nothing
+        except Exception as problem:  # the queue refused the jobs
             for future, _ in new:
                 future.set_exception(problem)
             return []

@@ -59,7 +59,7 @@ class Request(NamedTuple):
     def identity(self) -> dict[str, Any]:
         """Return the settings that the numbers depend on; all shards of a run have equal ones."""
         about = self.about | {"source": digest_of(self.imports)}
-        del about["git"]  # the digest of the source is more exact
+        del about["git"]  # the digest of the source replaces it
         return about
 
 

@@ -103,7 +103,9 @@ class Options:
         A shipped statement reads no file and few environment variables. A user's statement may read
         any file, so the settings then cover more.
         """
-        unique = secrets.token_hex(16) if catalogue.own else ""  # this code is in no file
+        unique = (
+            secrets.token_hex(16) if catalogue.own else ""
+        )  # no file holds the code of these papers
         own = bool(catalogue.imports or catalogue.own)
         around = surroundings.for_users() if own else {
             "environment": surroundings.environment(whole=False)
@@ -291,7 +293,7 @@ class Verification:
         self.beside: dict[str, Kept] = {}
         self.stopped = ""
         self.recorded: tuple[str, ...] = ()
-        usual = not options.seed and not options.thorough  # as for the values on record
+        usual = not options.seed and not options.thorough  # the records hold such runs
         self._expected = values.Expected(selection.papers if usual else ())
         self._changed: dict[str, tuple[str, ...]] = {}
         try_to_write(self.folder.path)
@@ -368,7 +370,7 @@ class Verification:
         found = drive(
             work, pieces, on=self._on, jobs=jobs, folder=self.folder.scratch(),
             units=len(statements),
-            parts=lambda ids: [(name,) for name in ids],  # the second try tells which one broke
+            parts=lambda ids: [(name,) for name in ids],  # one statement each, to find the one that broke
         )  # fmt: skip
         for ids, result in found:
             if isinstance(result, Died):
